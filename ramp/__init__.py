@@ -1,0 +1,1 @@
+"""RAMP, a Resource Allocation Market Place: everything a site needs to buy or sell compute time."""

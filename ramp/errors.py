@@ -1,0 +1,174 @@
+"""Every exception class of the project.
+
+Assertions are for our own impossibilities; the classes here are for the world: bad documents, refused money,
+broken configuration, peers that break the protocol. Each message says what, where, and the offending value.
+The command line turns a `RampError` into one line on standard error and its `exit_code`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class RampError(Exception):
+    """Base of all errors that a user or a peer can cause.
+
+    Attributes:
+        exit_code: exit status of the command line when this error ends a command (2 = bad input, 1 = refused or failed).
+    """
+
+    exit_code: int = 2
+
+
+class ConfigurationError(RampError):
+    """A configuration file or option is wrong: names the file, the key, the value and what would be right."""
+
+    def __init__(self, reason: str, *, path: Path | str | None = None, key: str | None = None) -> None:
+        self.path = path
+        self.key = key
+        self.reason = reason
+        where = ": ".join(str(part) for part in (path, key) if part is not None)
+        super().__init__(f"{where}: {reason}" if where else reason)
+
+
+class DocumentError(RampError):
+    """A document from outside is not what it should be.
+
+    Args:
+        reason: one line: element, value, and what would be right.
+        source: the file or message that the document came from.
+        violations: all single findings where there are several.
+    """
+
+    def __init__(self, reason: str, *, source: str | None = None, violations: tuple[str, ...] = ()) -> None:
+        self.reason = reason
+        self.source = source
+        self.violations = violations
+        text = f"{source}: {reason}" if source else reason
+        super().__init__("\n  ".join((text, *violations)) if violations else text)
+
+
+class MalformedXml(DocumentError):
+    """Not well-formed XML, or XML with a forbidden construct (DOCTYPE, entities)."""
+
+
+class DocumentTooLarge(DocumentError):
+    """A document over the size limit; refused before it is parsed or sent."""
+
+
+class SchemaViolation(DocumentError):
+    """Well-formed, but against the document's XML schema."""
+
+
+class MeaningViolation(DocumentError):
+    """Valid against the schema, but the values make no sense together (an end before the start)."""
+
+
+class SignatureInvalid(DocumentError):
+    """A signature is missing, broken, weak, doubled, or covers something else."""
+
+
+class SignerUnknown(DocumentError):
+    """The signer's certificate is not of this market, not on file, expired, or not the expected party's."""
+
+
+class ProtocolError(RampError):
+    """A conversation went against the protocol's tables.
+
+    Args:
+        reason: what happened.
+        conversation_id: the conversation it happened in.
+        story: the last events of that conversation, oldest first.
+    """
+
+    exit_code = 1
+
+    def __init__(self, reason: str, *, conversation_id: str = "", story: tuple[str, ...] = ()) -> None:
+        self.reason = reason
+        self.conversation_id = conversation_id
+        self.story = story
+        text = f"{conversation_id}: {reason}" if conversation_id else reason
+        super().__init__("\n  ".join((text, *story)) if story else text)
+
+
+class LocalProtocolError(ProtocolError):
+    """Our side broke the table: a bug of ours."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The peer broke the table; it is answered with NOT_UNDERSTOOD."""
+
+
+class LedgerRefusal(RampError):
+    """The ledger refuses a transfer.
+
+    Args:
+        code: machine-readable reason (`insufficient_funds`, `unknown_account`, ...).
+        reason: the sentence for people.
+    """
+
+    exit_code = 1
+
+    def __init__(self, code: str, reason: str) -> None:
+        self.code = code
+        self.reason = reason
+        super().__init__(f"{code}: {reason}")
+
+
+class LedgerCorrupt(RampError):
+    """A ledger invariant does not hold; the write that showed it was not made."""
+
+    exit_code = 1
+
+
+class MachineError(RampError):
+    """A machine description, shape, host list or allocation request is wrong."""
+
+
+class PluginError(RampError):
+    """A resource plug-in failed.
+
+    Args:
+        plugin: its registered name.
+        reason: what it said.
+        transient: whether the same call may succeed later.
+    """
+
+    exit_code = 1
+
+    def __init__(self, plugin: str, reason: str, *, transient: bool = False) -> None:
+        self.plugin = plugin
+        self.reason = reason
+        self.transient = transient
+        super().__init__(f"plug-in {plugin}: {reason}")
+
+
+class WorkloadError(RampError):
+    """A workload log cannot be found or read; names the file and the line."""
+
+    def __init__(self, reason: str, *, path: Path | str | None = None, line_number: int | None = None) -> None:
+        self.path = path
+        self.line_number = line_number
+        self.reason = reason
+        where = str(path) if path is not None else ""
+        if line_number is not None:
+            where = f"{where}:{line_number}"
+        super().__init__(f"{where}: {reason}" if where else reason)
+
+
+class TransportError(RampError):
+    """The XMPP side failed: no server, refused login, message not deliverable."""
+
+    exit_code = 1
+
+
+class InvariantViolated(RampError):
+    """A checker found a broken market invariant in a simulation."""
+
+    exit_code = 1
+
+    def __init__(self, checker: str, reason: str, *, seed: int | None = None) -> None:
+        self.checker = checker
+        self.reason = reason
+        self.seed = seed
+        super().__init__(f"{checker}: {reason}" + (f" (seed {seed})" if seed is not None else ""))

@@ -1,0 +1,1 @@
+"""Frozen values that every layer speaks in: time, money, requests, offers, agreements, messages."""

@@ -1,0 +1,1 @@
+"""The interface between a Resource Agent and the machine it sells, and its registry."""

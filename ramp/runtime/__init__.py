@@ -1,0 +1,1 @@
+"""What runs the pure machines: host, journal, clock, identifiers, configuration."""

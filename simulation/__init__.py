@@ -1,0 +1,1 @@
+"""The simulated world: machines, workloads, schedulers, virtual time, studies."""

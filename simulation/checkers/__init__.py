@@ -1,0 +1,1 @@
+"""Invariants of the market, one a file."""

@@ -1,0 +1,1 @@
+"""What simulated hardware is and what fits on it, pure."""

@@ -1,0 +1,1 @@
+"""Placement policies, one a file, chosen by name."""

@@ -1,0 +1,1 @@
+"""The market in virtual time: the same hosts as the agents run, over a faulty network."""

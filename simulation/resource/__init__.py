@@ -1,0 +1,1 @@
+"""Plug-ins that let a Resource Agent front a simulated machine."""

@@ -1,0 +1,1 @@
+"""When jobs start: planners and queueing policies that know no particular machine."""

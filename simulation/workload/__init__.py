@@ -1,0 +1,1 @@
+"""Workload logs and generators: Standard Workload Format, replay, metrics."""
