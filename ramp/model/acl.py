@@ -1,0 +1,106 @@
+"""FIPA ACL messages: performatives in FIPA's spelling and the message value the pure machines exchange.
+
+Source: FIPA SC00037 (communicative acts) and SC00061 (message structure); the market's use of them is the paper's
+section 5.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ramp.model import contents
+from ramp.model.agreement import Signed
+from ramp.model.instant import Duration
+
+ONTOLOGY: Final = "ComputeMarket"
+"""Ontology slot of every message, the original system's name."""
+
+LANGUAGE: Final = "rfql-xml"
+"""Content language slot: the XML documents of `schemas/`."""
+
+
+class Performative(StrEnum):
+    """The communicative acts that the market uses."""
+
+    CFP = "cfp"
+    PROPOSE = "propose"
+    REFUSE = "refuse"
+    REJECT_PROPOSAL = "reject-proposal"
+    ACCEPT_PROPOSAL = "accept-proposal"
+    AGREE = "agree"
+    CONFIRM = "confirm"
+    CANCEL = "cancel"
+    REQUEST = "request"
+    INFORM = "inform"
+    FAILURE = "failure"
+    QUERY_REF = "query-ref"
+    SUBSCRIBE = "subscribe"
+    NOT_UNDERSTOOD = "not-understood"
+
+
+CONTENT_OF: Final[dict[Performative, tuple[type, ...]]] = {
+    Performative.CFP: (contents.CallForProposals,),
+    Performative.PROPOSE: (contents.Proposal,),
+    Performative.REFUSE: (
+        contents.Proposal,
+        contents.HoldRefused,
+        contents.CancellationRefused,
+        contents.PaymentRefused,
+        contents.RefundRefused,
+        contents.AccountQueryRefused,
+    ),
+    Performative.REJECT_PROPOSAL: (contents.Rejection,),
+    Performative.ACCEPT_PROPOSAL: (contents.Acceptance,),
+    Performative.AGREE: (contents.HoldGranted, contents.PaymentMade, contents.RefundMade),
+    Performative.CONFIRM: (Signed, contents.Confirmed, contents.Unverified),
+    Performative.CANCEL: (contents.HoldCancelled, Signed, contents.Deregistration, contents.Unverified),
+    Performative.REQUEST: (Signed, contents.Unverified),
+    Performative.INFORM: (
+        contents.HoldCancelled,
+        contents.Settled,
+        contents.CancellationDone,
+        contents.RefundMade,
+        contents.PaymentStatus,
+        contents.AccountStatement,
+        contents.MachineStatus,
+        contents.DirectoryListing,
+    ),
+    Performative.FAILURE: (contents.Failed,),
+    Performative.QUERY_REF: (
+        contents.PaymentQuery,
+        Signed,
+        contents.MachineQuery,
+        contents.DirectoryQuery,
+        contents.Unverified,
+    ),
+    Performative.SUBSCRIBE: (contents.Registration,),
+    Performative.NOT_UNDERSTOOD: (contents.NotUnderstood,),
+}
+"""Which contents each performative may carry; anything else is answered NOT_UNDERSTOOD."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One ACL message between two parties.
+
+    Attributes:
+        performative: the communicative act.
+        sender: name of the sending party (bare JID over XMPP).
+        receiver: name of the receiving party.
+        conversation_id: the request, agreement or query that the message is about.
+        content: what it says.
+        reply_with: what an answer should quote.
+        in_reply_to: what this message answers.
+        reply_by: how long the sender waits for an answer, from the moment of sending; None where it waits for none.
+    """
+
+    performative: Performative
+    sender: str
+    receiver: str
+    conversation_id: str
+    content: contents.Content
+    reply_with: str = ""
+    in_reply_to: str = ""
+    reply_by: Duration | None = None

@@ -1,0 +1,111 @@
+"""What gets signed: agreements, cancellations and account queries, and the signed form they travel in.
+
+An agreement is the paper's dynamic service level agreement (section 5.2.1): RFQ unit, offer and reservation id in one
+document that the user signs (section 5.1.1, step 8) and the resource countersigns (section 5.1.2, step 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ramp.model.instant import Instant
+from ramp.model.offer import Offer
+from ramp.model.request import RequestUnit
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One bought unit.
+
+    Attributes:
+        agreement_id: unique; the bank's idempotency key.
+        request_id: the auction.
+        units_total: how many agreements the request has in all (all or none of them stand).
+        user: the buying agent.
+        resource: the selling agent.
+        bank: the agent that settles it.
+        request: the unit as the user asked for it (its own price limit, not a round's asking price).
+        offer: the offer as accepted.
+        reservation_id: the machine's name for the slot held.
+        cost: minor units, equal to `offer.cost`.
+        issued_at: when the user decided.
+        valid_until: the bank settles nothing later than this, so that silence has an end.
+        best_offer: the user approved an offer that does not meet the request.
+    """
+
+    agreement_id: str
+    request_id: str
+    units_total: int
+    user: str
+    resource: str
+    bank: str
+    request: RequestUnit
+    offer: Offer
+    reservation_id: str
+    cost: int
+    issued_at: Instant
+    valid_until: Instant
+    best_offer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """A user's wish to give a bought unit back.
+
+    Attributes:
+        cancellation_id: unique.
+        agreement_id: what is cancelled.
+        user: who cancels.
+        resource: who sold it.
+        rollback: True where another unit of the same request could not be bought, so that all must go.
+        reason: one sentence for people.
+        issued_at: when.
+    """
+
+    cancellation_id: str
+    agreement_id: str
+    user: str
+    resource: str
+    rollback: bool
+    reason: str
+    issued_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class AccountQuery:
+    """A request for one's own balance or statement (paper section 6.3, BalanceRequestBehaviour).
+
+    Attributes:
+        nonce: never used twice by one account.
+        account: whose account; must be the signer's.
+        issued_at: when; the bank refuses old ones.
+        since: first instant of the statement, or None for balances only.
+        until: last instant of the statement, or None for now.
+    """
+
+    nonce: str
+    account: str
+    issued_at: Instant
+    since: Instant | None = None
+    until: Instant | None = None
+
+
+Signable = Agreement | Cancellation | AccountQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A signable body with its signatures.
+
+    The protocol reads only `body`, which holds what the signatures cover and nothing else; the host's notary fills
+    `document` and `signers` when it signs and when it has verified.
+
+    Attributes:
+        body: what is signed.
+        signers: names of the verified signers, innermost first; empty before the first signature.
+        document: the signed XML text as it travels; empty before the first signature.
+    """
+
+    body: Signable
+    signers: tuple[str, ...] = ()
+    document: str = ""

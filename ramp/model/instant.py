@@ -1,0 +1,64 @@
+"""Time as integers: an instant is microseconds since the Unix epoch (UTC), a duration is microseconds.
+
+Integers make arithmetic exact and runs repeatable; aware datetimes appear only at the edges (documents, command line).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+Instant = int
+"""Microseconds since 1970-01-01T00:00:00Z."""
+
+Duration = int
+"""Microseconds."""
+
+MICROSECOND: Final[Duration] = 1
+MILLISECOND: Final[Duration] = 1_000
+SECOND: Final[Duration] = 1_000_000
+MINUTE: Final[Duration] = 60 * SECOND
+HOUR: Final[Duration] = 3600 * SECOND
+DAY: Final[Duration] = 24 * HOUR
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def from_datetime(moment: datetime) -> Instant:
+    """Convert an aware datetime to an instant, exactly.
+
+    Args:
+        moment: an aware datetime of any zone.
+
+    Raises:
+        ValueError: for a naive datetime, whose zone is unknown.
+    """
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment.isoformat()} has no time zone")
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def to_datetime(instant: Instant) -> datetime:
+    """Convert an instant to an aware datetime in UTC, exactly."""
+    return _EPOCH + timedelta(microseconds=instant)
+
+
+def iso(instant: Instant) -> str:
+    """Write an instant as ISO 8601 in UTC; fractions only where there are any (`2026-11-21T08:30:00Z`)."""
+    moment = to_datetime(instant)
+    return moment.isoformat(timespec="microseconds" if moment.microsecond else "seconds").replace("+00:00", "Z")
+
+
+def from_iso(text: str) -> Instant:
+    """Read an ISO 8601 date and time; without a zone it is UTC.
+
+    Raises:
+        ValueError: if the text is no date and time.
+    """
+    moment = datetime.fromisoformat(text)
+    return from_datetime(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
+
+
+def seconds(duration: Duration) -> float:
+    """A duration in seconds, for people and reports only."""
+    return duration / SECOND

@@ -1,0 +1,94 @@
+"""Offers, refusals and their codes: what a resource answers to a call for proposals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ramp.model import money
+from ramp.model.instant import Duration, Instant
+
+
+class RefusalCode(StrEnum):
+    """Why a resource does not offer, hold or confirm; closed, so that clients can count on it."""
+
+    PRICE = "price_below_minimum"
+    OWN_OFFER_STANDS = "own_offer_stands"
+    MACHINE_TOO_SMALL = "machine_too_small"
+    CORES_TAKEN = "cores_taken"
+    WINDOW_TOO_SHORT = "window_too_short"
+    WINDOW_PASSED = "window_passed"
+    OPERATING_SYSTEM = "operating_system"
+    OS_VERSION = "os_version"
+    ARCHITECTURE = "architecture"
+    CPU_SPEED = "cpu_speed"
+    BANDWIDTH = "inter_node_bandwidth"
+    MEMORY = "ram_per_core"
+    DISK = "disk_space"
+    NODE_CORES = "cores_per_node"
+    TORUS = "torus_terms"
+    PLUGIN_FAILED = "machine_unavailable"
+    UNKNOWN_OFFER = "unknown_offer"
+    OFFER_EXPIRED = "offer_expired"
+    SLOT_TAKEN = "slot_taken"
+    HOLD_EXPIRED = "hold_expired"
+    CANCELLED = "cancelled"
+    NO_ANSWER = "no_answer"
+    BAD_AGREEMENT = "bad_agreement"
+    BAD_SIGNATURE = "bad_signature"
+    PAYMENT_REFUSED = "payment_refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A coded "no" for one unit.
+
+    Attributes:
+        unit: the unit's number.
+        code: the reason.
+        nearest: the nearest value that would pass, with its unit (`40 credits/core-hour`, an ISO time), or empty.
+        detail: one sentence for people.
+    """
+
+    unit: int
+    code: RefusalCode
+    nearest: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A priced slot on one machine for one unit.
+
+    Attributes:
+        offer_id: unique; the key of everything that follows from the offer.
+        request_id: the auction it belongs to.
+        unit: the unit's number.
+        resource: name of the offering agent.
+        cpu_hour_cost: whole credits per core hour.
+        start: start of the slot.
+        end: end of the slot.
+        cores: cores charged for (machines with whole nodes round up).
+        load: share of the machine taken over the slot without this job, 0 to 1.
+        valid_for: how long the offer stands, from when it was made.
+        source: what the machine's queue is driven by: `log`, `synthetic` or `live`.
+        placement: where on the machine, in the machine's words; empty where it has none.
+    """
+
+    offer_id: str
+    request_id: str
+    unit: int
+    resource: str
+    cpu_hour_cost: int
+    start: Instant
+    end: Instant
+    cores: int
+    load: float
+    valid_for: Duration
+    source: str = "live"
+    placement: str = ""
+
+    @property
+    def cost(self) -> int:
+        """Cost of the slot in minor units."""
+        return money.cost(self.cpu_hour_cost, self.cores, self.end - self.start)

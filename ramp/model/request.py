@@ -1,0 +1,136 @@
+"""A request for quotation: the 17 terms of RFQL (paper section 5.2) as values.
+
+Units are the project's decision where the published schema states none: CPUSpeed in MHz, InterNodeBandwidth in
+Mbit/s, RAMPerCore in MB, disk space in GB, WallTime in seconds (here microseconds, as every duration).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ramp.model.instant import Duration, Instant
+
+
+@dataclass(frozen=True, slots=True)
+class TotalCores:
+    """RFQL's Cores/TotalCores: so many cores, wherever they are."""
+
+    count: int
+
+    @property
+    def total(self) -> int:
+        """Cores in all."""
+        return self.count
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """RFQL's Cores/Nodes: `count` nodes with `cores_per_node` cores each."""
+
+    count: int
+    cores_per_node: int
+
+    @property
+    def total(self) -> int:
+        """Cores in all."""
+        return self.count * self.cores_per_node
+
+
+@dataclass(frozen=True, slots=True)
+class TotalDiskSpace:
+    """RFQL's Disk/TotalDiskSpace in GB."""
+
+    gigabytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDiskSpace:
+    """RFQL's Disk/NodeDiskSpace in GB on each node."""
+
+    gigabytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TorusTerms:
+    """Extension terms for torus machines, in a namespace of their own.
+
+    Attributes:
+        geometry: extents asked for, empty for any.
+        rotate: whether the extents may be permuted.
+        connection: `torus`, `mesh` or `any`.
+        node_use: `coprocessor`, `virtual` or empty (Slurm's --node-use).
+    """
+
+    geometry: tuple[int, ...] = ()
+    rotate: bool = True
+    connection: str = "any"
+    node_use: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestUnit:
+    """One Request of an RFQL document: one unit of a combinatorial request.
+
+    Attributes:
+        number: position in the document, from 1; names the unit in every message.
+        cpu_hour_cost: most the user pays, whole credits per core hour; in later rounds the asking price.
+        deadline: EndDate and EndTime: the run is complete by then.
+        cores: cores wanted.
+        not_before: StartDate and StartTime: the run starts no earlier; None means as soon as possible.
+        wall_time: WallTime: longest run; None means the whole window.
+        operating_system: JSDL 1.0 name, or None.
+        os_version: exact version, or None.
+        architecture: JSDL 1.0 name, or None.
+        cpu_speed_mhz: least clock rate in MHz, or None.
+        inter_node_bandwidth_mbps: least bandwidth between nodes in Mbit/s, or None.
+        ram_per_core_mb: least memory per core in MB, or None.
+        disk: total or per-node disk space, or None.
+        torus: extension terms, or None.
+    """
+
+    number: int
+    cpu_hour_cost: int
+    deadline: Instant
+    cores: TotalCores | Nodes
+    not_before: Instant | None = None
+    wall_time: Duration | None = None
+    operating_system: str | None = None
+    os_version: str | None = None
+    architecture: str | None = None
+    cpu_speed_mhz: int | None = None
+    inter_node_bandwidth_mbps: int | None = None
+    ram_per_core_mb: int | None = None
+    disk: TotalDiskSpace | NodeDiskSpace | None = None
+    torus: TorusTerms | None = None
+
+    def earliest_start(self, now: Instant) -> Instant:
+        """First instant at which the run may start, seen from `now`."""
+        return now if self.not_before is None else max(now, self.not_before)
+
+    def run_duration(self, now: Instant) -> Duration:
+        """Length of the slot in microseconds: the wall time, or the whole window where none is given.
+
+        Zero or negative once the window has passed.
+        """
+        if self.wall_time is not None:
+            return self.wall_time
+        return self.deadline - self.earliest_start(now)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestForQuotation:
+    """An RFQL document: one or more units that are bought together or not at all."""
+
+    units: tuple[RequestUnit, ...]
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    def unit(self, number: int) -> RequestUnit:
+        """The unit of that number.
+
+        Raises:
+            KeyError: if the document has none.
+        """
+        for unit in self.units:
+            if unit.number == number:
+                return unit
+        raise KeyError(number)
