@@ -1,0 +1,152 @@
+"""Reader and writer of the Standard Workload Format."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ramp.errors import WorkloadError
+from simulation.workload.swf import FIELD_NAMES, SwfLog, format_swf, parse_swf, read_swf, write_swf
+
+JOB = "1 0 5 60 4 -1 -1 8 120 -1 1 2 3 4 5 6 -1 -1"
+TEXT = f"""; Version: 2.2
+; MaxProcs: 338 (batch)
+; Note: one
+;	and more
+; Note: two
+{JOB}
+  2 10 -1 30 -1 12.50 -1 2 -1 -1 0 2 3 -1 1 1 1 7
+
+; a comment between jobs
+3 10 0 30 1 -1 -1 -1 -1 -1 0 2 3 -1 1 1 1 7
+"""
+
+
+def test_columns_carry_the_18_fields_in_file_order() -> None:
+    log = parse_swf(" ".join(str(field) for field in range(1, 19)).encode())
+    assert [int(getattr(log, name)[0]) for name in FIELD_NAMES] == list(range(1, 19))
+    assert len(log) == 1
+
+
+def test_header_comments_and_blank_lines() -> None:
+    log = parse_swf(TEXT.encode())
+    assert log.header["Note"] == ("one", "two")
+    assert log.header_integer("MaxProcs") == 338
+    assert log.header_integer("MaxNodes") is None
+    assert log.job_number.tolist() == [1, 2, 3]
+    assert log.requested_time.tolist() == [120, -1, -1]
+
+
+def test_average_cpu_time_is_rounded_to_even() -> None:
+    assert parse_swf(TEXT.encode()).average_cpu_time.tolist() == [-1, 12, -1]
+
+
+def test_processors_fall_back_to_the_request() -> None:
+    assert parse_swf(TEXT.encode()).processors.tolist() == [4, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        (f"; h: 1\n{JOB}\n1 2 3\n", ":3: 3 fields"),
+        (f"{JOB}\n{JOB} 19\n", ":2: 19 fields"),
+        (f"{JOB}\n\n{JOB.replace('60', 'sixty')}\n", ":3: field 4 (run_time) is 'sixty'"),
+        (f"{JOB}\n{JOB.replace('60', '60.5')}\n", ":2: field 4 (run_time) is '60.5'"),
+        (f"{JOB}\n{JOB.replace('60', '6-0')}\n", ":2: field 4 (run_time) is '6-0'"),
+        (f"{JOB}\n{JOB.replace('60', '-')}\n", ":2: field 4 (run_time) is '-'"),
+        (f"{JOB}\n{JOB.replace('60', '99999999999999999999')}\n", ":2: field 4 (run_time) is '9"),
+        (f"{JOB}\n; c\n{JOB.replace('60', '60;')}\n", ":3: field 4 (run_time) is '60;'"),
+        (f"{JOB}\n{JOB.replace('60', 'nan')}\n", ":2: field 4 (run_time) is 'nan'"),
+    ],
+)
+def test_a_bad_line_is_named(text: str, where: str) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        parse_swf(text.encode(), source="bad.swf")
+    assert f"bad.swf{where}" in str(caught.value)
+
+
+def test_two_wrong_lines_that_have_36_fields_together_are_still_wrong() -> None:
+    words = (JOB + " " + JOB).split()
+    text = " ".join(words[:17]) + "\n" + " ".join(words[17:])
+    with pytest.raises(WorkloadError, match=":1: 17 fields"):
+        parse_swf(text.encode())
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "; Version: 2.2", "; a\n; b\n"])
+def test_a_log_without_jobs(text: str) -> None:
+    assert len(parse_swf(text.encode())) == 0
+
+
+def test_carriage_returns_and_a_missing_last_line_end() -> None:
+    log = parse_swf(f"; Version: 2.2\r\n{JOB}\r\n{JOB}".encode())
+    assert log.header["Version"] == ("2.2",)
+    assert len(log) == 2
+
+
+@pytest.mark.parametrize("name", ["log.swf", "log.swf.gz"])
+def test_written_file_reads_back(tmp_path: Path, name: str) -> None:
+    log = parse_swf(TEXT.encode())
+    write_swf(tmp_path / name, log)
+    again = read_swf(tmp_path / name)
+    assert np.array_equal(log.columns, again.columns)
+    assert again.comments == log.comments
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+def test_compression_is_told_by_content(tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    path.write_bytes(gzip.compress(TEXT.encode()))
+    assert len(read_swf(path)) == 3
+
+
+def test_unreadable_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError, match=r"nowhere\.swf"):
+        read_swf(tmp_path / "nowhere.swf")
+    cut = tmp_path / "cut.swf.gz"
+    cut.write_bytes(gzip.compress(TEXT.encode())[:-20])
+    with pytest.raises(WorkloadError, match=r"cut\.swf\.gz"):
+        read_swf(cut)
+    with pytest.raises(WorkloadError, match="cannot be written"):
+        write_swf(tmp_path / "no" / "folder.swf", parse_swf(TEXT.encode()))
+
+
+def test_columns_are_checked_and_cannot_be_changed() -> None:
+    log = parse_swf(TEXT.encode())
+    with pytest.raises(ValueError, match="read-only"):
+        log.run_time[0] = 1
+    with pytest.raises(WorkloadError, match="18 int64 columns"):
+        SwfLog(np.zeros((17, 2), dtype=np.int64))
+
+
+def test_select_keeps_order_and_comments() -> None:
+    log = parse_swf(TEXT.encode())
+    picked = log.select(np.array([2, 0]))
+    assert picked.job_number.tolist() == [3, 1]
+    assert picked.comments == log.comments
+    assert format_swf(picked).decode().splitlines()[-1] == JOB
+
+
+@pytest.mark.logs
+@pytest.mark.parametrize(
+    ("name", "jobs", "cores"),
+    [
+        ("LLNL-Atlas-2006-2.1-cln", 43_778, 9216),
+        ("RICC-2010-2", 447_794, None),
+        ("CTC-SP2-1996-3.1-cln", 77_222, 338),
+        ("SDSC-SP2-1998-4.2-cln", 59_715, 128),
+    ],
+)
+def test_real_logs_have_their_published_sizes(name: str, jobs: int, cores: int | None) -> None:
+    folder = os.environ.get("RAMP_LOGS")
+    if not folder:
+        pytest.skip("RAMP_LOGS names no folder of real workload logs")
+    path = Path(folder) / f"{name}.swf.gz"
+    if not path.is_file():
+        pytest.skip(f"{name} is not in RAMP_LOGS")
+    log = read_swf(path)
+    assert len(log) == jobs
+    assert log.header_integer("MaxProcs") == cores
