@@ -55,6 +55,7 @@ class Cancellation:
     Attributes:
         cancellation_id: unique.
         agreement_id: what is cancelled.
+        offer_id: the offer it came from, by which a resource that never saw the agreement knows the hold.
         user: who cancels.
         resource: who sold it.
         rollback: True where another unit of the same request could not be bought, so that all must go.
@@ -64,6 +65,7 @@ class Cancellation:
 
     cancellation_id: str
     agreement_id: str
+    offer_id: str
     user: str
     resource: str
     rollback: bool

@@ -20,6 +20,9 @@ from typing import Any, Protocol
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
+from ramp.model.slot import Reservation, Slot, StaticTerms
+
+__all__ = ["PluginSettings", "Reservation", "ResourcePlugin", "Slot", "StaticTerms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,46 +46,6 @@ class PluginSettings:
     options: Mapping[str, Any] = field(default_factory=dict)
     state_dir: Path | None = None
     seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A window on the machine that a job could have.
-
-    Attributes:
-        start: earliest possible start within the request's window.
-        end: start plus the run's duration.
-        cores: cores charged for (whole nodes where the machine gives only those).
-        load: share of the machine already taken over [start, end), time-mean, 0 to 1, without this job.
-        placement: where, in the machine's words; empty where the machine has none.
-        token: the plug-in's own mark by which `hold` finds exactly this slot again.
-    """
-
-    start: Instant
-    end: Instant
-    cores: int
-    load: float
-    placement: str = ""
-    token: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """Capacity set aside.
-
-    Attributes:
-        key: the caller's id it was made with (offer id).
-        reservation_id: the machine's name for it; unique, never used again.
-        slot: what is set aside.
-        firm: False for a hold, True once confirmed.
-        held_until: deadline of a hold; None once firm.
-    """
-
-    key: str
-    reservation_id: str
-    slot: Slot
-    firm: bool
-    held_until: Instant | None
 
 
 class ResourcePlugin(Protocol):
@@ -141,19 +104,3 @@ class ResourcePlugin(Protocol):
         (list of {`time`, `load`} over the horizon).
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class StaticTerms:
-    """The machine's fixed properties (paper section 6.2.1), in RFQL's units; None = not stated."""
-
-    cores: int
-    cores_per_node: int = 1
-    operating_system: str | None = None
-    os_version: str | None = None
-    architecture: str | None = None
-    cpu_speed_mhz: int | None = None
-    inter_node_bandwidth_mbps: int | None = None
-    ram_per_core_mb: int | None = None
-    total_disk_space_gb: int | None = None
-    node_disk_space_gb: int | None = None

@@ -1,0 +1,78 @@
+"""Slots and reservations: what a machine can give and has set aside; and the machine's fixed terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ramp.model.instant import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A window on the machine that a job could have.
+
+    Attributes:
+        start: earliest possible start within the request's window.
+        end: start plus the run's duration.
+        cores: cores charged for (whole nodes where the machine gives only those).
+        load: share of the machine already taken over [start, end), time-mean, 0 to 1, without this job.
+        placement: where, in the machine's words; empty where the machine has none.
+        token: the plug-in's own mark by which `hold` finds exactly this slot again.
+    """
+
+    start: Instant
+    end: Instant
+    cores: int
+    load: float
+    placement: str = ""
+    token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Capacity set aside.
+
+    Attributes:
+        key: the caller's id it was made with (offer id).
+        reservation_id: the machine's name for it; unique, never used again.
+        slot: what is set aside.
+        firm: False for a hold, True once confirmed.
+        held_until: deadline of a hold; None once firm.
+    """
+
+    key: str
+    reservation_id: str
+    slot: Slot
+    firm: bool
+    held_until: Instant | None
+
+
+@dataclass(frozen=True, slots=True)
+class StaticTerms:
+    """The machine's fixed properties (paper section 6.2.1), in RFQL's units; None = not stated.
+
+    Attributes:
+        cores: cores of the machine.
+        cores_per_node: cores on one node.
+        operating_system: JSDL 1.0 name.
+        os_version: its version.
+        architecture: JSDL 1.0 name.
+        cpu_speed_mhz: clock rate in MHz.
+        inter_node_bandwidth_mbps: bandwidth between nodes in Mbit/s.
+        ram_per_core_mb: memory per core in MB.
+        total_disk_space_gb: disk space in all, in GB.
+        node_disk_space_gb: disk space on a node, in GB.
+        torus: whether the extension terms for torus machines mean anything here.
+    """
+
+    cores: int
+    cores_per_node: int = 1
+    operating_system: str | None = None
+    os_version: str | None = None
+    architecture: str | None = None
+    cpu_speed_mhz: int | None = None
+    inter_node_bandwidth_mbps: int | None = None
+    ram_per_core_mb: int | None = None
+    total_disk_space_gb: int | None = None
+    node_disk_space_gb: int | None = None
+    torus: bool = False
