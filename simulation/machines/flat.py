@@ -1,0 +1,131 @@
+"""A flat machine: processors without places; whatever is free fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ramp.errors import MachineError
+from simulation.machines.interface import JobRequest, NodeState, Placement
+
+
+class FlatMachine:
+    """A pool of processors, as in Feitelson's backfilling studies.
+
+    Args:
+        processors: number of processors.
+        name: shown in tables; `flat:N` by default.
+    """
+
+    def __init__(self, processors: int, name: str | None = None) -> None:
+        if processors < 1:
+            raise MachineError(f"a flat machine needs at least 1 processor, not {processors}")
+        self._processors = processors
+        self._name = name if name is not None else f"flat:{processors}"
+        self._free = processors
+        self._running: dict[int, Placement] = {}
+
+    @property
+    def name(self) -> str:
+        """Name from the machine's file."""
+        return self._name
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """One dimension of all processors."""
+        return (self._processors,)
+
+    @property
+    def capacity(self) -> int:
+        """All processors."""
+        return self._processors
+
+    @property
+    def free(self) -> int:
+        """Idle processors."""
+        return self._free
+
+    @property
+    def running(self) -> Mapping[int, Placement]:
+        """Placements held now, by job."""
+        return self._running
+
+    def place(self, request: JobRequest) -> Placement | None:
+        """Decide where the request would run now; shape and connection mean nothing here."""
+        if request.size > self._free:
+            return None
+        return Placement(request.job_id, request.size)
+
+    def place_first(self, requests: Sequence[JobRequest]) -> tuple[int, Placement] | None:
+        """Index and placement of the first request that fits now."""
+        for index, request in enumerate(requests):
+            if request.size <= self._free:
+                return index, Placement(request.job_id, request.size)
+        return None
+
+    def allocate(self, placement: Placement) -> None:
+        """Take the placement's processors.
+
+        Raises:
+            MachineError: fewer are free, or the job already runs.
+        """
+        if placement.job_id in self._running:
+            raise MachineError(f"{self._name}: job {placement.job_id} already runs")
+        if placement.size > self._free:
+            raise MachineError(
+                f"{self._name}: job {placement.job_id} takes {placement.size} processors, {self._free} are free"
+            )
+        self._running[placement.job_id] = placement
+        self._free -= placement.size
+
+    def release(self, job_id: int) -> None:
+        """Give back all that the job holds.
+
+        Raises:
+            MachineError: the job holds nothing.
+        """
+        placement = self._running.pop(job_id, None)
+        if placement is None:
+            raise MachineError(f"{self._name}: job {job_id} is not running")
+        self._free += placement.size
+
+    def fits_ever(self, request: JobRequest) -> bool:
+        """Whether the machine has that many processors."""
+        return request.size <= self._processors
+
+    def describe(self, placement: Placement) -> dict[str, Any]:
+        """Trace fields: only the number of processors means something here."""
+        return {"shape": [placement.size], "origin": [], "connection": [], "nodes": str(placement.size), "links": {}}
+
+    def node_state(self, unit: int) -> NodeState:
+        """Processors have no identity: the first `capacity - free` ones count as allocated."""
+        if not 0 <= unit < self._processors:
+            raise MachineError(f"{self._name} has no processor {unit}; it has 0 to {self._processors - 1}")
+        return NodeState.ALLOCATED if unit < self._processors - self._free else NodeState.IDLE
+
+    def set_node_state(self, units: int, state: NodeState) -> None:
+        """Refused: processors of a flat machine have no identity.
+
+        Raises:
+            MachineError: always.
+        """
+        raise MachineError(
+            f"{self._name}: processors of a flat machine cannot be set to {state} one by one ({units:#x})"
+        )
+
+    def snapshot(self) -> tuple[int, dict[int, Placement]]:
+        """The present state, to be given to `restore`."""
+        return self._free, dict(self._running)
+
+    def restore(self, state: object) -> None:
+        """Go back to a snapshot."""
+        if not (isinstance(state, tuple) and len(state) == 2):
+            raise MachineError(f"{self._name}: not a snapshot of a flat machine")
+        self._free, running = state
+        self._running = dict(running)
+
+    def copy(self) -> FlatMachine:
+        """An independent machine in the same state."""
+        twin = FlatMachine(self._processors, self._name)
+        twin.restore(self.snapshot())
+        return twin

@@ -1,0 +1,197 @@
+"""What every simulated machine offers to schedulers, planners and the command line.
+
+A scheduler asks `place` (a decision that changes nothing), then `allocate`, later `release`. It never learns which
+machine it serves. Units are what the machine allocates: midplanes on Blue Gene/L, nodes on Angara, processors on a
+flat machine. A machine decides alike whenever its state is alike: no clock, no random source.
+
+Machines are read from TOML by `simulation.machine_files.load_machine`; `FlatMachine` is in `simulation.machines.flat`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+from ramp.errors import MachineError
+
+
+class Connection(enum.StrEnum):
+    """How the midplanes of a job are joined along a dimension (Slurm's --conn-type).
+
+    `NAV` takes a torus where one can be had and a mesh otherwise.
+    """
+
+    MESH = "mesh"
+    TORUS = "torus"
+    NAV = "nav"
+
+
+class NodeState(enum.StrEnum):
+    """State of one unit, in Slurm's words."""
+
+    IDLE = "idle"
+    ALLOCATED = "alloc"
+    DRAINED = "drain"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """What a job asks of a machine.
+
+    Attributes:
+        job_id: identifies the job while it holds units; unique among running jobs.
+        size: units asked for; with a shape it equals the shape's volume.
+        shape: extents, one a dimension; None means any shape of that size.
+        rotate: whether the shape may be turned.
+        connection: one value for all dimensions, or one per extent of the shape, turned along with it.
+    """
+
+    job_id: int
+    size: int
+    shape: tuple[int, ...] | None = None
+    rotate: bool = True
+    connection: tuple[Connection, ...] | Connection = Connection.MESH
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise MachineError(f"job {self.job_id}: size is {self.size}; a job asks for at least 1 unit")
+        if self.shape is not None:
+            volume = 1
+            for extent in self.shape:
+                if extent < 1:
+                    raise MachineError(f"job {self.job_id}: shape {self.shape} has an extent below 1")
+                volume *= extent
+            if volume != self.size:
+                shape = "x".join(map(str, self.shape))
+                raise MachineError(f"job {self.job_id}: shape {shape} has {volume} units, but size is {self.size}")
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """All that matters for a decision: requests of one kind fit or do not fit together.
+
+        When one request of a kind does not fit, none of that kind does until units or links become free.
+        """
+        return (self.shape, self.size if self.shape is None else 0, self.rotate, self.connection)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a job runs (or would run): the answer of `Machine.place`.
+
+    Attributes:
+        job_id: the job.
+        size: units taken; more than asked for where the machine has no box of that size.
+        nodes: bit set, bit i = unit i is taken; 0 on a flat machine, whose units have no identity.
+        shape: extents as they lie on the machine (after rotation); () on a flat machine.
+        origin: lowest coordinate in each dimension; () on a flat machine.
+        connection: how each dimension is joined, never NAV; () where the machine has no such choice.
+        members: coordinates taken in each dimension; the job holds their Cartesian product.
+        links: cable labels in each dimension, held on every line of that dimension that crosses the job.
+    """
+
+    job_id: int
+    size: int
+    nodes: int = 0
+    shape: tuple[int, ...] = ()
+    origin: tuple[int, ...] = ()
+    connection: tuple[Connection, ...] = ()
+    members: tuple[tuple[int, ...], ...] = ()
+    links: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def link_count(self) -> int:
+        """Number of cables held on all lines together: the merit of the 2005 allocation study (small is good)."""
+        volume = 1
+        for coordinates in self.members:
+            volume *= len(coordinates)
+        return sum(
+            len(labels) * (volume // len(coordinates))
+            for labels, coordinates in zip(self.links, self.members, strict=True)
+        )
+
+
+class Machine(Protocol):
+    """A machine with running jobs. Every decision is deterministic."""
+
+    @property
+    def name(self) -> str:
+        """Name from the machine's file."""
+        ...
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Units in each dimension; (n,) on a flat machine."""
+        ...
+
+    @property
+    def capacity(self) -> int:
+        """Units that jobs may be given now, held or not (without drained and down ones)."""
+        ...
+
+    @property
+    def free(self) -> int:
+        """Units that are idle now."""
+        ...
+
+    @property
+    def running(self) -> Mapping[int, Placement]:
+        """Placements held now, by job."""
+        ...
+
+    def place(self, request: JobRequest) -> Placement | None:
+        """Decide where the request would run now; changes nothing. None = it does not fit now."""
+        ...
+
+    def place_first(self, requests: Sequence[JobRequest]) -> tuple[int, Placement] | None:
+        """Index and placement of the first request that fits now: one call instead of a loop over `place`."""
+        ...
+
+    def allocate(self, placement: Placement) -> None:
+        """Take the placement's units and links.
+
+        Raises:
+            MachineError: any of them is taken or out of service, or the job already runs.
+        """
+        ...
+
+    def release(self, job_id: int) -> None:
+        """Give back all that the job holds.
+
+        Raises:
+            MachineError: the job holds nothing.
+        """
+        ...
+
+    def fits_ever(self, request: JobRequest) -> bool:
+        """Whether the request fits when nothing runs, given what is drained or down now."""
+        ...
+
+    def describe(self, placement: Placement) -> dict[str, Any]:
+        """Trace fields: shape, origin, connection, nodes (hostlist), links {dimension: [labels]}."""
+        ...
+
+    def node_state(self, unit: int) -> NodeState:
+        """State of unit number `unit`."""
+        ...
+
+    def set_node_state(self, units: int, state: NodeState) -> None:
+        """Put the units of the bit set `units` out of service (DRAINED, DOWN) or back into it (IDLE).
+
+        Jobs that run on them keep running; the units are only not given out again.
+        """
+        ...
+
+    def snapshot(self) -> object:
+        """The present state, to be given to `restore` of this machine or of a copy."""
+        ...
+
+    def restore(self, state: object) -> None:
+        """Go back to a snapshot, which can be restored any number of times."""
+        ...
+
+    def copy(self) -> Self:
+        """An independent machine in the same state; tables are shared, so it costs microseconds."""
+        ...
