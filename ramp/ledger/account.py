@@ -1,0 +1,78 @@
+"""Accounts of the market's bank and what stands on them.
+
+Sources: paper sections 6.3 and 6.3.1 (accounts of users and resources, overdrafts); the words are double-entry
+bookkeeping's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ramp.model.instant import Instant
+
+
+class AccountKind(StrEnum):
+    """Whose account it is."""
+
+    USER = "user"
+    RESOURCE = "resource"
+    MARKET = "market"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One party's account.
+
+    Attributes:
+        account_id: the party's name in the market, without white space or double quotes.
+        kind: user, resource, or the market itself.
+        credit_limit: overdraft in minor units, not negative: how far the balance less reservations may go below zero.
+        opened_at: when it was opened.
+        closed_at: when it was closed, or None while it is open.
+    """
+
+    account_id: str
+    kind: AccountKind
+    credit_limit: int
+    opened_at: Instant
+    closed_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What stands on an account, in minor units.
+
+    Attributes:
+        account: the account.
+        posted: credits less debits of posted transfers; negative when overdrawn.
+        reserved: total of the pending transfers that will debit the account (money in escrow).
+    """
+
+    account: Account
+    posted: int
+    reserved: int
+
+    @property
+    def credit_limit(self) -> int:
+        """Overdraft in minor units."""
+        return self.account.credit_limit
+
+    @property
+    def available(self) -> int:
+        """What may still be spent, overdraft included, in minor units."""
+        return self.posted - self.reserved + self.account.credit_limit
+
+
+AMOUNT_MAX: Final = 10**13
+"""Largest amount and largest overdraft in minor units. A limit on everything: with it, no balance can leave 64 bits."""
+
+ISSUE_LIMIT: Final = 10**18
+"""Overdraft of the issuing account in minor units: all money that can ever exist."""
+
+ISSUING_ACCOUNT: Final = "market"
+"""The account that deposits are debited from: its balance is minus all money in circulation, so all sum to zero."""
+
+ISSUER: Final = Account(ISSUING_ACCOUNT, AccountKind.MARKET, ISSUE_LIMIT, 0)
+"""The issuing account as every ledger opens it first."""

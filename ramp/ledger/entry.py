@@ -1,0 +1,91 @@
+"""Entries: what happened to a ledger, in order. They are only ever appended, and everything else follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ramp.ledger.account import Account
+from ramp.ledger.transfer import Transfer, TransferState
+from ramp.model.instant import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The bank's final no to an agreement.
+
+    Attributes:
+        agreement_id: what was refused.
+        code: the machine-readable reason, the ledger's (`RefusalCode`) or the verification's.
+        reason: the sentence for people, one line.
+        refused_at: when.
+    """
+
+    agreement_id: str
+    code: str
+    reason: str
+    refused_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class AccountOpened:
+    """An account was opened."""
+
+    account: Account
+
+
+@dataclass(frozen=True, slots=True)
+class AccountClosed:
+    """An empty account was closed; `account.closed_at` says when."""
+
+    account: Account
+
+
+@dataclass(frozen=True, slots=True)
+class TransferEntered:
+    """A transfer was entered, pending or posted at once; the transfer as it was then."""
+
+    transfer: Transfer
+
+
+@dataclass(frozen=True, slots=True)
+class TransferSettled:
+    """A pending transfer was posted or voided; the transfer as it was then."""
+
+    transfer: Transfer
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementRefused:
+    """The bank refused an agreement for good."""
+
+    refusal: Refusal
+
+
+Entry = AccountOpened | AccountClosed | TransferEntered | TransferSettled | AgreementRefused
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceChange:
+    """What an entry adds to one account's balance, in minor units."""
+
+    account_id: str
+    posted: int
+    reserved: int
+
+
+def balance_changes(entry: Entry) -> tuple[BalanceChange, ...]:
+    """What an entry does to balances; the changes of `posted` sum to zero, which is what double entry means."""
+    if not isinstance(entry, TransferEntered | TransferSettled):
+        return ()
+    transfer = entry.transfer
+    released = transfer.amount if isinstance(entry, TransferSettled) else 0
+    match transfer.state:
+        case TransferState.PENDING:
+            return (BalanceChange(transfer.debit_account, 0, transfer.amount),)
+        case TransferState.VOIDED:
+            return (BalanceChange(transfer.debit_account, 0, -released),)
+        case TransferState.POSTED:
+            return (
+                BalanceChange(transfer.debit_account, -transfer.amount, -released),
+                BalanceChange(transfer.credit_account, transfer.amount, 0),
+            )

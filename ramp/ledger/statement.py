@@ -1,0 +1,103 @@
+"""Account statements: posted transfers in order with the balance after each, and what is still pending."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ramp.ledger.account import Account, Balance
+from ramp.ledger.transfer import Transfer
+from ramp.model.contents import StatementLine
+from ramp.model.instant import Instant, iso
+from ramp.model.money import credits_text
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What happened on one account over a time; amounts in minor units.
+
+    Attributes:
+        account: the account.
+        since: first instant covered, or None for the beginning.
+        until: last instant covered, or None for everything so far.
+        opening_balance: posted balance before the first line.
+        lines: posted transfers, oldest first; `amount` is negative for a debit, `balance` is the balance after it.
+        closing_balance: posted balance after the last line.
+        pending: transfers from or to the account that are pending now, whatever the time covered.
+    """
+
+    account: Account
+    since: Instant | None
+    until: Instant | None
+    opening_balance: int
+    lines: tuple[StatementLine, ...]
+    closing_balance: int
+    pending: tuple[Transfer, ...] = ()
+
+
+def make_statement(
+    balance: Balance,
+    opening_balance: int,
+    posted: Sequence[Transfer],
+    pending: Sequence[Transfer],
+    since: Instant | None,
+    until: Instant | None,
+) -> Statement:
+    """Put a statement together.
+
+    Args:
+        balance: of the account.
+        opening_balance: what was posted before `since`, in minor units.
+        posted: transfers posted from `since` to `until`, in order.
+        pending: transfers pending now.
+        since: first instant covered, or None.
+        until: last instant covered, or None.
+    """
+    account_id = balance.account.account_id
+    running = opening_balance
+    lines = []
+    for transfer in posted:
+        debited = transfer.debit_account == account_id
+        amount = -transfer.amount if debited else transfer.amount
+        running += amount
+        assert transfer.posted_at is not None
+        lines.append(
+            StatementLine(
+                transfer_id=transfer.transfer_id,
+                posted_at=transfer.posted_at,
+                kind=str(transfer.kind),
+                counterparty=transfer.credit_account if debited else transfer.debit_account,
+                agreement_id=transfer.agreement_id,
+                amount=amount,
+                balance=running,
+            )
+        )
+    return Statement(balance.account, since, until, opening_balance, tuple(lines), running, tuple(pending))
+
+
+def statement_text(statement: Statement) -> str:
+    """Write a statement for people: amounts in credits, times in UTC, pending transfers below the closing balance."""
+    account_id = statement.account.account_id
+    rows = [("", "opening balance", "", "", "", credits_text(statement.opening_balance))]
+    for line in statement.lines:
+        amounts = (credits_text(line.amount), credits_text(line.balance))
+        rows.append((iso(line.posted_at), line.kind, line.agreement_id, line.counterparty, *amounts))
+    rows.append(("", "closing balance", "", "", "", credits_text(statement.closing_balance)))
+    for transfer in statement.pending:
+        debited = transfer.debit_account == account_id
+        counterparty = transfer.credit_account if debited else transfer.debit_account
+        amount = credits_text(-transfer.amount if debited else transfer.amount)
+        rows.append(
+            (iso(transfer.entered_at), f"pending {transfer.kind}", transfer.agreement_id, counterparty, amount, "")
+        )
+    heading = ("time", "what", "agreement", "counterparty", "amount", "balance")
+    widths = [max(len(row[column]) for row in (heading, *rows)) for column in range(len(heading))]
+    first_number = 4
+    lines = [f"Statement of {account_id} ({statement.account.kind}), in credits", ""]
+    for row in (heading, *rows):
+        cells = [
+            text.ljust(width) if column < first_number else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines) + "\n"

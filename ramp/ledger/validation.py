@@ -1,0 +1,217 @@
+"""Validation: the ledger's invariants, recomputed from its entries alone.
+
+Nothing here uses the arithmetic that keeps balances up to date: the two are meant to catch each other. Each function
+checks one thing and returns sentences; an empty list means that it holds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from ramp.ledger.account import Account, Balance
+from ramp.ledger.entry import (
+    AccountClosed,
+    AccountOpened,
+    AgreementRefused,
+    Entry,
+    TransferEntered,
+    TransferSettled,
+)
+from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
+
+
+def validate(entries: Sequence[Entry], balances: Mapping[str, Balance]) -> list[str]:
+    """Check every invariant.
+
+    Args:
+        entries: everything that happened, in order.
+        balances: the balances that the ledger keeps, by account id.
+
+    Returns:
+        One sentence for each finding.
+    """
+    transfers = final_transfers(entries)
+    return [
+        *check_references(entries),
+        *check_unique(entries),
+        *check_settlements(entries),
+        *check_overdrafts(entries),
+        *check_refunds(transfers),
+        *check_refused(entries, transfers),
+        *check_balances(entries, transfers, balances),
+    ]
+
+
+def final_transfers(entries: Iterable[Entry]) -> list[Transfer]:
+    """Each transfer as its last entry left it, in order of entry."""
+    last: dict[str, Transfer] = {}
+    for entry in entries:
+        if isinstance(entry, TransferEntered | TransferSettled):
+            last[entry.transfer.transfer_id] = entry.transfer
+    return list(last.values())
+
+
+def check_references(entries: Iterable[Entry]) -> list[str]:
+    """Every transfer is between two different accounts that were open when it was entered and settled."""
+    findings = []
+    state: dict[str, Account] = {}
+    for entry in entries:
+        match entry:
+            case AccountOpened(account):
+                if account.account_id in state:
+                    findings.append(f"account {account.account_id} is opened twice")
+                state[account.account_id] = account
+            case AccountClosed(account):
+                if account.account_id not in state:
+                    findings.append(f"account {account.account_id} is closed but was never opened")
+                state[account.account_id] = account
+            case TransferEntered(transfer) | TransferSettled(transfer):
+                if transfer.debit_account == transfer.credit_account:
+                    findings.append(f"{transfer.transfer_id} goes from {transfer.debit_account} to itself")
+                for account_id in (transfer.debit_account, transfer.credit_account):
+                    if account_id not in state:
+                        findings.append(f"{transfer.transfer_id} references the unknown account {account_id}")
+                    elif state[account_id].closed_at is not None:
+                        findings.append(f"{transfer.transfer_id} references the closed account {account_id}")
+            case AgreementRefused():
+                pass
+    return findings
+
+
+def check_unique(entries: Iterable[Entry]) -> list[str]:
+    """Idempotency keys are unique, and every transfer's id is the one that its key gives."""
+    entered = [entry.transfer for entry in entries if isinstance(entry, TransferEntered)]
+    counts = Counter((transfer.agreement_id, transfer.kind) for transfer in entered)
+    findings = [
+        f"{kind} {agreement} is entered {count} times" for (agreement, kind), count in counts.items() if count > 1
+    ]
+    findings.extend(
+        f"{transfer.kind} {transfer.agreement_id} has the id {transfer.transfer_id} of another one"
+        for transfer in entered
+        if transfer.transfer_id != transfer_id_of(transfer.agreement_id, transfer.kind)
+    )
+    return findings
+
+
+def check_settlements(entries: Iterable[Entry]) -> list[str]:
+    """Amounts are above zero; only a pending transfer is settled, once, on its own terms."""
+    findings = []
+    now: dict[str, Transfer] = {}
+    for entry in entries:
+        if not isinstance(entry, TransferEntered | TransferSettled):
+            continue
+        transfer = entry.transfer
+        if transfer.amount <= 0:
+            findings.append(f"{transfer.transfer_id} has the amount {transfer.amount}, which is not above zero")
+        if transfer.posted_at is not None and transfer.voided_at is not None:
+            findings.append(f"{transfer.transfer_id} is both posted and voided")
+        if isinstance(entry, TransferSettled):
+            before = now.get(transfer.transfer_id)
+            if before is None:
+                findings.append(f"{transfer.transfer_id} is settled but was never entered")
+            elif before.state is not TransferState.PENDING:
+                findings.append(f"{transfer.transfer_id} is settled as {transfer.state} but was {before.state} already")
+            elif _terms(before) != _terms(transfer):
+                findings.append(f"{transfer.transfer_id} is settled on other terms than it was entered on")
+        now[transfer.transfer_id] = transfer
+    return findings
+
+
+def _terms(transfer: Transfer) -> tuple[str, str, int, str | None]:
+    return (transfer.debit_account, transfer.credit_account, transfer.amount, transfer.reverses)
+
+
+def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
+    """After no entry is an account below its overdraft limit, what is reserved counted as spent."""
+    findings = []
+    limits: dict[str, int] = {}
+    spendable: Counter[str] = Counter()
+    pending: set[str] = set()
+    for entry in entries:
+        if isinstance(entry, AccountOpened):
+            limits[entry.account.account_id] = entry.account.credit_limit
+        if not isinstance(entry, TransferEntered | TransferSettled):
+            continue
+        transfer = entry.transfer
+        if transfer.transfer_id not in pending:
+            spendable[transfer.debit_account] -= transfer.amount
+        if transfer.state is TransferState.PENDING:
+            pending.add(transfer.transfer_id)
+        elif transfer.state is TransferState.POSTED:
+            spendable[transfer.credit_account] += transfer.amount
+        else:
+            spendable[transfer.debit_account] += transfer.amount
+        missing = -spendable[transfer.debit_account] - limits.get(transfer.debit_account, 0)
+        if missing > 0:
+            findings.append(
+                f"{transfer.transfer_id} brings {transfer.debit_account} {missing} minor units below its limit"
+            )
+    return findings
+
+
+def check_refunds(transfers: Sequence[Transfer]) -> list[str]:
+    """Refunds reverse a posted payment the other way round, all together of at most what was charged."""
+    findings = []
+    charges = {transfer.transfer_id: transfer for transfer in transfers if transfer.kind is TransferKind.PAYMENT}
+    refunded: Counter[str] = Counter()
+    for transfer in transfers:
+        if transfer.kind is not TransferKind.REFUND:
+            if transfer.reverses is not None:
+                findings.append(f"{transfer.transfer_id} reverses {transfer.reverses} but is no refund")
+            continue
+        charge = charges.get(transfer.reverses or "")
+        if charge is None or charge.state is not TransferState.POSTED:
+            findings.append(f"{transfer.transfer_id} reverses {transfer.reverses}, which is no posted payment")
+            continue
+        if (transfer.debit_account, transfer.credit_account) != (charge.credit_account, charge.debit_account):
+            findings.append(f"{transfer.transfer_id} is not between the parties of {charge.transfer_id}")
+        refunded[charge.transfer_id] += transfer.amount
+        if refunded[charge.transfer_id] > charge.amount:
+            findings.append(f"{transfer.transfer_id} brings refunds of {charge.transfer_id} above the charge")
+    return findings
+
+
+def check_refused(entries: Iterable[Entry], transfers: Sequence[Transfer]) -> list[str]:
+    """No agreement is refused twice, and none is both refused and paid or in escrow."""
+    refused = Counter(entry.refusal.agreement_id for entry in entries if isinstance(entry, AgreementRefused))
+    findings = [f"{agreement_id} is refused {count} times" for agreement_id, count in refused.items() if count > 1]
+    for transfer in transfers:
+        standing = transfer.kind is TransferKind.PAYMENT and transfer.state is not TransferState.VOIDED
+        if standing and transfer.agreement_id in refused:
+            findings.append(f"{transfer.agreement_id} is refused, but {transfer.transfer_id} is {transfer.state}")
+    return findings
+
+
+def check_balances(
+    entries: Iterable[Entry], transfers: Sequence[Transfer], balances: Mapping[str, Balance]
+) -> list[str]:
+    """The balances kept are those that the transfers give, and all of them sum to zero."""
+    posted: Counter[str] = Counter()
+    reserved: Counter[str] = Counter()
+    for transfer in transfers:
+        if transfer.state is TransferState.PENDING:
+            reserved[transfer.debit_account] += transfer.amount
+        if transfer.state is TransferState.POSTED:
+            posted[transfer.debit_account] -= transfer.amount
+            posted[transfer.credit_account] += transfer.amount
+    accounts: dict[str, Account] = {}
+    for entry in entries:
+        if isinstance(entry, AccountOpened | AccountClosed):
+            accounts[entry.account.account_id] = entry.account
+    findings = []
+    for account_id in sorted(accounts.keys() | balances.keys()):
+        balance = balances.get(account_id)
+        if balance is None or balance.account != accounts.get(account_id):
+            findings.append(f"account {account_id} is kept as {balance}, its entries say {accounts.get(account_id)}")
+            continue
+        for what, kept, right in (
+            ("posted", balance.posted, posted[account_id]),
+            ("reserved", balance.reserved, reserved[account_id]),
+        ):
+            if kept != right:
+                findings.append(f"account {account_id} has {kept} minor units {what}, its transfers give {right}")
+    total = sum(balance.posted for balance in balances.values())
+    if total != 0:
+        findings.append(f"all balances sum to {total} minor units instead of zero")
+    return findings
