@@ -1,0 +1,91 @@
+"""`ramp logs`: which workload logs are here, and getting those that are not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Table
+
+from ramp.errors import WorkloadError
+from simulation.workload.fetch import fetch_log
+from simulation.workload.logs import find_log, known_log, known_logs, logs_cache_dir
+
+
+@click.group()
+def logs() -> None:
+    """The workload logs that simulated machines replay."""
+
+
+@logs.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def list_command(as_json: bool) -> None:
+    """Show the known logs and where they were found.
+
+    Folders of the environment variable RAMP_LOGS come first, then the cache that `ramp logs fetch` fills. For a log
+    that is missing, a synthetic workload fitted to the machine's size stands in.
+    """
+    rows = [_row(name) for name in known_logs()]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    table = Table("Log", "Machine", "Cores", "Jobs", "From", "Months", "Found", box=None, pad_edge=False)
+    for column in (2, 3, 5):
+        table.columns[column].justify = "right"
+    for row in rows:
+        found = row["path"] or "missing: ramp logs fetch " + row["name"]
+        table.add_row(
+            row["name"], row["machine"], str(row["cores"]), str(row["jobs"]), row["start"], str(row["months"]), found
+        )
+    # A path that is cut or folded cannot be copied, so the table is as wide as it must be and the terminal wraps it.
+    wide = Console(width=2000)
+    Console(width=Measurement.get(wide, wide.options, table).maximum, highlight=False).print(table)
+
+
+def _row(name: str) -> dict[str, Any]:
+    log = known_logs()[name]
+    path = find_log(name)
+    return {
+        "name": log.name,
+        "machine": log.machine,
+        "cores": log.cores,
+        "jobs": log.jobs,
+        "start": log.start,
+        "months": log.months,
+        "found": path is not None,
+        "path": None if path is None else str(path),
+        "source": "synthetic" if path is None else "log",
+        "address": log.address,
+    }
+
+
+@logs.command("fetch")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--from", "source", metavar="URL", help="Folder (or file) to download from, in place of the archive.")
+def fetch_command(names: tuple[str, ...], source: str | None) -> None:
+    """Download logs from the Parallel Workloads Archive into the cache, and verify them.
+
+    NAME is a name that `ramp logs list` shows, or `all`. A download that was cut short is taken up where it ended.
+    """
+    wanted = list(known_logs()) if "all" in names else list(dict.fromkeys(names))
+    chosen = [known_log(name) for name in wanted]
+    if source is not None and source.endswith(".gz") and len(chosen) > 1:
+        raise WorkloadError(f"--from {source} is one file, but {len(chosen)} logs are wanted; give their folder")
+    folder = logs_cache_dir()
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not sys.stderr.isatty()
+    ) as bar:
+        for log in chosen:
+            task = bar.add_task(log.name, total=None)
+
+            def show(received: int, total: int | None, task: Any = task) -> None:
+                bar.update(task, completed=received, total=total)
+
+            path = fetch_log(log, folder, source=source, progress=show)
+            click.echo(f"{log.name}: {path}")
