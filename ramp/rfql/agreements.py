@@ -1,0 +1,205 @@
+"""Agreements and cancellations: the signable bodies, their countersigned forms and the answers (schemas/agreement.xsd).
+
+The bodies are written here and signed by `ramp.rfql.signature`; they are read from what a signature covers only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ramp.errors import MeaningViolation
+from ramp.model import contents, instant
+from ramp.model.agreement import AccountQuery, Agreement, Cancellation, Signable, Signed
+from ramp.model.instant import Instant
+from ramp.rfql import markup, request_for_quotation
+from ramp.rfql.namespaces import MARKET
+from ramp.rfql.offers import OFFER, check_offer
+from ramp.rfql.parser import Element
+from ramp.rfql.record import BOOLEAN, INSTANT, INTEGER, TEXT, Form, Record, attribute_name
+from ramp.rfql.statements import ACCOUNT_QUERY
+
+CANCELLATION: Final = Record(
+    Cancellation,
+    {
+        "cancellation_id": TEXT,
+        "agreement_id": TEXT,
+        "offer_id": TEXT,
+        "user": TEXT,
+        "resource": TEXT,
+        "rollback": BOOLEAN,
+        "reason": TEXT,
+        "issued_at": INSTANT,
+    },
+)
+CANCELLATION_DONE: Final = Record(contents.CancellationDone, {"agreement_id": TEXT, "refund": INTEGER})
+CANCELLATION_REFUSED: Final = Record(contents.CancellationRefused, {"agreement_id": TEXT, "code": TEXT, "detail": TEXT})
+
+_AGREEMENT_FORMS: Final[dict[str, Form]] = {
+    "agreement_id": TEXT,
+    "request_id": TEXT,
+    "units_total": INTEGER,
+    "user": TEXT,
+    "resource": TEXT,
+    "bank": TEXT,
+    "reservation_id": TEXT,
+    "cost": INTEGER,
+    "issued_at": INSTANT,
+    "valid_until": INSTANT,
+    "best_offer": BOOLEAN,
+}
+_AGREEMENT_ATTRIBUTES: Final = tuple((name, attribute_name(name), form) for name, form in _AGREEMENT_FORMS.items())
+
+AGREEMENT: Final = f"{{{MARKET}}}Agreement"
+COUNTERSIGNED: Final = {
+    f"{{{MARKET}}}CountersignedAgreement": AGREEMENT,
+    f"{{{MARKET}}}CountersignedCancellation": CANCELLATION.tag,
+}
+"""Tag of each countersigned form, and of the signed body within it."""
+
+KIND_OF: Final = {
+    AGREEMENT: "agreement",
+    CANCELLATION.tag: "cancellation",
+    ACCOUNT_QUERY.tag: "account_query",
+    **{tag: "agreement" if inner == AGREEMENT else "cancellation" for tag, inner in COUNTERSIGNED.items()},
+}
+"""Kind of signed document by the root's tag, in the words of `contents.Unverified`."""
+
+SETTLED: Final = "Settled"
+_UNIT: Final = f"{{{MARKET}}}Unit"
+
+
+def write_body(body: Signable) -> str:
+    """Write what is to be signed, without a signature.
+
+    Raises:
+        MeaningViolation: for values that the document cannot carry.
+    """
+    if isinstance(body, Agreement):
+        return _write_agreement(body)
+    if isinstance(body, Cancellation):
+        return CANCELLATION.write(body)
+    return ACCOUNT_QUERY.write(body)
+
+
+def read_body(element: Element) -> Signable:
+    """Read a signable body from an element that has passed the schema check.
+
+    Raises:
+        MeaningViolation: if its parts contradict one another.
+    """
+    try:
+        if element.tag == AGREEMENT:
+            return _read_agreement(element)
+        if element.tag == CANCELLATION.tag:
+            return CANCELLATION.read(element)
+        query: AccountQuery = ACCOUNT_QUERY.read(element)
+    except ValueError as error:
+        raise MeaningViolation(str(error)) from error
+    return query
+
+
+def _write_agreement(body: Agreement) -> str:
+    parts = [f'<Agreement xmlns="{MARKET}"']
+    for name, attribute, form in _AGREEMENT_ATTRIBUTES:
+        if name != "best_offer" or body.best_offer:
+            parts.append(f' {attribute}="{form.write(getattr(body, name))}"')
+    parts.append(
+        f'><Unit number="{body.request.number}">{request_for_quotation.write_unit(body.request, root=True)}</Unit>'
+        f"{OFFER.write(body.offer, root=False)}</Agreement>"
+    )
+    return "".join(parts)
+
+
+def _read_agreement(element: Element) -> Agreement:
+    values: dict[str, Any] = {}
+    for name, attribute, form in _AGREEMENT_ATTRIBUTES:
+        text = element.get(attribute)
+        if text is not None:
+            values[name] = form.read(text)
+    unit = element.find(_UNIT)
+    offer = element.find(OFFER.tag)
+    assert unit is not None, "the schema requires it"
+    assert offer is not None, "the schema requires it"
+    request = request_for_quotation.read_unit(unit[0], int(unit.get("number", "")))
+    agreement = Agreement(request=request, offer=OFFER.read(offer), **values)
+    check_agreement(agreement)
+    return agreement
+
+
+def check_agreement(agreement: Agreement) -> None:
+    """Check that the parts of an agreement say the same.
+
+    Raises:
+        MeaningViolation: naming every contradiction.
+    """
+    offer = agreement.offer
+    check_offer(offer)
+    contradictions = tuple(
+        f"{name}: {outer!r} is not the {where} {inner!r}"
+        for name, outer, where, inner in (
+            ("cost", agreement.cost, "offer's", offer.cost),
+            ("requestId", agreement.request_id, "offer's", offer.request_id),
+            ("resource", agreement.resource, "offer's", offer.resource),
+            ("Unit number", agreement.request.number, "offer's", offer.unit),
+        )
+        if outer != inner
+    )
+    if agreement.request.number > agreement.units_total:
+        contradictions += (f"Unit number: {agreement.request.number} of only {agreement.units_total}",)
+    if agreement.valid_until <= agreement.issued_at:
+        contradictions += ("validUntil: does not lie after issuedAt",)
+    if contradictions:
+        raise MeaningViolation(f"Agreement {agreement.agreement_id}: " + "; ".join(contradictions))
+
+
+def wrap(inner: str, body: Signable, countersigned_at: Instant) -> str:
+    """Put a user's signed document into the form that the resource signs.
+
+    Args:
+        inner: the signed document, unchanged.
+        body: what it holds; an account query has no countersigned form.
+        countersigned_at: the resource's clock.
+    """
+    assert not isinstance(body, AccountQuery), "only its owner signs an account query"
+    name = f"Countersigned{type(body).__name__}"
+    return f'<{name} xmlns="{MARKET}" countersignedAt="{instant.iso(countersigned_at)}">{inner}</{name}>'
+
+
+def write_settled(content: contents.Settled) -> str:
+    """Write the settlement; the countersigned agreement stands in it as escaped text, to stay byte for byte as signed.
+
+    Raises:
+        MeaningViolation: if the agreement is not signed yet.
+    """
+    if not content.agreement.document:
+        raise MeaningViolation(f"agreement {content.agreement_id} is not signed")
+    return (
+        f'<{SETTLED} xmlns="{MARKET}" agreementId="{TEXT.write(content.agreement_id)}" '
+        f'offerId="{TEXT.write(content.offer_id)}" transferId="{TEXT.write(content.transfer_id)}">'
+        f"{markup.escape_text(content.agreement.document)}</{SETTLED}>"
+    )
+
+
+def read_settled(element: Element, agreement: Signed) -> contents.Settled:
+    """Read a settlement that has passed the schema check.
+
+    Args:
+        element: its root.
+        agreement: the agreement that stands in it, verified.
+
+    Raises:
+        MeaningViolation: if the agreement is another one.
+    """
+    body = agreement.body
+    settled = contents.Settled(
+        agreement_id=element.get("agreementId", ""),
+        offer_id=element.get("offerId", ""),
+        transfer_id=element.get("transferId", ""),
+        agreement=agreement,
+    )
+    if not isinstance(body, Agreement) or (body.agreement_id, body.offer.offer_id) != (
+        settled.agreement_id,
+        settled.offer_id,
+    ):
+        raise MeaningViolation(f"Settled: agreementId {settled.agreement_id!r} with the proof of something else")
+    return settled

@@ -1,0 +1,109 @@
+"""The auction's documents: call for proposals, proposal, and the two phases of the commit (schemas/offer.xsd)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ramp.errors import MeaningViolation
+from ramp.model import contents
+from ramp.model.offer import Offer, Refusal
+from ramp.rfql import request_for_quotation
+from ramp.rfql.namespaces import MARKET
+from ramp.rfql.parser import Element
+from ramp.rfql.record import BOOLEAN, CODE, DURATION, INSTANT, INTEGER, REAL, TEXT, Record
+
+OFFER: Final = Record(
+    Offer,
+    {
+        "offer_id": TEXT,
+        "request_id": TEXT,
+        "unit": INTEGER,
+        "resource": TEXT,
+        "cpu_hour_cost": INTEGER,
+        "start": INSTANT,
+        "end": INSTANT,
+        "cores": INTEGER,
+        "load": REAL,
+        "valid_for": DURATION,
+        "source": TEXT,
+        "placement": TEXT,
+    },
+)
+REFUSAL: Final = Record(Refusal, {"unit": INTEGER, "code": CODE, "nearest": TEXT, "detail": TEXT})
+BID: Final = Record(contents.Bid, {"unit": INTEGER, "resource": TEXT, "cpu_hour_cost": INTEGER})
+
+_REQUEST_AND_OFFER: Final = {"request_id": TEXT, "offer_id": TEXT}
+
+PROPOSAL: Final = Record(
+    contents.Proposal,
+    {"request_id": TEXT, "round_number": INTEGER},
+    children={"offers": OFFER, "refusals": REFUSAL},
+)
+REJECTION: Final = Record(contents.Rejection, {**_REQUEST_AND_OFFER, "reason": TEXT})
+ACCEPTANCE: Final = Record(contents.Acceptance, _REQUEST_AND_OFFER)
+HOLD_GRANTED: Final = Record(contents.HoldGranted, {**_REQUEST_AND_OFFER, "reservation_id": TEXT, "hold_for": DURATION})
+HOLD_REFUSED: Final = Record(contents.HoldRefused, {**_REQUEST_AND_OFFER, "code": CODE, "detail": TEXT})
+HOLD_CANCELLED: Final = Record(contents.HoldCancelled, _REQUEST_AND_OFFER)
+CONFIRMED: Final = Record(contents.Confirmed, {"agreement_id": TEXT, "offer_id": TEXT})
+FAILED: Final = Record(contents.Failed, {"agreement_id": TEXT, "offer_id": TEXT, "code": CODE, "detail": TEXT})
+NOT_UNDERSTOOD: Final = Record(contents.NotUnderstood, {"reason": TEXT})
+
+CALL: Final = "CallForProposals"
+
+
+def write_call(call: contents.CallForProposals) -> str:
+    """Write a call for proposals; the request stands in it as the RFQL document that it is.
+
+    Raises:
+        MeaningViolation: for values that the document cannot carry.
+    """
+    best_offer = ' bestOffer="true"' if call.best_offer else ""
+    bids = "".join([BID.write(bid, root=False) for bid in call.bids])
+    request_id = TEXT.write(call.request_id)
+    return (
+        f'<{CALL} xmlns="{MARKET}" requestId="{request_id}" roundNumber="{call.round_number}"{best_offer}>'
+        f"{request_for_quotation.write_request(call.request)}{bids}</{CALL}>"
+    )
+
+
+def read_call(element: Element) -> contents.CallForProposals:
+    """Read a call for proposals that has passed the schema check.
+
+    Raises:
+        MeaningViolation: if the request makes no sense.
+    """
+    request = element.find(request_for_quotation.ROOT)
+    assert request is not None, "the schema requires it"
+    return contents.CallForProposals(
+        request_id=element.get("requestId", ""),
+        round_number=int(element.get("roundNumber", "")),
+        request=request_for_quotation.read_request(request),
+        bids=tuple([BID.read(child) for child in element.iterchildren(BID.tag)]),
+        best_offer=BOOLEAN.read(element.get("bestOffer", "false")),
+    )
+
+
+def read_proposal(element: Element) -> contents.Proposal:
+    """Read a proposal that has passed the schema check.
+
+    Raises:
+        MeaningViolation: for an offer whose slot ends before it starts, or that belongs to another request.
+    """
+    proposal = PROPOSAL.read(element)
+    for offer in proposal.offers:
+        check_offer(offer)
+        if offer.request_id != proposal.request_id:
+            raise MeaningViolation(
+                f"Offer {offer.offer_id}: requestId {offer.request_id!r} in a Proposal for {proposal.request_id!r}"
+            )
+    return proposal
+
+
+def check_offer(offer: Offer) -> None:
+    """Check what the schema cannot: the slot ends after it starts.
+
+    Raises:
+        MeaningViolation: if it does not.
+    """
+    if offer.end <= offer.start:
+        raise MeaningViolation(f"Offer {offer.offer_id}: the slot's end does not lie after its start")

@@ -1,0 +1,117 @@
+"""The safe parser: every document from outside passes here first.
+
+No DTD, no entities, no network, limits on size and depth. Two doors: `parse_wire` for messages (strict: no comments,
+processing instructions or CDATA sections, which our own documents never hold and which only help to make two readers
+see two values) and `parse_file` for files that people write (comments are dropped, an XML declaration is fine).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from lxml import etree
+
+from ramp.errors import DocumentTooLarge, MalformedXml
+
+Element = etree._Element  # noqa: SLF001 - lxml has no public name for the type
+
+DOCUMENT_BYTES_MAX: Final = 90_000
+"""Largest document: XMPP servers cut the connection at 100 kB to 250 kB of markup, without a word to the sender."""
+
+DOCUMENT_DEPTH_MAX: Final = 16
+"""Deepest nesting: twice what a countersigned agreement, the deepest document, needs."""
+
+_too_deep: Final = etree.XPath(f"boolean({'/*' * (DOCUMENT_DEPTH_MAX + 1)})")
+
+
+def _new_parser(encoding: str | None) -> etree.XMLParser:
+    return etree.XMLParser(
+        encoding=encoding,
+        resolve_entities=False,
+        load_dtd=False,
+        dtd_validation=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+
+
+_wire_parser: Final = _new_parser("utf-8")
+_file_parser: Final = _new_parser(None)
+
+
+def check_size(document: str | bytes, source: str | None = None, limit: int = DOCUMENT_BYTES_MAX) -> bytes:
+    """The document as UTF-8 bytes, if it is within the limit.
+
+    Args:
+        document: text, or bytes as read from a file.
+        source: what to call it in the message.
+        limit: most bytes allowed.
+
+    Raises:
+        DocumentTooLarge: if it is over the limit.
+        MalformedXml: if the text cannot be written in UTF-8.
+    """
+    if len(document) > limit:
+        raise _too_large(len(document), source, limit)
+    if isinstance(document, bytes):
+        return document
+    try:
+        data = document.encode()
+    except UnicodeEncodeError as error:
+        raise MalformedXml(f"not text: {error.reason} at character {error.start}", source=source) from error
+    if len(data) > limit:
+        raise _too_large(len(data), source, limit)
+    return data
+
+
+def _too_large(size: int, source: str | None, limit: int) -> DocumentTooLarge:
+    return DocumentTooLarge(
+        f"{size} bytes; at most {limit} travel over XMPP (servers drop the connection not far above); "
+        "right would be fewer units in one document",
+        source=source,
+    )
+
+
+def parse_wire(document: str, source: str | None = None) -> Element:
+    """Parse a message's body, strictly.
+
+    Raises:
+        DocumentTooLarge: over the size limit.
+        MalformedXml: not well-formed, too deep, or with a DOCTYPE, comment, CDATA section or processing instruction.
+    """
+    if "<!" in document or "<?" in document:
+        index = min(at for at in (document.find("<!"), document.find("<?")) if at >= 0)
+        raise MalformedXml(
+            f"forbidden markup {document[index : index + 12]!r}: messages hold no DOCTYPE, comments, CDATA sections "
+            "or processing instructions",
+            source=source,
+        )
+    return _parse(check_size(document, source), _wire_parser, source)
+
+
+def parse_file(document: str | bytes, source: str | None = None) -> Element:
+    """Parse a file written by people: comments are dropped, an XML declaration is fine.
+
+    Raises:
+        DocumentTooLarge: over the size limit.
+        MalformedXml: not well-formed, too deep, or with a DOCTYPE.
+    """
+    data = check_size(document, source)
+    # Text has lost its declared encoding already; the parser must not believe the declaration then.
+    root = _parse(data, _wire_parser if isinstance(document, str) else _file_parser, source)
+    info: Any = root.getroottree().docinfo
+    if info.doctype or info.internalDTD is not None:
+        raise MalformedXml("a DOCTYPE is forbidden (no entities, no DTD)", source=source)
+    return root
+
+
+def _parse(data: bytes, parser: etree.XMLParser, source: str | None) -> Element:
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise MalformedXml(f"line {error.lineno}: not well-formed XML: {error.msg}", source=source) from error
+    if _too_deep(root):
+        raise MalformedXml(f"elements nested deeper than {DOCUMENT_DEPTH_MAX}", source=source)
+    return root

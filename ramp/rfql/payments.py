@@ -1,0 +1,20 @@
+"""Answers of the bank about payments and refunds (schemas/payment.xsd)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ramp.model import contents
+from ramp.rfql.record import INSTANT, INTEGER, TEXT, Record
+
+_REFUSED: Final = {"agreement_id": TEXT, "code": TEXT, "detail": TEXT}
+_DONE: Final = {"agreement_id": TEXT, "transfer_id": TEXT, "amount": INTEGER}
+
+PAYMENT_MADE: Final = Record(contents.PaymentMade, _DONE)
+PAYMENT_REFUSED: Final = Record(contents.PaymentRefused, _REFUSED)
+REFUND_MADE: Final = Record(contents.RefundMade, _DONE)
+REFUND_REFUSED: Final = Record(contents.RefundRefused, _REFUSED)
+PAYMENT_QUERY: Final = Record(contents.PaymentQuery, {"agreement_id": TEXT})
+PAYMENT_STATUS: Final = Record(
+    contents.PaymentStatus, {"agreement_id": TEXT, "status": TEXT, "transfer_id": TEXT, "bank_time": INSTANT}
+)

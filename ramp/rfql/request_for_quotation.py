@@ -1,0 +1,354 @@
+"""RFQL documents: requests for quotation in and out (paper section 5.2; schemas/rfql.xsd).
+
+Reading checks the schema and then the meaning, and tells all findings of a document at once. Dates and times without
+a zone are UTC. `Intel`, which the original's samples use against their own schema, is taken as x86_64 with a warning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ramp.errors import DocumentError, MeaningViolation
+from ramp.model import instant
+from ramp.model.instant import SECOND, Duration, Instant
+from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalCores, TotalDiskSpace
+from ramp.rfql import date_and_time, markup, schema, torus
+from ramp.rfql.namespaces import RFQ, TORUS
+from ramp.rfql.parser import Element, parse_file
+
+ROOT: Final = f"{{{RFQ}}}RequestForQuotation"
+REQUEST: Final = f"{{{RFQ}}}Request"
+_PREFIX: Final = f"{{{RFQ}}}"
+
+NUMBER_MAX: Final = 10**12
+"""Largest number of any term: far above every machine, and far below what costs time to read."""
+
+ARCHITECTURE_ALIASES: Final = {"intel": "x86_64"}
+"""Architecture names outside JSDL that are understood, with a warning, by their folded spelling."""
+
+
+def load_request(path: Path | str) -> RequestForQuotation:
+    """Read a request for quotation from a file.
+
+    Raises:
+        DocumentError: if the file cannot be read, or its document is not valid; names all findings.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise DocumentError(f"cannot be read: {error.strerror}", source=str(path)) from error
+    return parse_request(data, str(path))
+
+
+def parse_request(text: str | bytes, source: str | None = None) -> RequestForQuotation:
+    """Read a request for quotation.
+
+    Args:
+        text: the document.
+        source: what to call it in messages, a file's name for example.
+
+    Returns:
+        The request with its warnings.
+
+    Raises:
+        MalformedXml: not well-formed XML, or forbidden constructs.
+        DocumentTooLarge: over the size limit.
+        SchemaViolation: against the schema (what of the meaning could be checked is told as well).
+        MeaningViolation: valid against the schema, but senseless.
+    """
+    root = parse_file(text, source)
+    warnings = _replace_aliases(root)
+    violations = schema.findings(root, "rfql")
+    if root.tag != ROOT:
+        violations = (f"line {root.sourceline}: root element {root.tag}: right would be {ROOT}",)
+        raise schema.schema_violation(violations, source)
+    units, senseless = _read_units(root, least_price=1)
+    if violations:
+        told = {_place_of(line) for line in violations}
+        extra = tuple(line for line in senseless if _place_of(line) not in told)
+        raise schema.schema_violation(tuple(sorted(violations + extra, key=_line_of)), source)
+    if senseless:
+        raise _meaning_violation(senseless, source)
+    return RequestForQuotation(units=units, warnings=warnings)
+
+
+def read_request(root: Element, source: str | None = None) -> RequestForQuotation:
+    """Read the request of a message that has passed the schema check; an asking price may have fallen to nothing.
+
+    Raises:
+        MeaningViolation: if its values make no sense.
+    """
+    units, senseless = _read_units(root, least_price=0)
+    if senseless:
+        raise _meaning_violation(senseless, source)
+    return RequestForQuotation(units=units)
+
+
+def read_unit(element: Element, number: int) -> RequestUnit:
+    """Read one Request that has passed the schema check.
+
+    Raises:
+        MeaningViolation: if its values make no sense.
+    """
+    reader = _UnitReader(number, least_price=0)
+    unit = reader.read(element)
+    if reader.violations or unit is None:
+        raise _meaning_violation(tuple(reader.violations), None)
+    return unit
+
+
+def write_request(rfq: RequestForQuotation) -> str:
+    """Write a request for quotation as an RFQL document.
+
+    Raises:
+        MeaningViolation: for units that are not numbered by position, or values that RFQL cannot carry.
+    """
+    numbers = [unit.number for unit in rfq.units]
+    if not numbers or numbers != list(range(1, len(numbers) + 1)):
+        raise MeaningViolation(f"units are numbered {numbers}; right would be one or more, by position from 1")
+    inside = "".join([write_unit(unit, root=False) for unit in rfq.units])
+    return f'<RequestForQuotation xmlns="{RFQ}">{inside}</RequestForQuotation>'
+
+
+def write_unit(unit: RequestUnit, *, root: bool) -> str:
+    """Write one Request.
+
+    Args:
+        unit: what to write; its number is its position and is not written.
+        root: whether to declare the namespace.
+
+    Raises:
+        MeaningViolation: for values that RFQL cannot carry.
+    """
+    end_date, end_time = date_and_time.split(unit.deadline)
+    parts = [
+        f'<Request xmlns="{RFQ}">' if root else "<Request>",
+        f"<CPUHourCost>{unit.cpu_hour_cost}</CPUHourCost><EndDate>{end_date}</EndDate><EndTime>{end_time}</EndTime>",
+    ]
+    if unit.not_before is not None:
+        start_date, start_time = date_and_time.split(unit.not_before)
+        parts.append(f"<StartDate>{start_date}</StartDate><StartTime>{start_time}</StartTime>")
+    for name, text in (
+        ("OperatingSystem", unit.operating_system),
+        ("OSVersion", unit.os_version),
+        ("Architecture", unit.architecture),
+    ):
+        if text is not None:
+            parts.append(f"<{name}>{markup.escape_text(text)}</{name}>")
+    for name, number in (
+        ("CPUSpeed", unit.cpu_speed_mhz),
+        ("WallTime", _whole_seconds(unit)),
+        ("InterNodeBandwidth", unit.inter_node_bandwidth_mbps),
+        ("RAMPerCore", unit.ram_per_core_mb),
+    ):
+        if number is not None:
+            parts.append(f"<{name}>{number}</{name}>")
+    if unit.disk is not None:
+        name = "TotalDiskSpace" if isinstance(unit.disk, TotalDiskSpace) else "NodeDiskSpace"
+        parts.append(f"<Disk><{name}>{unit.disk.gigabytes}</{name}></Disk>")
+    parts.append(_write_cores(unit.cores))
+    if unit.torus is not None:
+        parts.append(torus.write_terms(unit.torus))
+    parts.append("</Request>")
+    return "".join(parts)
+
+
+def _whole_seconds(unit: RequestUnit) -> int | None:
+    if unit.wall_time is None:
+        return None
+    whole, rest = divmod(unit.wall_time, SECOND)
+    if rest:
+        raise MeaningViolation(f"unit {unit.number}: WallTime of {unit.wall_time} us; RFQL carries whole seconds")
+    return whole
+
+
+def _write_cores(cores: TotalCores | Nodes) -> str:
+    if isinstance(cores, TotalCores):
+        return f"<Cores><TotalCores>{cores.count}</TotalCores></Cores>"
+    nodes = f"<NodeCount>{cores.count}</NodeCount><NodeCores>{cores.cores_per_node}</NodeCores>"
+    return f"<Cores><Nodes>{nodes}</Nodes></Cores>"
+
+
+def _replace_aliases(root: Element) -> tuple[str, ...]:
+    warnings = []
+    for element in root.iter(f"{_PREFIX}Architecture"):
+        name = ARCHITECTURE_ALIASES.get((element.text or "").strip().casefold())
+        if name is not None:
+            warnings.append(
+                f"line {element.sourceline}: Architecture: {element.text!r} is no JSDL name; taken as {name!r}"
+            )
+            element.text = name
+    return tuple(warnings)
+
+
+def _meaning_violation(violations: tuple[str, ...], source: str | None) -> MeaningViolation:
+    if len(violations) == 1:
+        return MeaningViolation(violations[0], source=source)
+    return MeaningViolation(f"{len(violations)} things make no sense", source=source, violations=violations)
+
+
+def _read_units(root: Element, least_price: int) -> tuple[tuple[RequestUnit, ...], tuple[str, ...]]:
+    units: list[RequestUnit] = []
+    violations: list[str] = []
+    for number, element in enumerate(root.iterchildren(REQUEST), start=1):
+        reader = _UnitReader(number, least_price)
+        unit = reader.read(element)
+        violations += reader.violations
+        if unit is not None:
+            units.append(unit)
+    return tuple(units), tuple(violations)
+
+
+def _line_of(violation: str) -> int:
+    number = violation.removeprefix("line ").partition(":")[0]
+    return int(number) if number.isdecimal() else 0
+
+
+def _place_of(violation: str) -> tuple[str, ...]:
+    """Line and element, the first two parts of every finding."""
+    return tuple(violation.split(": ")[:2])
+
+
+def _is_date(date: str) -> bool:
+    try:
+        date_and_time.join(date, "00:00:00")
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(slots=True)
+class _UnitReader:
+    """Reads one Request and collects what makes no sense; goes as far as a document with schema errors allows."""
+
+    number: int
+    least_price: int
+    violations: list[str] = field(default_factory=list)
+    elements: dict[str, Element] = field(default_factory=dict)
+
+    def read(self, request: Element) -> RequestUnit | None:
+        """The unit, or None where its required terms cannot be read."""
+        extensions = self._collect(request)
+        price = self._whole("CPUHourCost", self.least_price)
+        deadline = self._moment("End")
+        not_before = self._moment("Start")
+        wall_time_s = self._whole("WallTime")
+        wall_time = None if wall_time_s is None else wall_time_s * SECOND
+        cores = self._cores()
+        disk = self._disk()
+        numbers = {name: self._whole(name) for name in ("CPUSpeed", "InterNodeBandwidth", "RAMPerCore")}
+        if deadline is not None and not_before is not None:
+            self._check_window(not_before, deadline, wall_time)
+        if self.violations or price is None or deadline is None or cores is None:
+            return None
+        try:
+            terms = torus.read_terms(extensions) if extensions else None
+        except ValueError:
+            return None  # the schema check has told why
+        return RequestUnit(
+            number=self.number,
+            cpu_hour_cost=price,
+            deadline=deadline,
+            cores=cores,
+            not_before=not_before,
+            wall_time=wall_time,
+            operating_system=self._text("OperatingSystem"),
+            os_version=self._text("OSVersion"),
+            architecture=self._text("Architecture"),
+            cpu_speed_mhz=numbers["CPUSpeed"],
+            inter_node_bandwidth_mbps=numbers["InterNodeBandwidth"],
+            ram_per_core_mb=numbers["RAMPerCore"],
+            disk=disk,
+            torus=terms,
+        )
+
+    def _collect(self, request: Element) -> dict[str, Element]:
+        extensions: dict[str, Element] = {}
+        for element in request.iterdescendants():
+            tag = str(element.tag)
+            name = tag.removeprefix(_PREFIX)
+            if name != tag:
+                if name in self.elements:
+                    self._tell(name, f"given twice in Request {self.number}; right would be once", element)
+                self.elements[name] = element
+            elif tag in torus.TAGS:
+                if tag in extensions:
+                    self._tell(tag, f"given twice in Request {self.number}; right would be once", element)
+                extensions[tag] = element
+            elif element.getparent() is request:
+                # "A resource must be able to satisfy it before responding" (section 5.2): nobody can satisfy this one.
+                known = "Geometry, ConnectionType and NodeUse"
+                self._tell(tag, f"an extension unknown to this market; right would be {known} of {TORUS}", element)
+        return extensions
+
+    def _tell(self, name: str, what: str, element: Element | None = None) -> None:
+        where = self.elements.get(name) if element is None else element
+        line = "" if where is None else f"line {where.sourceline}: "
+        self.violations.append(f"{line}{name}: {what}")
+
+    def _text(self, name: str) -> str | None:
+        element = self.elements.get(name)
+        return None if element is None else element.text or ""
+
+    def _whole(self, name: str, least: int = 1) -> int | None:
+        text = self._text(name)
+        if text is None:
+            return None
+        digits = text.strip()
+        unsigned = digits.removeprefix("-").removeprefix("+")
+        if not unsigned.isascii() or not unsigned.isdigit():
+            return None  # the schema check has told why
+        number = int(digits) if len(unsigned) <= len(str(NUMBER_MAX)) else None
+        if number is None or number > NUMBER_MAX or number < least:
+            shown = digits if len(digits) <= 24 else f"{digits[:24]}..."
+            self._tell(name, f"{shown} makes no sense; right would be a whole number from {least} to {NUMBER_MAX}")
+            return None
+        return number
+
+    def _moment(self, which: str) -> Instant | None:
+        date = self._text(f"{which}Date")
+        time = self._text(f"{which}Time")
+        if date is None:
+            if time is not None and which == "Start":
+                self._tell(
+                    "StartTime", f"{time.strip()} without a StartDate; right would be both, or a StartDate alone"
+                )
+            return None
+        if time is None and which == "End":
+            return None  # the schema check has told that it is missing
+        try:
+            return date_and_time.join(date, "00:00:00" if time is None else time)
+        except ValueError as error:
+            self._tell(f"{which}Time" if _is_date(date) else f"{which}Date", str(error))
+            return None
+
+    def _cores(self) -> TotalCores | Nodes | None:
+        total = self._whole("TotalCores")
+        if total is not None:
+            return TotalCores(total)
+        count = self._whole("NodeCount")
+        cores_per_node = self._whole("NodeCores")
+        return None if count is None or cores_per_node is None else Nodes(count, cores_per_node)
+
+    def _disk(self) -> TotalDiskSpace | NodeDiskSpace | None:
+        total = self._whole("TotalDiskSpace")
+        if total is not None:
+            return TotalDiskSpace(total)
+        on_node = self._whole("NodeDiskSpace")
+        return None if on_node is None else NodeDiskSpace(on_node)
+
+    def _check_window(self, not_before: Instant, deadline: Instant, wall_time: Duration | None) -> None:
+        if deadline <= not_before:
+            self._tell(
+                "EndDate",
+                f"the end {instant.iso(deadline)} does not lie after the start {instant.iso(not_before)}; "
+                "right would be an EndDate and EndTime after StartDate and StartTime",
+            )
+        elif wall_time is not None and deadline - not_before < wall_time:
+            self._tell(
+                "WallTime",
+                f"{wall_time // SECOND} s do not fit between {instant.iso(not_before)} and {instant.iso(deadline)}; "
+                f"right would be at most {(deadline - not_before) // SECOND} s, or a later end",
+            )

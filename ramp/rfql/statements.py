@@ -1,0 +1,39 @@
+"""Account queries and the bank's statements (paper section 6.3; schemas/statement.xsd)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ramp.model import contents
+from ramp.model.agreement import AccountQuery
+from ramp.rfql.record import INSTANT, INTEGER, TEXT, Record
+
+ACCOUNT_QUERY: Final = Record(
+    AccountQuery, {"nonce": TEXT, "account": TEXT, "issued_at": INSTANT, "since": INSTANT, "until": INSTANT}
+)
+LINE: Final = Record(
+    contents.StatementLine,
+    {
+        "transfer_id": TEXT,
+        "posted_at": INSTANT,
+        "kind": TEXT,
+        "counterparty": TEXT,
+        "agreement_id": TEXT,
+        "amount": INTEGER,
+        "balance": INTEGER,
+    },
+    element="Line",
+)
+ACCOUNT_STATEMENT: Final = Record(
+    contents.AccountStatement,
+    {
+        "nonce": TEXT,
+        "account": TEXT,
+        "balance": INTEGER,
+        "reserved": INTEGER,
+        "credit_limit": INTEGER,
+        "bank_time": INSTANT,
+    },
+    children={"lines": LINE},
+)
+ACCOUNT_QUERY_REFUSED: Final = Record(contents.AccountQueryRefused, {"nonce": TEXT, "code": TEXT, "detail": TEXT})
