@@ -1,0 +1,60 @@
+"""Machines by the name or path of their file, as the command line and experiments name them."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import ramp
+from ramp.errors import ConfigurationError
+from simulation.link_table_cache import cached_link_table
+from simulation.machines.description import build_machine
+from simulation.machines.flat import FlatMachine
+from simulation.machines.interface import Machine
+
+FLAT_PREFIX = "flat:"
+"""`flat:N` names a flat machine of N processors without a file."""
+
+
+def machine_directory() -> Path:
+    """Directory of the machines that come with the project: in the wheel, or beside the sources."""
+    packaged = Path(ramp.__file__).parent / "_data" / "agents_config" / "machines"
+    return packaged if packaged.is_dir() else Path(__file__).parents[1] / "agents_config" / "machines"
+
+
+def machine_names() -> list[str]:
+    """Names of the machines that come with the project."""
+    return sorted(path.stem for path in machine_directory().glob("*.toml"))
+
+
+def load_machine(name: str | Path, *, allocator: str | None = None) -> Machine:
+    """Make a machine.
+
+    Args:
+        name: `flat:N`, the name of a machine that comes with the project (`bgl`), or the path of a TOML file.
+        allocator: overrules the file's.
+
+    Raises:
+        ConfigurationError: there is no such machine, or its file is wrong.
+    """
+    text = str(name)
+    if text.startswith(FLAT_PREFIX):
+        processors = text.removeprefix(FLAT_PREFIX)
+        if not processors.isascii() or not processors.isdigit() or int(processors) < 1:
+            raise ConfigurationError(f"{text!r}: flat: wants a number of processors, as in flat:512", key="machine")
+        if allocator is not None:
+            raise ConfigurationError("a flat machine has no allocator to choose", key="allocator")
+        return FlatMachine(int(processors))
+    path = Path(text)
+    if path.suffix != ".toml" and "/" not in text:
+        path = machine_directory() / f"{text}.toml"
+        if not path.is_file():
+            known = ", ".join(machine_names())
+            raise ConfigurationError(
+                f"no machine {text!r}; there are {known}, flat:N, or the path of a .toml file", key="machine"
+            )
+    try:
+        description = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(str(error), path=path) from error
+    return build_machine(description, source=path.name, allocator=allocator, table_source=cached_link_table)

@@ -1,0 +1,18 @@
+"""The first box that can be cabled, whatever it takes: what the merit of the two-phase allocation is worth."""
+
+from __future__ import annotations
+
+from simulation.machines.allocators.two_phase import TwoPhase
+
+
+class FirstFound(TwoPhase):
+    """Contiguous boxes in the two-phase order, but the first one that can be cabled wins.
+
+    Within a box the smallest free link set is still taken, because the tables are sorted that way.
+    """
+
+    name = "first-found"
+
+    def link_cost(self, links: int) -> int:
+        """Nothing: all candidates are worth the same."""
+        return 0

@@ -1,0 +1,389 @@
+"""Machines of cabled lines: Blue Gene/L and the plain torus it is compared with. Any number of dimensions.
+
+Units are midplanes. A job holds a box of midplanes and, in each dimension, the same cables on every line that crosses
+the box. Source: Aridor et al. 2005. Decisions take a few microseconds (`simulation.machines.search`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramp.errors import MachineError
+from simulation.machines.allocators import TorusPolicy
+from simulation.machines.catalogue import Catalogue
+from simulation.machines.grid import Grid
+from simulation.machines.hostlist import compress_coordinates
+from simulation.machines.interface import JobRequest, NodeState, Placement
+from simulation.machines.names import unit_name
+from simulation.machines.search import first_fit
+from simulation.machines.tables import LinkTable
+
+_State = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a machine of cabled lines is made of; never changes.
+
+    Attributes:
+        name: from the machine's file.
+        prefix: before the digits of a midplane's name.
+        dimension_names: x, y, z on Blue Gene/L.
+        tables: the link table of each dimension, whose wiring has the dimension's width.
+        cnodes: compute nodes of a midplane.
+        processors: processors of a midplane.
+    """
+
+    name: str
+    prefix: str
+    dimension_names: tuple[str, ...]
+    tables: tuple[LinkTable, ...]
+    cnodes: int = 512
+    processors: int = 1024
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Midplanes in each dimension."""
+        return tuple(table.wiring.width for table in self.tables)
+
+
+@dataclass(slots=True)
+class Occupancy:
+    """What is taken on a machine: state vectors as the search scans them (units first, then one word a line).
+
+    Attributes:
+        held: by jobs.
+        out: out of service: drained and down midplanes, failed cables.
+        busy: either; what a new job must avoid.
+        busy_units: the midplanes of `busy` as one bit set.
+        drained: drained midplanes.
+        down: midplanes that are down.
+        running: placements by job.
+    """
+
+    held: _State
+    out: _State
+    busy: _State
+    busy_units: int = 0
+    drained: int = 0
+    down: int = 0
+    running: dict[int, Placement] = field(default_factory=dict)
+
+    def copy(self) -> Occupancy:
+        """An independent copy."""
+        return Occupancy(
+            self.held.copy(),
+            self.out.copy(),
+            self.busy.copy(),
+            self.busy_units,
+            self.drained,
+            self.down,
+            self.running.copy(),
+        )
+
+    def running_units(self) -> int:
+        """Bit set of the midplanes that jobs hold."""
+        units = 0
+        for placement in self.running.values():
+            units |= placement.nodes
+        return units
+
+    def refresh(self, busy_units: int) -> None:
+        """Recompute what is busy after something was given back or put in or out of service."""
+        np.bitwise_or(self.held, self.out, out=self.busy)
+        self.busy_units = busy_units
+
+
+class BlueGene:
+    """A machine of cabled lines with running jobs.
+
+    Args:
+        layout: its parts.
+        policy: how places are chosen (`simulation.machines.allocators`).
+        catalogue: shared by copies; made anew by default.
+        state: what is taken; nothing by default.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        policy: TorusPolicy,
+        catalogue: Catalogue | None = None,
+        state: Occupancy | None = None,
+    ) -> None:
+        self.layout = layout
+        self.grid = Grid(layout.extents)
+        self._policy = policy
+        self._catalogue = catalogue if catalogue is not None else Catalogue(self.grid, layout.tables, policy)
+        words = self._catalogue.state_words
+        self._state = (
+            state
+            if state is not None
+            else Occupancy(np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64))
+        )
+        dimensions = len(layout.extents)
+        self._answer: NDArray[np.int64] = np.zeros(1 + 2 * dimensions, np.int64)
+
+    @property
+    def name(self) -> str:
+        """Name from the machine's file."""
+        return self.layout.name
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Midplanes in each dimension."""
+        return self.grid.extents
+
+    @property
+    def capacity(self) -> int:
+        """Midplanes that are neither drained nor down."""
+        return self.grid.size - (self._state.drained | self._state.down).bit_count()
+
+    @property
+    def free(self) -> int:
+        """Midplanes that are idle now."""
+        return self.grid.size - self._state.busy_units.bit_count()
+
+    @property
+    def running(self) -> Mapping[int, Placement]:
+        """Placements held now, by job."""
+        return self._state.running
+
+    def place(self, request: JobRequest) -> Placement | None:
+        """Decide where the request would run now; changes nothing. None = it does not fit now."""
+        if request.size > self.grid.size - self._state.busy_units.bit_count():
+            return None
+        found = self._search(self._catalogue.kinds_of(request), self._state.busy)
+        return None if found < 0 else self._placement(request.job_id)
+
+    def place_first(self, requests: Sequence[JobRequest]) -> tuple[int, Placement] | None:
+        """Index and placement of the first request that fits now: one search instead of one a request."""
+        free = self.free
+        kinds: list[NDArray[np.int64]] = []
+        owners: list[int] = []
+        for index, request in enumerate(requests):
+            if request.size <= free:
+                kinds_of_request = self._catalogue.kinds_of(request)
+                kinds.append(kinds_of_request)
+                owners.extend([index] * len(kinds_of_request))
+        if not kinds:
+            return None
+        found = self._search(np.concatenate(kinds), self._state.busy)
+        if found < 0:
+            return None
+        index = owners[found]
+        return index, self._placement(requests[index].job_id)
+
+    def fits_ever(self, request: JobRequest) -> bool:
+        """Whether the request fits when nothing runs, given what is drained, down or failed now."""
+        return request.size <= self.capacity and self._search(self._catalogue.kinds_of(request), self._state.out) >= 0
+
+    def allocate(self, placement: Placement) -> None:
+        """Take the placement's midplanes and cables.
+
+        Raises:
+            MachineError: any of them is taken or out of service, or the job already runs.
+        """
+        if placement.job_id in self._state.running:
+            raise MachineError(f"{self.name}: job {placement.job_id} already runs")
+        mask = self._catalogue.mask(placement.members, placement.links)
+        if (mask & self._state.busy).any():
+            raise MachineError(f"{self.name}: job {placement.job_id}: {self._conflict(mask)} are not free")
+        self._state.running[placement.job_id] = placement
+        self._state.held |= mask
+        self._state.busy |= mask
+        self._state.busy_units |= placement.nodes
+
+    def release(self, job_id: int) -> None:
+        """Give back all that the job holds.
+
+        Raises:
+            MachineError: the job holds nothing.
+        """
+        placement = self._state.running.pop(job_id, None)
+        if placement is None:
+            raise MachineError(f"{self.name}: job {job_id} is not running")
+        self._state.held ^= self._catalogue.mask(placement.members, placement.links)
+        self._state.refresh(self._state.busy_units & ~placement.nodes | self._state.drained | self._state.down)
+
+    def describe(self, placement: Placement) -> dict[str, Any]:
+        """Trace fields: shape, origin, connection, nodes (hostlist), links {dimension: [labels]}."""
+        names = self.layout.dimension_names
+        return {
+            "shape": list(placement.shape),
+            "origin": list(placement.origin),
+            "connection": [str(connection) for connection in placement.connection],
+            "nodes": self.hostlist(placement.nodes),
+            "links": {name: list(labels) for name, labels in zip(names, placement.links, strict=True)},
+        }
+
+    def cables(self, placement: Placement) -> dict[str, dict[tuple[int, ...], tuple[int, ...]]]:
+        """Which cables of which line a placement holds.
+
+        Returns:
+            For each dimension's name, the labels by the line's coordinates in the other dimensions.
+        """
+        result: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {}
+        for dimension, name in enumerate(self.layout.dimension_names):
+            labels = placement.links[dimension]
+            lines = self.grid.lines_through(dimension, placement.members) if labels else ()
+            result[name] = {self.grid.line_coordinates(dimension, line): labels for line in lines}
+        return result
+
+    def hostlist(self, units: int) -> str:
+        """Slurm's hostlist of a bit set of midplanes."""
+        cells = [self.grid.coordinates(unit) for unit in bits_of(units)]
+        return compress_coordinates(self.layout.prefix, cells) if cells else ""
+
+    def unit_name(self, unit: int) -> str:
+        """Name of a midplane: prefix and one base-36 digit a dimension."""
+        return unit_name(self.layout.prefix, self.grid.coordinates(unit))
+
+    def node_state(self, unit: int) -> NodeState:
+        """State of a midplane; one that runs a job counts as allocated though it may be drained."""
+        if not 0 <= unit < self.grid.size:
+            raise MachineError(f"{self.name} has no midplane {unit}; it has 0 to {self.grid.size - 1}")
+        bit = 1 << unit
+        if self._state.down & bit:
+            return NodeState.DOWN
+        if any(placement.nodes & bit for placement in self._state.running.values()):
+            return NodeState.ALLOCATED
+        return NodeState.DRAINED if self._state.drained & bit else NodeState.IDLE
+
+    def set_node_state(self, units: int, state: NodeState) -> None:
+        """Put the midplanes of the bit set out of service (DRAINED, DOWN) or back into it (IDLE).
+
+        Their switches still pass foreign traffic through; `fail_links` takes cables away. Jobs on them keep running.
+        """
+        if units < 0 or units >> self.grid.size:
+            raise MachineError(f"{self.name} has no midplane {units.bit_length() - 1}")
+        if state is NodeState.ALLOCATED:
+            raise MachineError(f"{self.name}: midplanes become {state} by a job only")
+        self._state.drained = (
+            self._state.drained | units if state is NodeState.DRAINED else self._state.drained & ~units
+        )
+        self._state.down = self._state.down | units if state is NodeState.DOWN else self._state.down & ~units
+        words = self._catalogue.unit_words
+        self._state.out[:words] = self._catalogue.words_of(self._state.drained | self._state.down)
+        self._state.refresh(self._state.running_units() | self._state.drained | self._state.down)
+
+    def fail_links(self, dimension: int, line: Sequence[int], labels: Iterable[int], *, failed: bool = True) -> None:
+        """Take cables of one line out of service, or put them back (`failed=False`). Jobs that hold them keep running.
+
+        Args:
+            dimension: index of the dimension in which the line runs.
+            line: its coordinates in the other dimensions.
+            labels: cables of the line.
+            failed: False repairs.
+
+        Raises:
+            MachineError: there is no such line or cable.
+        """
+        cables = self.layout.tables[dimension].wiring.cables
+        bits = 0
+        for label in labels:
+            if not 0 <= label < len(cables):
+                raise MachineError(
+                    f"{self.name}: {self.layout.dimension_names[dimension]}-lines have no cable {label}; "
+                    f"they have 0 to {len(cables) - 1}"
+                )
+            bits |= 1 << label
+        word = self._catalogue.line_offsets[dimension] + self._line_number(dimension, line)
+        present = int(self._state.out[word])
+        self._state.out[word] = np.uint64(present | bits if failed else present & ~bits)
+        self._state.refresh(self._state.busy_units)
+
+    def snapshot(self) -> object:
+        """The present state, to be given to `restore` of this machine or of a copy."""
+        return self._state.copy()
+
+    def restore(self, state: object) -> None:
+        """Go back to a snapshot, which can be restored any number of times."""
+        if not isinstance(state, Occupancy) or state.held.shape != self._state.held.shape:
+            raise MachineError(f"{self.name}: not a snapshot of this machine")
+        self._state = state.copy()
+
+    def copy(self) -> BlueGene:
+        """An independent machine in the same state; tables are shared."""
+        return BlueGene(self.layout, self._policy, self._catalogue, self._state.copy())
+
+    def projected(self, placements: Iterable[Placement]) -> BlueGene:
+        """A copy on which nothing runs, but all that the placements hold is taken; they may overlap one another.
+
+        For planners: what is free on the projection of all that holds at any time of a window stays free for all of it.
+        """
+        state = self._state.copy()
+        state.running = {}
+        state.held[:] = 0
+        units = state.drained | state.down
+        for placement in placements:
+            state.held |= self._catalogue.mask(placement.members, placement.links)
+            units |= placement.nodes
+        state.refresh(units)
+        return BlueGene(self.layout, self._policy, self._catalogue, state)
+
+    def _search(self, kinds: NDArray[np.int64], busy: _State) -> int:
+        tables = self._catalogue.arrays
+        return first_fit(
+            busy,
+            kinds,
+            tables.kind_rows,
+            tables.candidate_units,
+            tables.candidate_rows,
+            tables.link_sets,
+            tables.link_costs,
+            tables.lines,
+            self._answer,
+        )
+
+    def _placement(self, job_id: int) -> Placement:
+        row, *link_sets = self._answer[: 1 + len(self.grid.extents)].tolist()
+        candidate = self._catalogue.candidates[row]
+        return Placement(
+            job_id,
+            candidate.size,
+            candidate.units,
+            candidate.shape,
+            candidate.origin,
+            candidate.connection,
+            candidate.members,
+            tuple([self._catalogue.labels(link_set) for link_set in link_sets]),
+        )
+
+    def _line_number(self, dimension: int, line: Sequence[int]) -> int:
+        others = [extent for index, extent in enumerate(self.grid.extents) if index != dimension]
+        if len(line) != len(others) or not all(
+            0 <= coordinate < extent for coordinate, extent in zip(line, others, strict=True)
+        ):
+            name = self.layout.dimension_names[dimension]
+            raise MachineError(f"{self.name} has no {name}-line at {list(line)}; the other dimensions are {others}")
+        return self.grid.line(dimension, line)
+
+    def _conflict(self, mask: _State) -> str:
+        """Name what a mask wants that is not free."""
+        taken = mask & self._state.busy
+        words = self._catalogue.unit_words
+        units = int.from_bytes(taken[:words].tobytes(), "little")
+        if units:
+            return f"midplanes {self.hostlist(units)}"
+        parts = []
+        for dimension, name in enumerate(self.layout.dimension_names):
+            for line in range(self.grid.line_count(dimension)):
+                bits = int(taken[self._catalogue.line_offsets[dimension] + line])
+                if bits:
+                    where = self.grid.line_coordinates(dimension, line)
+                    parts.append(f"cables {list(bits_of(bits))} of {name}-line {list(where)}")
+        return ", ".join(parts)
+
+
+def bits_of(bits: int) -> Iterable[int]:
+    """Positions of the bits that are set, ascending."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest

@@ -1,0 +1,171 @@
+"""Machines from their descriptions (the tables of a TOML file), without touching the file system.
+
+Every `kind` of machine has one builder here; `simulation.machine_files` reads the file and supplies link tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ramp.errors import ConfigurationError, MachineError
+from simulation.machines.allocators import find_allocator
+from simulation.machines.bluegene import BlueGene, Layout
+from simulation.machines.flat import FlatMachine
+from simulation.machines.grid import Grid
+from simulation.machines.hostlist import expand_coordinates
+from simulation.machines.interface import Machine, NodeState
+from simulation.machines.tables import LinkTable, build_link_table
+from simulation.machines.wiring import LineWiring, parse_wiring, ring_wiring
+
+DEFAULT_ALLOCATOR = "two-phase"
+"""Allocator of a machine of cabled lines whose description names none."""
+
+TableSource = Callable[[LineWiring], LinkTable]
+"""Gives the link table of a wiring: made anew, or from a cache."""
+
+_CABLED_KEYS = {
+    "name", "kind", "prefix", "allocator", "cnodes_per_midplane", "processors_per_midplane", "dimension",
+    "drained", "down", "failed_links",
+}  # fmt: skip
+_DIMENSION_KEYS = {"name", "width", "cables", "ring", "pass_through"}
+_FAILED_KEYS = {"dimension", "line", "labels"}
+_FLAT_KEYS = {"name", "kind", "processors"}
+
+
+def build_machine(
+    description: Mapping[str, Any],
+    *,
+    source: str,
+    allocator: str | None = None,
+    table_source: TableSource = build_link_table,
+) -> Machine:
+    """Make the machine that a description states.
+
+    Args:
+        description: the tables of the machine's file.
+        source: the file's name, for messages.
+        allocator: overrules the description's.
+        table_source: where link tables come from.
+
+    Raises:
+        ConfigurationError: a key is missing, unknown or has a value that makes no machine.
+    """
+    kind = _take(description, "kind", str, source)
+    if kind == "flat":
+        _refuse_unknown(description, _FLAT_KEYS, source)
+        if allocator is not None:
+            raise ConfigurationError("a flat machine has no allocator to choose", path=source, key="allocator")
+        processors = _take(description, "processors", int, source)
+        try:
+            return FlatMachine(processors, _take(description, "name", str, source))
+        except MachineError as error:
+            raise ConfigurationError(str(error), path=source, key="processors") from error
+    if kind == "cabled-torus":
+        return _build_cabled(description, source, allocator, table_source)
+    raise ConfigurationError(
+        f"{kind!r} is not a kind of machine; there are cabled-torus and flat", path=source, key="kind"
+    )
+
+
+def _build_cabled(
+    description: Mapping[str, Any], source: str, allocator: str | None, table_source: TableSource
+) -> BlueGene:
+    _refuse_unknown(description, _CABLED_KEYS, source)
+    dimensions = description.get("dimension")
+    if not isinstance(dimensions, list) or not dimensions:
+        raise ConfigurationError("at least one [[dimension]] is needed", path=source, key="dimension")
+    names = []
+    tables = []
+    for index, dimension in enumerate(dimensions):
+        key = f"dimension[{index}]"
+        _refuse_unknown(dimension, _DIMENSION_KEYS, source, key)
+        names.append(_take(dimension, "name", str, source, key))
+        try:
+            tables.append(table_source(_wiring(dimension, source, key)))
+        except MachineError as error:
+            raise ConfigurationError(str(error), path=source, key=key) from error
+    if len(set(names)) != len(names):
+        raise ConfigurationError(f"dimensions {names} do not all have different names", path=source, key="dimension")
+    layout = Layout(
+        name=_take(description, "name", str, source),
+        prefix=_take(description, "prefix", str, source),
+        dimension_names=tuple(names),
+        tables=tuple(tables),
+        cnodes=_take(description, "cnodes_per_midplane", int, source, default=512),
+        processors=_take(description, "processors_per_midplane", int, source, default=1024),
+    )
+    chosen = allocator or _take(description, "allocator", str, source, default=DEFAULT_ALLOCATOR)
+    machine = BlueGene(layout, find_allocator(chosen)())
+    _apply_failures(machine, description, source)
+    return machine
+
+
+def _wiring(dimension: Mapping[str, Any], source: str, key: str) -> LineWiring:
+    pass_through = _take(dimension, "pass_through", bool, source, key, default=True)
+    if "ring" in dimension:
+        if "cables" in dimension or "width" in dimension:
+            raise ConfigurationError("a ring has neither `cables` nor `width`", path=source, key=key)
+        ring = _take(dimension, "ring", list, source, key)
+        if not all(isinstance(switch, int) for switch in ring):
+            raise ConfigurationError(f"{ring} is not a list of switch numbers", path=source, key=f"{key}.ring")
+        return ring_wiring(ring, pass_through=pass_through)
+    width = _take(dimension, "width", int, source, key)
+    cables = _take(dimension, "cables", list, source, key)
+    if not all(isinstance(cable, str) for cable in cables):
+        raise ConfigurationError("cables are texts such as 1.4>0.3", path=source, key=f"{key}.cables")
+    return parse_wiring(width, cables, pass_through=pass_through)
+
+
+def _apply_failures(machine: BlueGene, description: Mapping[str, Any], source: str) -> None:
+    """Take out of service what the description says: drained, down (hostlists) and failed_links."""
+    grid = Grid(machine.extents)
+    prefix = machine.layout.prefix
+    for key, state in (("drained", NodeState.DRAINED), ("down", NodeState.DOWN)):
+        text = _take(description, key, str, source, default="")
+        if not text:
+            continue
+        try:
+            units = 0
+            for coordinates in expand_coordinates(text, prefix, len(machine.extents)):
+                units |= 1 << grid.unit(coordinates)
+            machine.set_node_state(units, state)
+        except MachineError as error:
+            raise ConfigurationError(str(error), path=source, key=key) from error
+    for index, entry in enumerate(_take(description, "failed_links", list, source, default=[])):
+        key = f"failed_links[{index}]"
+        _refuse_unknown(entry, _FAILED_KEYS, source, key)
+        name = _take(entry, "dimension", str, source, key)
+        if name not in machine.layout.dimension_names:
+            known = ", ".join(machine.layout.dimension_names)
+            raise ConfigurationError(f"no dimension {name!r}; there are {known}", path=source, key=f"{key}.dimension")
+        try:
+            machine.fail_links(
+                machine.layout.dimension_names.index(name),
+                _take(entry, "line", list, source, key),
+                _take(entry, "labels", list, source, key),
+            )
+        except (MachineError, TypeError) as error:
+            raise ConfigurationError(str(error), path=source, key=key) from error
+
+
+def _take(
+    table: Mapping[str, Any], name: str, expected: type, source: str, within: str = "", default: Any = None
+) -> Any:
+    key = f"{within}.{name}" if within else name
+    value = table.get(name, default)
+    if value is None:
+        raise ConfigurationError("is missing", path=source, key=key)
+    # bool is an int to Python, but not to people who write 'processors = true'
+    if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
+        raise ConfigurationError(f"{value!r} is not of type {expected.__name__}", path=source, key=key)
+    return value
+
+
+def _refuse_unknown(table: Any, known: set[str], source: str, within: str = "") -> None:
+    if not isinstance(table, Mapping):
+        raise ConfigurationError(f"{table!r} is not a table", path=source, key=within)
+    for name in table:
+        if name not in known:
+            key = f"{within}.{name}" if within else name
+            raise ConfigurationError(f"unknown key; known are {', '.join(sorted(known))}", path=source, key=key)
