@@ -1,0 +1,108 @@
+"""Databases for the ledger's contract suite: SQLite, and PostgreSQL from RAMP_TEST_POSTGRESQL or a private cluster."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from ramp.ledger.book import Book
+from ramp.ledger.interface import Ledger
+from ramp.runtime.ledger_store import LedgerStore
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    """URL of a PostgreSQL database where schemas may be made."""
+    if given := os.environ.get("RAMP_TEST_POSTGRESQL"):
+        yield given
+        return
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not programs:
+        pytest.skip("RAMP_TEST_POSTGRESQL is not set and no initdb is found under /usr/lib/postgresql")
+    as_user: list[str] = []
+    # The server refuses to run as root, and its sockets' path must be short.
+    directory = Path(tempfile.mkdtemp(prefix="ramp-pg-"))
+    try:
+        if os.geteuid() == 0:
+            if shutil.which("runuser") is None:
+                pytest.skip("PostgreSQL cannot run as root and runuser is not found")
+            as_user = ["runuser", "-u", "postgres", "--"]
+            shutil.chown(directory, "postgres")
+        data = directory / "data"
+        initdb, pg_ctl = (str(programs[-1].with_name(name)) for name in ("initdb", "pg_ctl"))
+        make = [initdb, "-D", str(data), "-U", "ramp", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        options = f"-k {directory} -c listen_addresses='' -c fsync=off"
+        start = [pg_ctl, "-D", str(data), "-l", str(directory / "log"), "-o", options, "-w", "-t", "60", "start"]
+        for command in (make, start):
+            done = subprocess.run(
+                [*as_user, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=directory
+            )
+            if done.returncode != 0:
+                pytest.skip(f"{command[0]} failed: {done.stderr.decode(errors='replace').strip()[-300:]}")
+        yield f"postgresql+psycopg://ramp@/postgres?host={directory}"
+        subprocess.run(
+            [*as_user, pg_ctl, "-D", str(data), "-m", "immediate", "stop"], stdout=subprocess.DEVNULL, cwd="/"
+        )
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture
+def postgresql_url(postgresql_server: str) -> Iterator[str]:
+    """URL of an empty schema of its own, which is dropped afterwards."""
+    schema = f"ramp_{uuid.uuid4().hex}"
+    url = make_url(postgresql_server)
+    if url.drivername in {"postgres", "postgresql"}:
+        url = url.set(drivername="postgresql+psycopg")
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE SCHEMA {schema}"))
+    own = url.update_query_dict({"options": f"-csearch_path={schema}", "application_name": schema})
+    yield own.render_as_string(hide_password=False)
+    with engine.connect() as connection:
+        connection.execute(text(f"DROP SCHEMA {schema} CASCADE"))
+    engine.dispose()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of an empty database, on SQLite and on PostgreSQL."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgresql_url"))
+    return f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Ledger]]:
+    """A function that opens one and the same ledger, anew at each call where it is kept in a database."""
+    if request.param == "memory":
+        book = Book()
+        yield lambda: book
+        return
+    postgresql = request.param == "postgresql"
+    location = request.getfixturevalue("postgresql_url") if postgresql else tmp_path / "ledger.sqlite"
+    stores: list[LedgerStore] = []
+
+    def open_store() -> Ledger:
+        stores.append(LedgerStore.open(location))
+        return stores[-1]
+
+    yield open_store
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def ledger(reopen: Callable[[], Ledger]) -> Iterator[Ledger]:
+    """An empty ledger of each kind; whatever a test did to it, its audit is clean afterwards."""
+    empty = reopen()
+    yield empty
+    assert empty.audit() == []
