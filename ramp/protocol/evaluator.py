@@ -1,0 +1,81 @@
+"""Judging offers on the user's side: does one meet the request, and which is best (paper section 6.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ramp.model.instant import Instant, iso
+from ramp.model.offer import Offer
+from ramp.model.request import RequestUnit
+from ramp.protocol.events import Preference
+
+
+def shortcoming(unit: RequestUnit, offer: Offer, now: Instant) -> str:
+    """Why an offer does not meet a unit, or the empty string if it does.
+
+    Args:
+        unit: the unit with the price to be met as its `cpu_hour_cost`.
+        offer: what is offered.
+        now: bounds the start of units without a StartDate.
+    """
+    if offer.cpu_hour_cost > unit.cpu_hour_cost:
+        return f"{offer.cpu_hour_cost} credits/core-hour is above the {unit.cpu_hour_cost} asked"
+    if offer.cores < unit.cores.total:
+        return f"{offer.cores} cores are fewer than the {unit.cores.total} asked"
+    return slot_shortcoming(unit, offer)
+
+
+def slot_shortcoming(unit: RequestUnit, offer: Offer) -> str:
+    """Why the offer's window does not meet the unit, or the empty string."""
+    if unit.not_before is not None and offer.start < unit.not_before:
+        return f"it starts at {iso(offer.start)}, before {iso(unit.not_before)}"
+    if offer.end > unit.deadline:
+        return f"it ends at {iso(offer.end)}, after {iso(unit.deadline)}"
+    if unit.wall_time is not None and offer.end - offer.start < unit.wall_time:
+        return "it is shorter than the wall time"
+    if offer.end <= offer.start:
+        return "it ends before it starts"
+    return ""
+
+
+@dataclass(slots=True)
+class Ranking:
+    """The user's ranked list of offers for one unit: at most one a resource, its best.
+
+    Order: cost, then end of the slot, then order of arrival; with the preference for soonest, end before cost.
+    """
+
+    preference: Preference
+    _ranked: list[tuple[tuple[int, int, int], Offer]]
+    _arrivals: int
+
+    def __init__(self, preference: Preference) -> None:
+        self.preference = preference
+        self._ranked = []
+        self._arrivals = 0
+
+    def add(self, offer: Offer) -> None:
+        """Take an offer that meets the request; a resource's earlier offer gives way to a better one."""
+        self._arrivals += 1
+        first, second = offer.cost, offer.end
+        if self.preference is Preference.SOONEST:
+            first, second = second, first
+        entry = ((first, second, self._arrivals), offer)
+        for index, (key, known) in enumerate(self._ranked):
+            if known.resource == offer.resource:
+                if entry[0][:2] >= key[:2]:
+                    return
+                del self._ranked[index]
+                break
+        self._ranked.append(entry)
+        self._ranked.sort(key=lambda ranked: ranked[0])
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """Best first."""
+        return tuple(offer for _, offer in self._ranked)
+
+    @property
+    def best(self) -> Offer | None:
+        """The best offer so far."""
+        return self._ranked[0][1] if self._ranked else None

@@ -1,0 +1,112 @@
+"""How requests and cancellations end, and what a round of bidding looked like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ramp.model.instant import Duration, Instant
+from ramp.model.offer import Offer, Refusal
+
+
+class RequestStatus(StrEnum):
+    """Every way a request ends; exactly one is set.
+
+    COMMITTED: all units bought and paid. QUOTED: the auction stopped before accepting, as asked.
+    NO_OFFERS: some unit had no acceptable offer. WITHDRAWN: offers there were, but the resources would not hold them.
+    REJECTED: the user declined the offers or withdrew the request. FAILED: the commitment or the payment failed, or
+    the user agent was interrupted; whatever had been agreed was undone.
+    """
+
+    COMMITTED = "committed"
+    QUOTED = "quoted"
+    NO_OFFERS = "no_offers"
+    WITHDRAWN = "withdrawn"
+    REJECTED = "rejected"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRefusal:
+    """A refusal and who made it."""
+
+    resource: str
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRecord:
+    """One round of bidding as it went.
+
+    Attributes:
+        round_number: from 1; the extra best-offer round has the number after the last.
+        asked: asking price of each unit (unit number, credits per core hour).
+        offers: offers received, in order of arrival.
+        refusals: refusals received, in order of arrival; silent resources appear with `no_answer`.
+        duration: from the calls' sending until the round closed.
+        best_offer: whether this was the extra round.
+    """
+
+    round_number: int
+    asked: tuple[tuple[int, int], ...]
+    offers: tuple[Offer, ...]
+    refusals: tuple[ResourceRefusal, ...]
+    duration: Duration
+    best_offer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BoughtUnit:
+    """One unit of the outcome: bought, or quoted (then the ids are empty).
+
+    Attributes:
+        unit: the unit's number.
+        offer: the winning offer.
+        agreement_id: of the signed agreement.
+        reservation_id: the resource's name for the slot.
+        transfer_id: the bank's payment.
+        meets_request: False for an approved best offer.
+    """
+
+    unit: int
+    offer: Offer
+    agreement_id: str = ""
+    reservation_id: str = ""
+    transfer_id: str = ""
+    meets_request: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOutcome:
+    """How a request ended.
+
+    Attributes:
+        request_id: the auction.
+        status: how it ended.
+        reason: one sentence for people; empty when committed.
+        rounds: the rounds of bidding.
+        units: what was bought or quoted; for `no_offers` the best offers that do not meet the request.
+        started_at: when the request was submitted.
+        duration: from submission to the end.
+        in_doubt: agreements whose fate could not be learnt.
+    """
+
+    request_id: str
+    status: RequestStatus
+    reason: str
+    rounds: tuple[RoundRecord, ...]
+    units: tuple[BoughtUnit, ...]
+    started_at: Instant
+    duration: Duration
+    in_doubt: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CancellationOutcome:
+    """How a cancellation ended: `done` with the refund in minor units, or not with a code."""
+
+    agreement_id: str
+    done: bool
+    refund: int
+    code: str = ""
+    detail: str = ""

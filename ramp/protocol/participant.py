@@ -1,0 +1,374 @@
+"""The resource's side of the two-phase commit for one accepted offer (paper section 5.1.1, steps 6 to 10).
+
+The reservation notification to the bank follows (section 5.1.2) and, if it comes to that, the cancellation. The slot is
+held with a deadline that is part of the durable state; the vote yes is durable before AGREE leaves; the signed
+agreement is durable before it is acknowledged and sent to the bank. What has once been answered stays answered: a
+repeated message gets the same reply.
+"""
+
+from __future__ import annotations
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.contents import (
+    CancellationDone,
+    CancellationRefused,
+    Confirmed,
+    Content,
+    Failed,
+    HoldCancelled,
+    HoldGranted,
+    HoldRefused,
+    PaymentMade,
+    PaymentRefused,
+    RefundMade,
+    RefundRefused,
+    Settled,
+)
+from ramp.model.instant import Instant
+from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.request import RequestUnit
+from ramp.model.slot import Reservation, Slot
+from ramp.protocol.effects import ConfirmSlot, Effect, HoldSlot, Persist, ReleaseSlot, SaveAgreement, Send
+from ramp.protocol.machine import StateMachine
+from ramp.protocol.records import (
+    AgreementPaid,
+    AgreementReceived,
+    CancellationDropped,
+    CancellationReceived,
+    HoldIntended,
+    HoldMade,
+    Record,
+    SlotReleased,
+)
+from ramp.protocol.tables import PARTICIPANT, ParticipantState
+from ramp.protocol.timing import Retry, Timing
+
+S = ParticipantState
+
+
+class Participant(StateMachine[ParticipantState]):
+    """One accepted offer.
+
+    Args:
+        intended: what is to be held; also the first record of its journal.
+        resource: name of the selling agent.
+        timing: the protocol's limits.
+    """
+
+    def __init__(self, intended: HoldIntended, *, resource: str, timing: Timing) -> None:
+        super().__init__(intended.offer.request_id, PARTICIPANT, S.NEW)
+        self.offer: Offer = intended.offer
+        self.unit: RequestUnit = intended.unit
+        self.user = intended.user
+        self.until = intended.until
+        self.reservation_id = ""
+        self.agreement: Signed | None = None
+        self.released: SlotReleased | None = None
+        self._slot: Slot = intended.slot
+        self._intended = intended
+        self._resource = resource
+        self._timing = timing
+        self._retry = Retry(timing)
+        self._transfer_id = ""
+        self._cancellation: Signed | None = None
+
+    @property
+    def agreed(self) -> Agreement:
+        """The agreement, which exists from CONFIRMING on."""
+        assert self.agreement is not None
+        assert isinstance(self.agreement.body, Agreement)
+        return self.agreement.body
+
+    # -- entries -------------------------------------------------------------------------------------------------
+
+    def start(self, now: Instant) -> list[Effect]:
+        """The offer has been accepted: make the intention durable and ask the plug-in for the slot."""
+        self._enter(S.HOLDING, "Acceptance")
+        return [Persist(self._intended), HoldSlot(self.offer.offer_id, self.unit, self._slot, self.until)]
+
+    def replay(self, record: Record) -> None:
+        """Take one later record of this offer's journal, before `recover`."""
+        if isinstance(record, HoldMade):
+            self.reservation_id, self.until = record.reservation_id, record.until
+        elif isinstance(record, AgreementReceived):
+            self.agreement = record.agreement
+        elif isinstance(record, AgreementPaid):
+            self._transfer_id = record.transfer_id
+        elif isinstance(record, CancellationReceived):
+            self._cancellation = record.cancellation
+        elif isinstance(record, CancellationDropped):
+            self._cancellation = None
+        elif isinstance(record, SlotReleased):
+            self.released = record
+
+    def recover(self, now: Instant) -> list[Effect]:
+        """Go on after a restart from what has been replayed; every call to plug-in and bank may be repeated."""
+        if self.released is not None:
+            self._enter(S.RELEASED, "recover")
+            return [ReleaseSlot(self.offer.offer_id)]
+        if self._transfer_id and self._cancellation is not None:
+            self._enter(S.REFUNDING, "recover")
+            return [self._request(self._cancellation, now)]
+        if self._transfer_id:
+            self._enter(S.SOLD, "recover")
+            return []
+        if self.agreement is not None:
+            self._enter(S.CONFIRMING, "recover")
+            return [ConfirmSlot(self.offer.offer_id)]
+        if self.reservation_id:
+            self._enter(S.HELD, "recover")
+            self.deadline = self.until
+            return []
+        self._enter(S.HOLDING, "recover")
+        return [HoldSlot(self.offer.offer_id, self.unit, self._slot, self.until)]
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let a hold run out (step 10), or send to the bank again."""
+        if self.state is S.HELD and now >= self.until:
+            reason = "no CONFIRM came while the slot was held"
+            return self._release(RefusalCode.HOLD_EXPIRED, reason, "deadline", now)
+        if self.state in (S.SETTLING, S.REFUNDING) and self._retry.is_due(now):
+            self._retry.again(now)
+            self.deadline = self._retry.due
+            return [self._to_bank(self._pending())]
+        return []
+
+    # -- the plug-in's answers -----------------------------------------------------------------------------------
+
+    def on_held(self, answer: Reservation | Refusal, now: Instant) -> list[Effect]:
+        """The plug-in has set the slot aside, or not: vote."""
+        if self.state is not S.HOLDING:
+            return []
+        if isinstance(answer, Refusal):
+            effects = self._release(answer.code, answer.detail, "SlotHeld", now)
+            return [*effects, self._refuse()]
+        self._enter(S.HELD, "SlotHeld")
+        self.reservation_id = answer.reservation_id
+        self.deadline = self.until
+        return [Persist(HoldMade(self.offer.offer_id, self.reservation_id, self.until, now)), self._agree(now)]
+
+    def on_confirmed(self, answer: Reservation | Refusal, now: Instant) -> list[Effect]:
+        """The plug-in has made the hold firm, or not: acknowledge and go to the bank."""
+        if self.state is not S.CONFIRMING:
+            return []
+        if isinstance(answer, Refusal):
+            effects = self._release(answer.code, answer.detail, "SlotConfirmed", now)
+            return [*effects, self._failure()]
+        self._enter(S.SETTLING, "SlotConfirmed")
+        return [self._acknowledge(), self._request(self._pending(), now)]
+
+    # -- the user's messages -------------------------------------------------------------------------------------
+
+    def on_acceptance(self, now: Instant) -> list[Effect]:
+        """The acceptance again: the same vote again."""
+        if self.state is S.HELD:
+            return [self._agree(now)]
+        return [self._refuse()] if self.state is S.RELEASED else []
+
+    def on_hold_cancelled(self, now: Instant) -> list[Effect]:
+        """The user lets the hold go (step 9).
+
+        Raises:
+            RemoteProtocolError: if the unit is already confirmed, which only a signed cancellation can undo.
+        """
+        if self.state not in (S.HELD, S.RELEASED):
+            raise RemoteProtocolError(
+                "a confirmed unit is cancelled by a signed cancellation only", conversation_id=self.conversation_id
+            )
+        effects: list[Effect] = []
+        if self.state is S.HELD:
+            effects = self._release(RefusalCode.CANCELLED, "the user cancelled the hold", "HoldCancelled", now)
+        done = HoldCancelled(self.conversation_id, self.offer.offer_id)
+        return [*effects, self._to_user(Performative.INFORM, done)]
+
+    def on_agreement(self, signed: Signed, now: Instant) -> list[Effect]:
+        """The user's signed agreement (step 8), for the first time or again.
+
+        Raises:
+            RemoteProtocolError: if it is not signed by the buyer, and by the buyer only.
+        """
+        assert isinstance(signed.body, Agreement)
+        self._check_signer(signed, signed.body.user)
+        if self.state is S.RELEASED:
+            return [self._failure(signed)]
+        problem = self._problem(signed)
+        if problem:
+            return [self._failure(signed, RefusalCode.BAD_AGREEMENT, problem)]
+        if self.state is S.HELD:
+            self._enter(S.CONFIRMING, "Agreement")
+            self.agreement = signed
+            self.deadline = None
+            return [Persist(AgreementReceived(self.offer.offer_id, signed, now)), ConfirmSlot(self.offer.offer_id)]
+        if self.state is S.SETTLING:
+            return [self._acknowledge()]
+        return [self._settled()] if self.state is S.SOLD else []
+
+    def on_cancellation(self, signed: Signed, now: Instant) -> list[Effect]:
+        """The user's signed cancellation: after payment the bank refunds first, then the slot is released.
+
+        Raises:
+            RemoteProtocolError: if it is not signed by the buyer, and by the buyer only.
+        """
+        body = signed.body
+        assert isinstance(body, Cancellation)
+        self._check_signer(signed, body.user)
+        if self.state is S.RELEASED:
+            return [self._cancelled(body.agreement_id)]
+        if self.state is S.HELD:
+            effects = self._release(RefusalCode.CANCELLED, body.reason, "Cancellation", now)
+            return [*effects, self._cancelled(body.agreement_id)]
+        if self.state is S.SETTLING and self._cancellation is None:
+            self._cancellation = signed
+            return [Persist(CancellationReceived(self.offer.offer_id, signed, now))]
+        if self.state is not S.SOLD:
+            return []
+        if not body.rollback and now >= self.offer.start:
+            return [self._refuse_cancellation("started", "the slot has begun", body)]
+        self._enter(S.REFUNDING, "Cancellation")
+        self._cancellation = signed
+        return [Persist(CancellationReceived(self.offer.offer_id, signed, now)), self._request(signed, now)]
+
+    # -- the bank's answers --------------------------------------------------------------------------------------
+
+    def on_bank(self, content: Content, now: Instant) -> list[Effect]:
+        """What the bank says of the payment or the refund; repeated answers are ignored."""
+        if isinstance(content, PaymentMade) and self.state is S.SETTLING:
+            return self._on_paid(content, now)
+        if isinstance(content, PaymentRefused) and self.state is S.SETTLING:
+            detail = f"the bank refuses: {content.detail or content.code}"
+            effects = self._release(RefusalCode.PAYMENT_REFUSED, detail, "PaymentRefused", now)
+            answer = self._cancelled(content.agreement_id) if self._cancellation is not None else self._failure()
+            return [*effects, answer]
+        if isinstance(content, RefundMade) and self.state is S.REFUNDING:
+            effects = self._release(RefusalCode.CANCELLED, "cancelled by the user", "RefundMade", now, content.amount)
+            return [*effects, self._cancelled(content.agreement_id)]
+        if isinstance(content, RefundRefused) and self.state is S.REFUNDING:
+            self._enter(S.SOLD, "RefundRefused")
+            self._stop_waiting()
+            assert self._cancellation is not None
+            assert isinstance(self._cancellation.body, Cancellation)
+            refused = self._refuse_cancellation(content.code, content.detail, self._cancellation.body)
+            self._cancellation = None
+            return [Persist(CancellationDropped(self.offer.offer_id, now)), refused]
+        return []
+
+    def _on_paid(self, paid: PaymentMade, now: Instant) -> list[Effect]:
+        self._transfer_id = paid.transfer_id
+        assert self.agreement is not None
+        record = AgreementPaid(self.offer.offer_id, paid.agreement_id, paid.transfer_id, now)
+        effects: list[Effect] = [Persist(record), SaveAgreement(paid.agreement_id, self.agreement)]
+        if self._cancellation is not None:
+            self._enter(S.REFUNDING, "PaymentMade")
+            return [*effects, self._request(self._cancellation, now)]
+        self._enter(S.SOLD, "PaymentMade")
+        self._stop_waiting()
+        return [*effects, self._settled()]
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _check_signer(self, signed: Signed, named: str) -> None:
+        if signed.signers != (self.user,) or named != self.user:
+            raise RemoteProtocolError(
+                "the document is not signed by the buyer, and by the buyer only", conversation_id=self.conversation_id
+            )
+
+    def _problem(self, signed: Signed) -> str:
+        """What is wrong with an agreement for this hold, or the empty string."""
+        body = signed.body
+        assert isinstance(body, Agreement)
+        facts = (
+            (body.user, self.user, "user"),
+            (body.resource, self._resource, "resource"),
+            (body.offer, self.offer, "offer"),
+            (body.reservation_id, self.reservation_id, "reservation id"),
+            (body.cost, self.offer.cost, "cost"),
+            (body.request.number, self.unit.number, "unit"),
+        )
+        for found, right, what in facts:
+            if found != right:
+                return f"its {what} is not the one agreed"
+        if self.agreement is not None and body.agreement_id != self.agreed.agreement_id:
+            return "the slot is already sold under another agreement"
+        return ""
+
+    def _pending(self) -> Signed:
+        """What the bank is being asked: the refund if one is under way, else the payment."""
+        if self.state is S.REFUNDING and self._cancellation is not None:
+            return self._cancellation
+        assert self.agreement is not None
+        return self.agreement
+
+    def _request(self, signed: Signed, now: Instant) -> Send:
+        self._retry.begin(now)
+        self.deadline = self._retry.due
+        return self._to_bank(signed)
+
+    def _to_bank(self, signed: Signed) -> Send:
+        bank = self.agreed.bank
+        return Send(
+            Message(
+                Performative.REQUEST,
+                self._resource,
+                bank,
+                self.conversation_id,
+                signed,
+                reply_with=self.agreed.agreement_id,
+            )
+        )
+
+    def _stop_waiting(self) -> None:
+        self._retry.stop()
+        self.deadline = None
+
+    def _release(self, code: RefusalCode, detail: str, stimulus: str, now: Instant, refund: int = 0) -> list[Effect]:
+        self._enter(S.RELEASED, stimulus)
+        self._stop_waiting()
+        agreement_id = self.agreed.agreement_id if self.agreement is not None else ""
+        self.released = SlotReleased(self.offer.offer_id, agreement_id, code, detail, refund, now)
+        return [ReleaseSlot(self.offer.offer_id), Persist(self.released)]
+
+    def _to_user(self, performative: Performative, content: Content) -> Send:
+        return Send(
+            Message(
+                performative,
+                self._resource,
+                self.user,
+                self.conversation_id,
+                content,
+                in_reply_to=self.offer.offer_id,
+            )
+        )
+
+    def _agree(self, now: Instant) -> Send:
+        granted = HoldGranted(self.conversation_id, self.offer.offer_id, self.reservation_id, max(0, self.until - now))
+        return self._to_user(Performative.AGREE, granted)
+
+    def _refuse(self) -> Send:
+        assert self.released is not None
+        refused = HoldRefused(self.conversation_id, self.offer.offer_id, self.released.code, self.released.detail)
+        return self._to_user(Performative.REFUSE, refused)
+
+    def _acknowledge(self) -> Send:
+        return self._to_user(Performative.CONFIRM, Confirmed(self.agreed.agreement_id, self.offer.offer_id))
+
+    def _settled(self) -> Send:
+        assert self.agreement is not None
+        proof = Settled(self.agreed.agreement_id, self.offer.offer_id, self._transfer_id, self.agreement)
+        return self._to_user(Performative.INFORM, proof)
+
+    def _failure(self, signed: Signed | None = None, code: RefusalCode | None = None, detail: str = "") -> Send:
+        body = signed.body if signed is not None else self.agreed
+        assert isinstance(body, Agreement)
+        if code is None:
+            assert self.released is not None
+            code, detail = self.released.code, self.released.detail
+        return self._to_user(Performative.FAILURE, Failed(body.agreement_id, self.offer.offer_id, code, detail))
+
+    def _cancelled(self, agreement_id: str) -> Send:
+        refund = self.released.refund if self.released is not None else 0
+        return self._to_user(Performative.INFORM, CancellationDone(agreement_id, refund))
+
+    def _refuse_cancellation(self, code: str, detail: str, body: Cancellation) -> Send:
+        return self._to_user(Performative.REFUSE, CancellationRefused(body.agreement_id, code, detail))

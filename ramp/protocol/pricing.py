@@ -1,0 +1,109 @@
+"""Pricing strategies of the Resource Agent, by name (paper section 6.2.3).
+
+The formula's picture is lost from the paper; its rule as recovered from the original system: the price asked is reduced
+by a decrement of (start price - minimum price) / n x (1 - load), where n is the number of rounds the resource expects
+and load is the share of the machine that is taken while the job runs.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from ramp.model.offer import RefusalCode
+
+LOAD_FLOOR: Final = Fraction(1, 10)
+"""The original treats a load below 0.1 as 0.1."""
+
+ORIGINAL_ROUNDS: Final = 4
+"""Rounds the original expects, built into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceQuestion:
+    """What a strategy is asked for one unit in one round.
+
+    Attributes:
+        asking: asking price, credits per core hour.
+        start_price: the machine's start price.
+        minimum_price: the machine's minimum price.
+        load: share of the machine taken over the job's window, 0 to 1.
+        rounds_expected: the strategy's n.
+        own_last: this resource's latest offer for the same unit, or None.
+        round_number: from 1.
+        best_offer: True in the extra round, in which the price asked need not be met.
+        user: who asks.
+        cores: cores of the slot.
+        fragmentation: share of the machine's largest free piece that the job would destroy, 0 where unknown.
+    """
+
+    asking: int
+    start_price: int
+    minimum_price: int
+    load: float
+    rounds_expected: int = ORIGINAL_ROUNDS
+    own_last: int | None = None
+    round_number: int = 1
+    best_offer: bool = False
+    user: str = ""
+    cores: int = 1
+    fragmentation: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PriceRefusal:
+    """No bid: the code, and the nearest asking price that would get one (None where none would)."""
+
+    code: RefusalCode
+    nearest: int | None = None
+
+
+PricingStrategy = Callable[[PriceQuestion], int | PriceRefusal]
+"""Whole credits per core hour, or why not."""
+
+
+def _round_half_up(value: Fraction) -> int:
+    return math.floor(value + Fraction(1, 2))
+
+
+def _bounded(bid: int, question: PriceQuestion) -> int | PriceRefusal:
+    """The rule for bids below the minimum: bid the minimum if that is within the price asked, else decline."""
+    if bid >= question.minimum_price:
+        return bid
+    if question.minimum_price <= question.asking or question.best_offer:
+        return question.minimum_price
+    return PriceRefusal(RefusalCode.PRICE, question.minimum_price)
+
+
+def paper_price(question: PriceQuestion) -> int | PriceRefusal:
+    """The paper's formula with the exact quotient; the default strategy `ramp`."""
+    if question.own_last is not None and question.own_last == question.asking and not question.best_offer:
+        return PriceRefusal(RefusalCode.OWN_OFFER_STANDS)
+    load = max(LOAD_FLOOR, min(Fraction(1), Fraction(question.load)))
+    decrement = Fraction(question.start_price - question.minimum_price, question.rounds_expected) * (1 - load)
+    return _bounded(_round_half_up(question.asking - decrement), question)
+
+
+def _single(value: float) -> float:
+    """Round to a 32-bit float, as the original computes."""
+    return float(struct.unpack("f", struct.pack("f", value))[0])
+
+
+def original_price(question: PriceQuestion) -> int | PriceRefusal:
+    """The original system's exact rule (strategy `ramp-2014`): integer division by 4 before the multiplication.
+
+    Kept so that its price paths can be compared. `rounds_expected` is not looked at.
+    """
+    if question.own_last is not None and question.own_last == question.asking and not question.best_offer:
+        return PriceRefusal(RefusalCode.OWN_OFFER_STANDS)
+    load = _single(max(float(LOAD_FLOOR), question.load))
+    whole = (question.start_price - question.minimum_price) // ORIGINAL_ROUNDS
+    step = _single(whole * _single(1 - load))
+    bid = math.floor(question.asking - step + 0.5)
+    if bid > question.asking:
+        return PriceRefusal(RefusalCode.CORES_TAKEN)
+    return _bounded(bid, question)

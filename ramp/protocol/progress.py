@@ -1,0 +1,74 @@
+"""What a watcher is told while conversations go on: no part of the protocol, only for people and measurements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ramp.model.contents import AccountQueryRefused, AccountStatement, DirectoryListing, MachineStatus
+from ramp.model.offer import Offer
+from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RoundRecord
+
+
+@dataclass(frozen=True, slots=True)
+class RoundOpened:
+    """Calls for proposals have gone out to `resources` resources."""
+
+    request_id: str
+    round_number: int
+    asked: tuple[tuple[int, int], ...]
+    resources: int
+    best_offer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RoundClosed:
+    """A round has ended."""
+
+    request_id: str
+    record: RoundRecord
+    best: tuple[tuple[int, Offer], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalAsked:
+    """The owner is asked to approve these offers; `meets` tells which meet the request."""
+
+    request_id: str
+    offers: tuple[Offer, ...]
+    meets: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitAdvanced:
+    """A unit's purchase has reached a new stage (asking, agreed, confirming, confirmed, settled, failed, ...)."""
+
+    request_id: str
+    unit: int
+    resource: str
+    stage: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestEnded:
+    """A request has ended."""
+
+    outcome: RequestOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class CancellationEnded:
+    """A cancellation has ended."""
+
+    outcome: CancellationOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAnswered:
+    """A bank, resource or directory has answered a query of the owner (None: no answer came)."""
+
+    query_id: str
+    answer: AccountStatement | AccountQueryRefused | MachineStatus | DirectoryListing | None
+
+
+Progress = RoundOpened | RoundClosed | ApprovalAsked | UnitAdvanced | RequestEnded | CancellationEnded | QueryAnswered

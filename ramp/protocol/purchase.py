@@ -1,0 +1,207 @@
+"""One request of a user from submission to its end: auction, then voting, then confirmation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ramp.model.acl import Message
+from ramp.model.contents import HoldCancelled, HoldGranted, HoldRefused, Proposal
+from ramp.model.identifiers import IdSource
+from ramp.model.instant import Instant
+from ramp.protocol.auction import Auction, AuctionResult
+from ramp.protocol.confirmation import Confirmation, draw_up_agreements
+from ramp.protocol.effects import Effect, Persist, Report
+from ramp.protocol.events import RequestSubmitted
+from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
+from ramp.protocol.progress import RequestEnded
+from ramp.protocol.records import CommitDecided, Record, RequestConcluded, RequestStarted
+from ramp.protocol.timing import Timing, earliest
+from ramp.protocol.voting import Voting, reject
+
+
+class Purchase:
+    """The chain of machines that one request goes through; itself a machine.
+
+    Args:
+        submitted: the owner's command.
+        user: name of the buying agent.
+        bank: name of the settling agent.
+        directory: name of the directory agent.
+        ids: where new identifiers come from.
+        timing: the protocol's limits.
+    """
+
+    def __init__(
+        self, submitted: RequestSubmitted, *, user: str, bank: str, directory: str, ids: IdSource, timing: Timing
+    ) -> None:
+        self.request_id = submitted.request_id
+        self.request = submitted.request
+        self.options = submitted.options
+        self.outcome: RequestOutcome | None = None
+        self.deadline: Instant | None = None
+        self.started_at: Instant = 0
+        self.confirmation: Confirmation | None = None
+        self._user = user
+        self._bank = bank
+        self._ids = ids
+        self._timing = timing
+        self._auction = Auction(
+            submitted.request_id, submitted.request, submitted.options, user=user, directory=directory, timing=timing
+        )
+        self._voting: Voting | None = None
+        self._won: AuctionResult | None = None
+
+    @property
+    def stage(self) -> str:
+        """Where it stands, for `ramp status`: the state of the machine at work."""
+        if self.outcome is not None:
+            return self.outcome.status.value
+        if self.confirmation is not None:
+            return self.confirmation.state.value
+        return self._voting.state.value if self._voting is not None else self._auction.state.value
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Begin the auction."""
+        self.started_at = now
+        started = RequestStarted(self.request_id, self.request, self.options, now)
+        return self._armed([Persist(started), *self._auction.start(now)])
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Go on after a restart.
+
+        Args:
+            records: this request's records, the first being its RequestStarted.
+            now: the present.
+        """
+        self.started_at = next(record.at for record in records if isinstance(record, RequestStarted))
+        decided = next((record for record in records if isinstance(record, CommitDecided)), None)
+        if decided is None:
+            self._voting = Voting(self.request_id, {}, user=self._user, timing=self._timing)
+            effects = self._voting.recover(records, now)
+        else:
+            self.confirmation = self._new_confirmation(decided)
+            effects = self.confirmation.recover(records, now)
+        return self._armed(effects + self._advance(now))
+
+    def handle(self, message: Message, now: Instant) -> list[Effect]:
+        """Hand a message to the machine it concerns."""
+        content = message.content
+        if isinstance(content, HoldGranted | HoldRefused | HoldCancelled):
+            effects = self._voting.handle(message, now) if self._voting is not None else []
+        elif self.confirmation is not None and not isinstance(content, Proposal):
+            effects = self.confirmation.handle(message, now)
+        elif self._voting is None:
+            effects = self._auction.handle(message, now)
+        else:
+            effects = self._late_proposal(message)
+        return self._armed(effects + self._advance(now))
+
+    def approve(self, approved: bool, now: Instant) -> list[Effect]:
+        """The owner's answer to the offers shown."""
+        return self._armed(self._auction.approve(approved, now) + self._advance(now))
+
+    def withdraw(self, now: Instant) -> list[Effect]:
+        """The owner no longer wants the request; ignored once it is decided."""
+        if self.confirmation is not None or self.outcome is not None:
+            return []
+        machine = self._voting or self._auction
+        return self._armed(machine.withdraw(now) + self._advance(now))
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let every machine act whose deadline has come."""
+        effects: list[Effect] = []
+        for machine in (self._auction, self._voting, self.confirmation):
+            if machine is not None and machine.deadline is not None and now >= machine.deadline:
+                effects += machine.tick(now)
+        return self._armed(effects + self._advance(now))
+
+    # -- from one machine to the next ----------------------------------------------------------------------------
+
+    def _late_proposal(self, message: Message) -> list[Effect]:
+        if not isinstance(message.content, Proposal):
+            return []
+        late = "it came after the bidding"
+        return [
+            reject(self._user, message.sender, self.request_id, offer.offer_id, late)
+            for offer in message.content.offers
+            if self._voting is None or offer.offer_id not in self._known_offers()
+        ]
+
+    def _known_offers(self) -> set[str]:
+        candidates = self._won.candidates.values() if self._won is not None else ()
+        return {offer.offer_id for offers in candidates for offer in offers}
+
+    def _advance(self, now: Instant) -> list[Effect]:
+        if self.outcome is not None:
+            return []
+        if self.confirmation is not None:
+            result = self.confirmation.result
+            if result is None:
+                return []
+            return self._end(result.status, result.reason, result.units, now, result.in_doubt)
+        if self._voting is not None:
+            return self._after_voting(self._voting, now)
+        return self._after_auction(now)
+
+    def _after_auction(self, now: Instant) -> list[Effect]:
+        result = self._auction.result
+        if result is None:
+            return []
+        if result.status is not None:
+            shown = tuple(
+                BoughtUnit(number, offers[0], meets_request=result.meets_request[number])
+                for number, offers in result.candidates.items()
+                if offers
+            )
+            return self._end(result.status, result.reason, shown, now)
+        self._won = result
+        self._voting = Voting(self.request_id, result.candidates, user=self._user, timing=self._timing)
+        return self._voting.start(now)
+
+    def _after_voting(self, voting: Voting, now: Instant) -> list[Effect]:
+        result = voting.result
+        if result is None:
+            return []
+        if result.status is not None:
+            return self._end(result.status, result.reason, (), now)
+        assert self._won is not None
+        agreements = draw_up_agreements(
+            self.request_id,
+            self.request,
+            result.held,
+            self._won.meets_request,
+            user=self._user,
+            bank=self._bank,
+            ids=self._ids,
+            timing=self._timing,
+            now=now,
+        )
+        self.confirmation = self._new_confirmation(CommitDecided(self.request_id, agreements, now))
+        lost = "another offer was accepted"
+        losers: list[Effect] = [
+            reject(self._user, offer.resource, self.request_id, offer.offer_id, lost) for offer in voting.losers()
+        ]
+        return self.confirmation.start(now) + losers
+
+    def _new_confirmation(self, decided: CommitDecided) -> Confirmation:
+        return Confirmation(self.request_id, decided.agreements, user=self._user, ids=self._ids, timing=self._timing)
+
+    def _end(
+        self,
+        status: RequestStatus,
+        reason: str,
+        units: tuple[BoughtUnit, ...],
+        now: Instant,
+        in_doubt: tuple[str, ...] = (),
+    ) -> list[Effect]:
+        rounds = tuple(self._auction.rounds)
+        duration = now - self.started_at
+        self.outcome = RequestOutcome(
+            self.request_id, status, reason, rounds, units, self.started_at, duration, in_doubt
+        )
+        return [Persist(RequestConcluded(self.request_id, self.outcome, now)), Report(RequestEnded(self.outcome))]
+
+    def _armed(self, effects: list[Effect]) -> list[Effect]:
+        machines = (self._auction, self._voting, self.confirmation)
+        self.deadline = earliest(*(machine.deadline for machine in machines if machine is not None))
+        return effects

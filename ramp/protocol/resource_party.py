@@ -1,0 +1,288 @@
+"""The Resource Agent's whole protocol: bidding, holding, selling, cancelling, and staying registered (section 6.2)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.contents import (
+    Acceptance,
+    CallForProposals,
+    CancellationDone,
+    Deregistration,
+    DirectoryListing,
+    Failed,
+    HoldCancelled,
+    HoldRefused,
+    MachineQuery,
+    MachineStatus,
+    NotUnderstood,
+    PaymentMade,
+    PaymentRefused,
+    RefundMade,
+    RefundRefused,
+    Registration,
+    Rejection,
+)
+from ramp.model.instant import Instant
+from ramp.model.offer import RefusalCode
+from ramp.protocol.auction import RESOURCE_SERVICE
+from ramp.protocol.effects import DescribeMachine, Effect, Send
+from ramp.protocol.events import Event, MachineDescribed, MessageReceived, SlotConfirmed, SlotHeld, SlotsQuoted
+from ramp.protocol.participant import Participant
+from ramp.protocol.records import (
+    AgreementPaid,
+    AgreementReceived,
+    CancellationDropped,
+    CancellationReceived,
+    HoldIntended,
+    HoldMade,
+    Record,
+    SlotReleased,
+)
+from ramp.protocol.seller import Seller
+from ramp.protocol.tables import ParticipantState
+from ramp.protocol.timing import Timing, earliest
+
+RELEASED_MAX = 20_000
+"""Released offers remembered, so that repeated messages get the same answer; they are repeated within minutes."""
+
+
+class ResourceParty:
+    """Everything one Resource Agent does.
+
+    Args:
+        name: the agent's name.
+        directory: name of the directory agent.
+        seller: the bidding side.
+        timing: the protocol's limits.
+    """
+
+    def __init__(self, name: str, *, directory: str, seller: Seller, timing: Timing) -> None:
+        self.name = name
+        self.deadline: Instant | None = None
+        self.participants: OrderedDict[str, Participant] = OrderedDict()
+        self._directory = directory
+        self._seller = seller
+        self._timing = timing
+        self._by_agreement: dict[str, Participant] = {}
+        self._waiting: dict[str, Participant] = {}
+        self._released: OrderedDict[str, None] = OrderedDict()
+        self._next_heartbeat: Instant = 0
+        self._described: dict[str, Message] = {}
+
+    # -- entries -------------------------------------------------------------------------------------------------
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Register with the directory."""
+        self._next_heartbeat = now + self._timing.heartbeat
+        self._arm()
+        return [self._registration()]
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Take every hold and sale up again from the journal, and register."""
+        for record in records:
+            if isinstance(record, HoldIntended):
+                participant = Participant(record, resource=self.name, timing=self._timing)
+                self.participants[record.offer.offer_id] = participant
+            elif isinstance(
+                record,
+                HoldMade
+                | AgreementReceived
+                | AgreementPaid
+                | CancellationReceived
+                | CancellationDropped
+                | SlotReleased,
+            ):
+                self.participants[record.offer_id].replay(record)
+        effects = self.start(now)
+        for participant in list(self.participants.values()):
+            effects += self._kept(participant, participant.recover(now))
+        return self._armed(effects)
+
+    def handle(self, event: Event, now: Instant) -> list[Effect]:
+        """Take a message or the plug-in's answer.
+
+        Raises:
+            RemoteProtocolError: if a message has no place here.
+        """
+        match event:
+            case MessageReceived(message):
+                effects = self._on_message(message, now)
+            case SlotsQuoted(call_id, answers):
+                effects = self._seller.on_quoted(call_id, answers, now)
+            case SlotHeld(key, answer):
+                participant = self.participants[key]
+                effects = self._kept(participant, participant.on_held(answer, now))
+            case SlotConfirmed(key, answer):
+                participant = self.participants[key]
+                effects = self._kept(participant, participant.on_confirmed(answer, now))
+            case MachineDescribed(call_id, snapshot):
+                effects = self._described_to(call_id, snapshot)
+            case _:
+                effects = []
+        return self._armed(effects)
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let holds run out, ask the bank again, renew the registration."""
+        effects: list[Effect] = []
+        if now >= self._next_heartbeat:
+            self._next_heartbeat = now + self._timing.heartbeat
+            effects.append(self._registration())
+        for participant in list(self._waiting.values()):
+            if participant.deadline is not None and now >= participant.deadline:
+                effects += self._kept(participant, participant.tick(now))
+        return self._armed(effects)
+
+    def leave(self) -> list[Effect]:
+        """Deregister, so that no later auction calls this resource."""
+        leaving = Deregistration(RESOURCE_SERVICE)
+        return [Send(Message(Performative.CANCEL, self.name, self._directory, self.name, leaving))]
+
+    # -- messages ------------------------------------------------------------------------------------------------
+
+    def _on_message(self, message: Message, now: Instant) -> list[Effect]:
+        content = message.content
+        match content:
+            case CallForProposals():
+                return self._seller.on_call(message, content, now)
+            case Rejection(offer_id=offer_id):
+                self._seller.forget(offer_id)
+                return []
+            case Acceptance():
+                return self._on_acceptance(message, content, now)
+            case HoldCancelled(offer_id=offer_id):
+                return self._on_hold_cancelled(message, offer_id, now)
+            case Signed(body=Agreement()):
+                return self._on_agreement(message, content, now)
+            case Signed(body=Cancellation()):
+                return self._on_cancellation(message, content, now)
+            case PaymentMade() | PaymentRefused() | RefundMade() | RefundRefused():
+                return self._on_bank(message, content, now)
+            case MachineQuery(query_id, horizon):
+                self._described[query_id] = message
+                return [DescribeMachine(query_id, horizon)]
+            case DirectoryListing() | NotUnderstood():
+                return []
+            case _:
+                raise RemoteProtocolError(
+                    f"{type(content).__name__} is nothing for a resource", conversation_id=message.conversation_id
+                )
+
+    def _on_acceptance(self, message: Message, acceptance: Acceptance, now: Instant) -> list[Effect]:
+        participant = self.participants.get(acceptance.offer_id)
+        if participant is not None:
+            self._check_user(participant, message)
+            return self._kept(participant, participant.on_acceptance(now))
+        found = self._seller.offer(acceptance.offer_id, now)
+        if found is None or found.user != message.sender:
+            unknown = HoldRefused(acceptance.request_id, acceptance.offer_id, RefusalCode.UNKNOWN_OFFER)
+            return [self._reply(message, Performative.REFUSE, unknown)]
+        self._seller.forget(acceptance.offer_id)
+        until = now + self._timing.hold_time
+        intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, now)
+        participant = Participant(intended, resource=self.name, timing=self._timing)
+        self.participants[acceptance.offer_id] = participant
+        return self._kept(participant, participant.start(now))
+
+    def _on_hold_cancelled(self, message: Message, offer_id: str, now: Instant) -> list[Effect]:
+        participant = self.participants.get(offer_id)
+        if participant is not None:
+            self._check_user(participant, message)
+            return self._kept(participant, participant.on_hold_cancelled(now))
+        self._seller.forget(offer_id)
+        return [self._reply(message, Performative.INFORM, HoldCancelled(message.conversation_id, offer_id))]
+
+    def _on_agreement(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
+        body = signed.body
+        assert isinstance(body, Agreement)
+        participant = self.participants.get(body.offer.offer_id)
+        if participant is not None:
+            return self._kept(participant, participant.on_agreement(signed, now))
+        unknown = Failed(
+            body.agreement_id, body.offer.offer_id, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer"
+        )
+        return [self._reply(message, Performative.FAILURE, unknown)]
+
+    def _on_cancellation(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
+        body = signed.body
+        assert isinstance(body, Cancellation)
+        participant = self.participants.get(body.offer_id)
+        if participant is not None:
+            return self._kept(participant, participant.on_cancellation(signed, now))
+        self._seller.forget(body.offer_id)
+        return [self._reply(message, Performative.INFORM, CancellationDone(body.agreement_id, 0))]
+
+    def _on_bank(
+        self, message: Message, content: PaymentMade | PaymentRefused | RefundMade | RefundRefused, now: Instant
+    ) -> list[Effect]:
+        participant = self._by_agreement.get(content.agreement_id)
+        if participant is None:
+            return []
+        if message.sender != participant.agreed.bank:
+            raise RemoteProtocolError(
+                f"{message.sender} speaks for {participant.agreed.bank}", conversation_id=message.conversation_id
+            )
+        return self._kept(participant, participant.on_bank(content, now))
+
+    def _described_to(self, call_id: str, snapshot: str) -> list[Effect]:
+        asked = self._described.pop(call_id, None)
+        if asked is None:
+            return []
+        return [self._reply(asked, Performative.INFORM, MachineStatus(call_id, snapshot))]
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _check_user(self, participant: Participant, message: Message) -> None:
+        if message.sender != participant.user:
+            raise RemoteProtocolError("the offer was made to another user", conversation_id=message.conversation_id)
+
+    def _reply(
+        self,
+        message: Message,
+        performative: Performative,
+        content: HoldRefused | HoldCancelled | Failed | CancellationDone | MachineStatus,
+    ) -> Send:
+        return Send(
+            Message(
+                performative,
+                self.name,
+                message.sender,
+                message.conversation_id,
+                content,
+                in_reply_to=message.reply_with,
+            )
+        )
+
+    def _registration(self) -> Send:
+        registration = Registration(RESOURCE_SERVICE, self._timing.lease)
+        return Send(Message(Performative.SUBSCRIBE, self.name, self._directory, self.name, registration))
+
+    def _kept(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
+        """Keep the indexes true after a participant has moved."""
+        offer_id = participant.offer.offer_id
+        if participant.agreement is not None:
+            self._by_agreement[participant.agreed.agreement_id] = participant
+        if participant.deadline is not None:
+            self._waiting[offer_id] = participant
+        else:
+            self._waiting.pop(offer_id, None)
+        if participant.state is ParticipantState.RELEASED:
+            self._released[offer_id] = None
+            if len(self._released) > RELEASED_MAX:
+                oldest, _ = self._released.popitem(last=False)
+                gone = self.participants.pop(oldest)
+                if gone.agreement is not None:
+                    self._by_agreement.pop(gone.agreed.agreement_id, None)
+        return effects
+
+    def _armed(self, effects: list[Effect]) -> list[Effect]:
+        self._arm()
+        return effects
+
+    def _arm(self) -> None:
+        waiting = (participant.deadline for participant in self._waiting.values())
+        self.deadline = earliest(self._next_heartbeat, *waiting)

@@ -1,0 +1,99 @@
+"""Step one of evaluating a request: the static terms against the machine's configuration (paper section 6.2.1).
+
+"If an attribute is present, a resource must be able to satisfy it before responding" (section 5.2): a property that
+the machine does not state cannot be satisfied.
+"""
+
+from __future__ import annotations
+
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import NodeDiskSpace, Nodes, RequestUnit
+from ramp.model.slot import StaticTerms
+
+
+def check_static_terms(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
+    """The first static term that the machine cannot satisfy, with the nearest value that would pass, or None.
+
+    Args:
+        unit: the unit asked for.
+        machine: the machine's configured properties.
+    """
+    checks = (_check_cores, _check_names, _check_quantities, _check_disk)
+    for check in checks:
+        refusal = check(unit, machine)
+        if refusal is not None:
+            return refusal
+    if unit.torus is not None and not machine.torus:
+        return Refusal(
+            unit.number, RefusalCode.TORUS, "no torus terms", "this machine has no torus to place a shape on"
+        )
+    return None
+
+
+def _check_cores(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
+    if unit.cores.total > machine.cores:
+        return Refusal(
+            unit.number,
+            RefusalCode.MACHINE_TOO_SMALL,
+            f"{machine.cores} cores",
+            f"the machine has {machine.cores} cores",
+        )
+    if isinstance(unit.cores, Nodes):
+        if unit.cores.cores_per_node > machine.cores_per_node:
+            return Refusal(
+                unit.number,
+                RefusalCode.NODE_CORES,
+                f"{machine.cores_per_node} cores a node",
+                f"a node has {machine.cores_per_node} cores",
+            )
+        nodes = machine.cores // machine.cores_per_node
+        if unit.cores.count > nodes:
+            return Refusal(
+                unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{nodes} nodes", f"the machine has {nodes} nodes"
+            )
+    return None
+
+
+def _check_names(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
+    names = (
+        (RefusalCode.OPERATING_SYSTEM, unit.operating_system, machine.operating_system),
+        (RefusalCode.OS_VERSION, unit.os_version, machine.os_version),
+        (RefusalCode.ARCHITECTURE, unit.architecture, machine.architecture),
+    )
+    for code, wanted, offered in names:
+        if wanted is not None and wanted != offered:
+            return Refusal(
+                unit.number, code, offered or "", f"{wanted} is wanted, the machine has {offered or 'none stated'}"
+            )
+    return None
+
+
+def _check_quantities(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
+    quantities = (
+        (RefusalCode.CPU_SPEED, unit.cpu_speed_mhz, machine.cpu_speed_mhz, "MHz"),
+        (RefusalCode.BANDWIDTH, unit.inter_node_bandwidth_mbps, machine.inter_node_bandwidth_mbps, "Mbit/s"),
+        (RefusalCode.MEMORY, unit.ram_per_core_mb, machine.ram_per_core_mb, "MB a core"),
+    )
+    for code, wanted, offered, measure in quantities:
+        if wanted is not None and (offered is None or offered < wanted):
+            return _too_little(unit, code, wanted, offered, measure)
+    return None
+
+
+def _check_disk(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
+    if unit.disk is None:
+        return None
+    if isinstance(unit.disk, NodeDiskSpace):
+        offered, measure = machine.node_disk_space_gb, "GB on each node"
+    else:
+        offered, measure = machine.total_disk_space_gb, "GB in all"
+    if offered is None or offered < unit.disk.gigabytes:
+        return _too_little(unit, RefusalCode.DISK, unit.disk.gigabytes, offered, measure)
+    return None
+
+
+def _too_little(unit: RequestUnit, code: RefusalCode, wanted: int, offered: int | None, measure: str) -> Refusal:
+    nearest = "" if offered is None else f"{offered} {measure}"
+    return Refusal(
+        unit.number, code, nearest, f"{wanted} {measure} are wanted, the machine has {nearest or 'none stated'}"
+    )

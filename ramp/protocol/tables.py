@@ -1,0 +1,190 @@
+"""States and transitions of every protocol machine, as data.
+
+The machines refuse to move along an edge that is not here, and the diagrams in the documentation are drawn from here.
+A stimulus is the name of a message content, an answer of plug-in or ledger, a command, or `deadline`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class AuctionState(StrEnum):
+    """User: the reverse auction (paper section 5.1.1, steps 1 to 5)."""
+
+    NEW = "new"
+    DISCOVERING = "discovering"
+    BIDDING = "bidding"
+    BEST_OFFERS = "best_offers"
+    APPROVING = "approving"
+    CLOSED = "closed"
+
+
+class VotingState(StrEnum):
+    """User: the coordinator's first phase (steps 5 to 7 and 9)."""
+
+    NEW = "new"
+    VOTING = "voting"
+    AGREED = "agreed"
+    ABORTING = "aborting"
+    ENDED = "ended"
+
+
+class ConfirmationState(StrEnum):
+    """User: the coordinator's second phase (step 8), and giving back what was confirmed."""
+
+    NEW = "new"
+    CONFIRMING = "confirming"
+    UNDOING = "undoing"
+    ENDED = "ended"
+
+
+class ParticipantState(StrEnum):
+    """Resource: participant of the two-phase commit (steps 6 to 10), then the notification of section 5.1.2."""
+
+    NEW = "new"
+    HOLDING = "holding"
+    HELD = "held"
+    CONFIRMING = "confirming"
+    SETTLING = "settling"
+    SOLD = "sold"
+    REFUNDING = "refunding"
+    RELEASED = "released"
+
+
+class CancellationState(StrEnum):
+    """User: giving one bought unit back."""
+
+    NEW = "new"
+    ASKING = "asking"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One legal move of a machine."""
+
+    state: StrEnum
+    stimulus: str
+    next_state: StrEnum
+
+
+def _moves(*rows: tuple[StrEnum, str, StrEnum]) -> frozenset[Transition]:
+    return frozenset(Transition(*row) for row in rows)
+
+
+_A, _V, _C = AuctionState, VotingState, ConfirmationState
+_P, _X = ParticipantState, CancellationState
+
+AUCTION: Final = _moves(
+    (_A.NEW, "start", _A.DISCOVERING),
+    (_A.DISCOVERING, "DirectoryListing", _A.BIDDING),
+    (_A.DISCOVERING, "deadline", _A.CLOSED),
+    (_A.DISCOVERING, "RequestWithdrawn", _A.CLOSED),
+    (_A.BIDDING, "Proposal", _A.BIDDING),
+    (_A.BIDDING, "Proposal", _A.BEST_OFFERS),
+    (_A.BIDDING, "Proposal", _A.APPROVING),
+    (_A.BIDDING, "Proposal", _A.CLOSED),
+    (_A.BIDDING, "deadline", _A.BIDDING),
+    (_A.BIDDING, "deadline", _A.BEST_OFFERS),
+    (_A.BIDDING, "deadline", _A.APPROVING),
+    (_A.BIDDING, "deadline", _A.CLOSED),
+    (_A.BIDDING, "RequestWithdrawn", _A.CLOSED),
+    (_A.BEST_OFFERS, "Proposal", _A.APPROVING),
+    (_A.BEST_OFFERS, "Proposal", _A.CLOSED),
+    (_A.BEST_OFFERS, "deadline", _A.APPROVING),
+    (_A.BEST_OFFERS, "deadline", _A.CLOSED),
+    (_A.BEST_OFFERS, "RequestWithdrawn", _A.CLOSED),
+    (_A.APPROVING, "OffersApproved", _A.CLOSED),
+    (_A.APPROVING, "deadline", _A.CLOSED),
+    (_A.APPROVING, "RequestWithdrawn", _A.CLOSED),
+)
+
+VOTING: Final = _moves(
+    (_V.NEW, "start", _V.VOTING),
+    (_V.NEW, "recover", _V.ABORTING),
+    (_V.VOTING, "HoldGranted", _V.AGREED),
+    (_V.VOTING, "HoldGranted", _V.ABORTING),
+    (_V.VOTING, "HoldRefused", _V.ABORTING),
+    (_V.VOTING, "deadline", _V.ABORTING),
+    (_V.VOTING, "RequestWithdrawn", _V.ABORTING),
+    (_V.ABORTING, "HoldCancelled", _V.ENDED),
+    (_V.ABORTING, "deadline", _V.ENDED),
+    (_V.ABORTING, "nothing to cancel", _V.ENDED),
+)
+
+CONFIRMATION: Final = _moves(
+    (_C.NEW, "start", _C.CONFIRMING),
+    (_C.NEW, "recover", _C.CONFIRMING),
+    (_C.NEW, "recover", _C.UNDOING),
+    (_C.CONFIRMING, "Settled", _C.ENDED),
+    (_C.CONFIRMING, "PaymentStatus", _C.ENDED),
+    (_C.CONFIRMING, "recover", _C.ENDED),
+    (_C.CONFIRMING, "Failed", _C.UNDOING),
+    (_C.CONFIRMING, "PaymentStatus", _C.UNDOING),
+    (_C.UNDOING, "Failed", _C.ENDED),
+    (_C.UNDOING, "CancellationDone", _C.ENDED),
+    (_C.UNDOING, "CancellationRefused", _C.ENDED),
+    (_C.UNDOING, "PaymentStatus", _C.ENDED),
+    (_C.UNDOING, "deadline", _C.ENDED),
+    (_C.UNDOING, "nothing to cancel", _C.ENDED),
+)
+
+PARTICIPANT: Final = _moves(
+    (_P.NEW, "Acceptance", _P.HOLDING),
+    (_P.HOLDING, "SlotHeld", _P.HELD),
+    (_P.HOLDING, "SlotHeld", _P.RELEASED),
+    (_P.HELD, "deadline", _P.RELEASED),
+    (_P.HELD, "HoldCancelled", _P.RELEASED),
+    (_P.HELD, "Cancellation", _P.RELEASED),
+    (_P.HELD, "Agreement", _P.CONFIRMING),
+    (_P.CONFIRMING, "SlotConfirmed", _P.SETTLING),
+    (_P.CONFIRMING, "SlotConfirmed", _P.RELEASED),
+    (_P.SETTLING, "PaymentMade", _P.SOLD),
+    (_P.SETTLING, "PaymentMade", _P.REFUNDING),
+    (_P.SETTLING, "PaymentRefused", _P.RELEASED),
+    (_P.SOLD, "Cancellation", _P.REFUNDING),
+    (_P.REFUNDING, "RefundMade", _P.RELEASED),
+    (_P.REFUNDING, "RefundRefused", _P.SOLD),
+    (_P.NEW, "recover", _P.HOLDING),
+    (_P.NEW, "recover", _P.HELD),
+    (_P.NEW, "recover", _P.CONFIRMING),
+    (_P.NEW, "recover", _P.SOLD),
+    (_P.NEW, "recover", _P.REFUNDING),
+    (_P.NEW, "recover", _P.RELEASED),
+)
+
+CANCELLATION: Final = _moves(
+    (_X.NEW, "start", _X.ASKING),
+    (_X.ASKING, "CancellationDone", _X.ENDED),
+    (_X.ASKING, "CancellationRefused", _X.ENDED),
+    (_X.ASKING, "Failed", _X.ENDED),
+    (_X.ASKING, "PaymentStatus", _X.ENDED),
+    (_X.ASKING, "deadline", _X.ENDED),
+)
+
+TABLES: Final = {
+    "auction": AUCTION,
+    "voting": VOTING,
+    "confirmation": CONFIRMATION,
+    "participant": PARTICIPANT,
+    "cancellation": CANCELLATION,
+}
+
+
+def mermaid(name: str) -> str:
+    """Draw one table as a Mermaid state diagram, parallel edges merged, in a fixed order.
+
+    Args:
+        name: a key of `TABLES`.
+    """
+    edges: dict[tuple[str, str], list[str]] = {}
+    order = {state: index for index, state in enumerate(type(next(iter(TABLES[name])).state))}
+    moves = sorted(TABLES[name], key=lambda move: (order[move.state], order[move.next_state], move.stimulus))
+    for move in moves:
+        edges.setdefault((move.state.value, move.next_state.value), []).append(move.stimulus)
+    lines = ["stateDiagram-v2"]
+    lines += [f"    {source} --> {target}: {' / '.join(labels)}" for (source, target), labels in edges.items()]
+    return "\n".join(lines)

@@ -1,0 +1,278 @@
+"""Runs one party: events in, effects carried out in order.
+
+This is the only thing between the pure machines and the world, and it is the same for SPADE agents and for the
+simulator; they differ in the ports they give it. It knows no clock: every entry takes the present time.
+
+The order of effects is kept without exception. A `Persist` returns only when the journal has it; so whatever a party
+has sent, it remembers. A crash between two effects therefore loses at most messages that the protocol sends again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ramp.errors import LedgerRefusal, PluginError, RemoteProtocolError
+from ramp.ledger.interface import Ledger
+from ramp.ledger.transfer import TransferKind, TransferState
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Signed
+from ramp.model.contents import NotUnderstood, Settled
+from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.ports import Notary
+from ramp.model.request import RequestUnit
+from ramp.model.slot import Reservation, Slot
+from ramp.plugins.interface import ResourcePlugin
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.party import Party
+from ramp.protocol.progress import Progress
+from ramp.protocol.records import Record
+
+NONCE_LIFETIME: Duration = 30 * MINUTE
+"""Nonces of account queries are remembered this long; queries themselves are accepted for a fraction of it."""
+
+
+class Journal(Protocol):
+    """A party's durable memory."""
+
+    def append(self, record: Record) -> None:
+        """Add a record; it is durable when this returns."""
+        ...
+
+    def records(self) -> Sequence[Record]:
+        """All records in the order of writing."""
+        ...
+
+
+@dataclass(slots=True)
+class Ports:
+    """The world as one party's host sees it.
+
+    Attributes:
+        send: gives a message to the network.
+        notary: signs and verifies in the party's name; None for parties that sign nothing (directory).
+        journal: durable memory; None for parties that keep none (bank, directory).
+        plugin: the machine; resources only.
+        ledger: the accounts; bank only.
+        keep_agreement: stores a signed agreement for its owner.
+        watch: is told the progress of conversations.
+        before: called before every effect; the simulator crashes parties here.
+    """
+
+    send: Callable[[Message], None]
+    notary: Notary | None = None
+    journal: Journal | None = None
+    plugin: ResourcePlugin | None = None
+    ledger: Ledger | None = None
+    keep_agreement: Callable[[str, Signed], None] | None = None
+    watch: Callable[[Progress], None] | None = None
+    before: Callable[[fx.Effect], None] | None = None
+
+
+class Host:
+    """One running party.
+
+    Args:
+        party: its protocol.
+        ports: its world.
+    """
+
+    def __init__(self, party: Party, ports: Ports) -> None:
+        self.party = party
+        self.ports = ports
+        self._answers: deque[ev.Event] = deque()
+
+    @property
+    def name(self) -> str:
+        """The party's name."""
+        return self.party.name
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When `tick` wants to be called."""
+        return self.party.deadline
+
+    def start(self, now: Instant) -> None:
+        """Begin, or go on where the journal ends."""
+        records = self.ports.journal.records() if self.ports.journal is not None else ()
+        recover = getattr(self.party, "recover", None)
+        effects = recover(records, now) if records and recover is not None else self.party.start(now)
+        self._carry_out(effects, now)
+
+    def deliver(self, message: Message, now: Instant) -> None:
+        """Take a message from the network; one that has no place is answered NOT_UNDERSTOOD."""
+        try:
+            effects = self.party.handle(ev.MessageReceived(message), now)
+        except RemoteProtocolError as error:
+            if not isinstance(message.content, NotUnderstood):
+                self._carry_out([self.not_understood(message, error.reason)], now)
+            return
+        self._carry_out(effects, now)
+
+    def command(self, command: ev.Command, now: Instant) -> None:
+        """Take a command of the party's owner."""
+        self._carry_out(self.party.handle(command, now), now)
+
+    def tick(self, now: Instant) -> None:
+        """Let the party act if its deadline has come."""
+        if self.party.deadline is not None and now >= self.party.deadline:
+            self._carry_out(self.party.tick(now), now)
+
+    def perform(self, effects: Sequence[fx.Effect], now: Instant) -> None:
+        """Carry out effects that the owner asked the party for directly (leaving the directory)."""
+        self._carry_out(effects, now)
+
+    def not_understood(self, message: Message, reason: str) -> fx.Send:
+        """The answer to a message that broke the protocol."""
+        return fx.Send(
+            Message(
+                Performative.NOT_UNDERSTOOD,
+                self.name,
+                message.sender,
+                message.conversation_id,
+                NotUnderstood(reason),
+                in_reply_to=message.reply_with,
+            )
+        )
+
+    # -- effects -------------------------------------------------------------------------------------------------
+
+    def _carry_out(self, effects: Sequence[fx.Effect], now: Instant) -> None:
+        for effect in effects:
+            if self.ports.before is not None:
+                self.ports.before(effect)
+            self._carry_out_one(effect, now)
+        while self._answers:
+            self._carry_out(self.party.handle(self._answers.popleft(), now), now)
+
+    def _carry_out_one(self, effect: fx.Effect, now: Instant) -> None:
+        match effect:
+            case fx.Send(message):
+                self.ports.send(self._signed(message, now))
+            case fx.Persist(record):
+                assert self.ports.journal is not None, f"{self.name} has no journal"
+                self.ports.journal.append(record)
+            case fx.Report(progress):
+                if self.ports.watch is not None:
+                    self.ports.watch(progress)
+            case fx.SaveAgreement(agreement_id, signed):
+                if self.ports.keep_agreement is not None:
+                    self.ports.keep_agreement(agreement_id, self._bearing_own_signature(signed, now))
+            case fx.QuoteSlots() | fx.HoldSlot() | fx.ConfirmSlot() | fx.ReleaseSlot() | fx.DescribeMachine():
+                self._ask_plugin(effect, now)
+            case fx.PostPayment() | fx.PostRefund() | fx.LookUpPayment() | fx.LookUpAccount():
+                self._answers.append(self._ask_ledger(effect, now))
+
+    # -- signatures ----------------------------------------------------------------------------------------------
+
+    def _signed(self, message: Message, now: Instant) -> Message:
+        """A signed document that leaves a party bears that party's signature."""
+        content = message.content
+        if isinstance(content, Signed):
+            return replace(message, content=self._bearing_own_signature(content, now))
+        if isinstance(content, Settled):
+            proof = self._bearing_own_signature(content.agreement, now)
+            return replace(message, content=replace(content, agreement=proof))
+        return message
+
+    def _bearing_own_signature(self, signed: Signed, now: Instant) -> Signed:
+        if self.name in signed.signers:
+            return signed
+        assert self.ports.notary is not None, f"{self.name} has no notary"
+        return self.ports.notary.sign(signed, now)
+
+    # -- the plug-in ---------------------------------------------------------------------------------------------
+
+    def _ask_plugin(self, effect: fx.AskPlugin, now: Instant) -> None:
+        plugin = self.ports.plugin
+        assert plugin is not None, f"{self.name} has no plug-in"
+        match effect:
+            case fx.QuoteSlots(call_id, units):
+                answers = tuple(self._quote(plugin, unit, now) for unit in units)
+                self._answers.append(ev.SlotsQuoted(call_id, answers))
+            case fx.HoldSlot(key, unit, slot, until):
+                self._answers.append(ev.SlotHeld(key, self._hold(plugin, key, unit, slot, until, now)))
+            case fx.ConfirmSlot(key):
+                self._answers.append(ev.SlotConfirmed(key, self._confirm(plugin, key, now)))
+            case fx.ReleaseSlot(key):
+                plugin.release(key, now)
+            case fx.DescribeMachine(call_id, horizon):
+                snapshot = json.dumps(plugin.snapshot(now, horizon), separators=(",", ":"))
+                self._answers.append(ev.MachineDescribed(call_id, snapshot))
+
+    def _quote(self, plugin: ResourcePlugin, unit: RequestUnit, now: Instant) -> Slot | Refusal:
+        try:
+            return plugin.quote(unit, now)
+        except PluginError as error:
+            return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=error.reason)
+
+    def _hold(
+        self, plugin: ResourcePlugin, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
+    ) -> Reservation | Refusal:
+        try:
+            return plugin.hold(key, unit, slot, until, now)
+        except PluginError as error:
+            return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=error.reason)
+
+    def _confirm(self, plugin: ResourcePlugin, key: str, now: Instant) -> Reservation | Refusal:
+        try:
+            return plugin.confirm(key, now)
+        except PluginError as error:
+            return Refusal(0, RefusalCode.PLUGIN_FAILED, detail=error.reason)
+
+    # -- the ledger ----------------------------------------------------------------------------------------------
+
+    def _ask_ledger(self, effect: fx.AskLedger, now: Instant) -> ev.Answer:
+        ledger = self.ports.ledger
+        assert ledger is not None, f"{self.name} has no ledger"
+        match effect:
+            case fx.PostPayment():
+                return self._pay(ledger, effect, now)
+            case fx.PostRefund(agreement_id):
+                try:
+                    transfer = ledger.refund(agreement_id, at=now)
+                except LedgerRefusal as refusal:
+                    return ev.RefundPosted(agreement_id, "", 0, refusal.code, refusal.reason)
+                return ev.RefundPosted(agreement_id, transfer.transfer_id, transfer.amount)
+            case fx.LookUpPayment(call_id, agreement_id):
+                return self._look_up_payment(ledger, call_id, agreement_id)
+            case fx.LookUpAccount():
+                return self._look_up_account(ledger, effect, now)
+
+    def _pay(self, ledger: Ledger, effect: fx.PostPayment, now: Instant) -> ev.PaymentPosted:
+        agreement = effect.agreement
+        try:
+            transfer = ledger.pay(agreement.agreement_id, agreement.user, agreement.resource, agreement.cost, at=now)
+        except LedgerRefusal as refusal:
+            earlier = ledger.refusal(agreement.agreement_id)
+            if earlier is None:
+                earlier = ledger.record_refusal(agreement.agreement_id, refusal.code, refusal.reason, at=now)
+            return ev.PaymentPosted(agreement.agreement_id, "", 0, earlier.code, earlier.reason)
+        return ev.PaymentPosted(agreement.agreement_id, transfer.transfer_id, transfer.amount)
+
+    def _look_up_payment(self, ledger: Ledger, call_id: str, agreement_id: str) -> ev.PaymentLookedUp:
+        payment = ledger.transfer(agreement_id)
+        refusal = ledger.refusal(agreement_id)
+        if payment is not None and payment.state is TransferState.POSTED:
+            refund = ledger.transfer(agreement_id, TransferKind.REFUND)
+            status = "paid" if refund is None else "refunded"
+            return ev.PaymentLookedUp(call_id, agreement_id, status, payment.transfer_id, payment.amount)
+        if refusal is not None:
+            return ev.PaymentLookedUp(call_id, agreement_id, "refused", "", 0, refusal.code)
+        return ev.PaymentLookedUp(call_id, agreement_id, "unknown", "")
+
+    def _look_up_account(self, ledger: Ledger, effect: fx.LookUpAccount, now: Instant) -> ev.AccountLookedUp:
+        if not ledger.use_nonce(effect.account, effect.nonce, effect.issued_at + NONCE_LIFETIME, now):
+            return ev.AccountLookedUp(effect.call_id, 0, 0, 0, (), "replayed", "this query has been answered before")
+        wants_lines = effect.since is not None or effect.until is not None
+        try:
+            balance = ledger.balance(effect.account)
+            lines = ledger.statement(effect.account, effect.since, effect.until).lines if wants_lines else ()
+        except LedgerRefusal as refusal:
+            return ev.AccountLookedUp(effect.call_id, 0, 0, 0, (), refusal.code, refusal.reason)
+        return ev.AccountLookedUp(effect.call_id, balance.posted, balance.reserved, balance.credit_limit, lines)

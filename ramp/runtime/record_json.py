@@ -1,0 +1,72 @@
+"""Journal records as JSON text and back.
+
+cattrs reads the types from the record classes themselves; wherever a field may hold one of several classes, the text
+names the class, so that a journal stays readable by people and by later versions.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import cattrs
+from cattrs.strategies import configure_tagged_union
+
+from ramp.errors import ConfigurationError
+from ramp.model.agreement import Signable
+from ramp.model.request import NodeDiskSpace, Nodes, TotalCores, TotalDiskSpace
+from ramp.protocol.records import Record
+
+_TAG = "type"
+
+
+def _new_converter() -> cattrs.Converter:
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    for union in (TotalCores | Nodes, TotalDiskSpace | NodeDiskSpace, Signable, Record):
+        configure_tagged_union(union, converter, tag_name=_TAG)
+    _optional_disk(converter)
+    return converter
+
+
+def _optional_disk(converter: cattrs.Converter) -> None:
+    """`disk` is a union with None, which the tagged strategy does not take apart by itself."""
+    disk = TotalDiskSpace | NodeDiskSpace
+    optional = TotalDiskSpace | NodeDiskSpace | None
+
+    def unstructure(value: Any) -> Any:
+        return None if value is None else converter.unstructure(value, unstructure_as=disk)
+
+    def structure(value: Any, _: Any) -> Any:
+        return None if value is None else converter.structure(value, disk)  # type: ignore[arg-type]
+
+    converter.register_unstructure_hook(optional, unstructure)
+    converter.register_structure_hook(optional, structure)
+
+
+_CONVERTER = _new_converter()
+
+
+def record_to_json(record: Record) -> str:
+    """Write a record as one line of JSON."""
+    return json.dumps(_CONVERTER.unstructure(record, unstructure_as=Record), separators=(",", ":"), ensure_ascii=False)
+
+
+def record_from_json(text: str) -> Record:
+    """Read a record back.
+
+    Raises:
+        ConfigurationError: if the text is no record of this version.
+    """
+    try:
+        record: Record = _CONVERTER.structure(json.loads(text), Record)  # type: ignore[arg-type]
+    except (ValueError, KeyError, TypeError, cattrs.BaseValidationError) as error:
+        raise ConfigurationError(f"this journal record cannot be read: {text[:200]}") from error
+    return record
+
+
+def to_plain(value: Any) -> Any:
+    """Any value of the model or the protocol as plain JSON types, without type names; for reports."""
+    return _PLAIN.unstructure(value)
+
+
+_PLAIN = cattrs.Converter()
