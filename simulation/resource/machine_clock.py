@@ -1,0 +1,47 @@
+"""The clock of a replayed machine: wall time in, log time out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from ramp.model.instant import Duration, Instant
+
+FAR: Final = 2**61
+"""Log time that stands for all later ones, microseconds (73 thousand years): sums of two still fit 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineClock:
+    """Maps wall instants to log time (microseconds from the log's first submission) and back.
+
+    At `started_at` the log stands at `base_time`; from then on it runs `speed` times as fast as the wall clock, and
+    so do the windows that are sold: an hour on the wall takes `speed` hours of the log.
+
+    Attributes:
+        started_at: when the machine's clock began.
+        base_time: log time at that instant, microseconds.
+        speed: log time that passes in a unit of wall time, at least 1.
+    """
+
+    started_at: Instant
+    base_time: Duration
+    speed: Fraction = Fraction(1)
+
+    def log_time(self, instant: Instant) -> int:
+        """Log time at a wall instant, rounded down."""
+        passed = (instant - self.started_at) * self.speed.numerator // self.speed.denominator
+        return min(self.base_time + passed, FAR)
+
+    def instant(self, log_time: int) -> Instant:
+        """First wall instant at which the log stands at a time or later."""
+        return self.started_at - (self.base_time - log_time) * self.speed.denominator // self.speed.numerator
+
+    def log_duration(self, duration: Duration) -> Duration:
+        """Log time that a window of this wall duration can touch at most, wherever it begins."""
+        if self.speed == 1:
+            return min(duration, FAR)
+        # A begin that is rounded up to a whole microsecond of the wall moves the window by up to `speed`.
+        return min(math.ceil(duration * self.speed) + math.ceil(self.speed), FAR)

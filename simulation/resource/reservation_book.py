@@ -1,0 +1,267 @@
+"""The reservations of one simulated machine, durable and shared by all processes that front it.
+
+A journal of one JSON object a line, only ever appended to: a hold, its confirmation, its release. A record is on disk
+before the call that made it returns. Whoever writes locks the file and first reads what others have written; whoever
+reads looks for new records first. A last line without an end is a write that a crash cut short: its call never
+returned, so it is dropped.
+
+Holds run out by themselves: whether one still stands is its deadline against the caller's `now`, which must not go
+back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.errors import PluginError
+from ramp.model.instant import Instant
+from ramp.model.slot import Reservation, Slot
+
+_HEADER: Final = {"format": "ramp-reservations", "version": 1}
+
+
+class Standing(Enum):
+    """What became of a key."""
+
+    UNKNOWN = "unknown"
+    HELD = "held"
+    FIRM = "firm"
+    EXPIRED = "expired"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the book knows of one key.
+
+    Attributes:
+        reservation: the hold or reservation; None for a key that was released before it was ever held.
+        unit: number of the request's unit it was made for; 0 where there is none.
+        released: whether it was given back.
+    """
+
+    reservation: Reservation | None
+    unit: int
+    released: bool = False
+
+    def standing(self, now: Instant) -> Standing:
+        """What it is at an instant."""
+        if self.released or self.reservation is None:
+            return Standing.RELEASED
+        if self.reservation.firm:
+            return Standing.FIRM
+        held_until = self.reservation.held_until
+        return Standing.HELD if held_until is not None and now < held_until else Standing.EXPIRED
+
+
+class ReservationBook:
+    """Holds and reservations by the caller's keys."""
+
+    def __init__(self, plugin: str, resource: str, state_dir: Path | None) -> None:
+        """Open a book.
+
+        Args:
+            plugin: name of the plug-in, for error messages.
+            resource: the machine's name; reservation ids are `<resource>-<number>`.
+            state_dir: folder of the journal, made if missing; None keeps the book in memory.
+
+        Raises:
+            PluginError: the journal cannot be read.
+        """
+        self._plugin = plugin
+        self._resource = resource
+        self._path = None if state_dir is None else state_dir / f"{resource}.reservations.jsonl"
+        self._read_bytes = 0
+        self._lines = 0
+        self._entries: dict[str, Entry] = {}
+        self._unfinished: set[str] = set()
+        """Keys that may still be live; those seen to be over are taken out."""
+        self._held_ever = 0
+        self._live: tuple[Reservation, ...] = ()
+        self._live_until: Instant | None = -1
+        self._read_new()
+
+    def entry(self, key: str) -> Entry | None:
+        """What is known of a key, or None."""
+        self._read_new()
+        return self._entries.get(key)
+
+    def standing(self, key: str, now: Instant) -> Standing:
+        """What became of a key."""
+        entry = self.entry(key)
+        return Standing.UNKNOWN if entry is None else entry.standing(now)
+
+    def live(self, now: Instant) -> tuple[Reservation, ...]:
+        """Holds and reservations that take cores now or later, by start; the same object as long as nothing changes."""
+        self._read_new()
+        if self._live_until is not None and now >= self._live_until:
+            found: list[Reservation] = []
+            limits: list[Instant] = []
+            for key in list(self._unfinished):
+                entry = self._entries[key]
+                reservation = entry.reservation
+                standing = entry.standing(now)
+                if reservation is None or standing not in {Standing.HELD, Standing.FIRM} or reservation.slot.end <= now:
+                    self._unfinished.discard(key)
+                    continue
+                found.append(reservation)
+                limits.append(min(reservation.slot.end, reservation.held_until or reservation.slot.end))
+            self._live = tuple(sorted(found, key=lambda each: (each.slot.start, each.slot.end, each.key)))
+            self._live_until = min(limits, default=None)
+        return self._live
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[BookWriter]:
+        """Write while nobody else can: checks and changes within are one step.
+
+        Raises:
+            PluginError: the journal cannot be written; may succeed later.
+        """
+        if self._path is None:
+            yield BookWriter(self, None)
+            return
+        try:
+            descriptor = self._open_locked(self._path)
+        except OSError as error:
+            raise PluginError(self._plugin, f"{self._path}: cannot be written: {error}", transient=True) from error
+        try:
+            self._read_new()
+            if self._lines == 0:
+                self._begin_journal(descriptor, self._path)
+            yield BookWriter(self, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def next_reservation_id(self) -> str:
+        """The machine's name for the next reservation; within `writing` only."""
+        return f"{self._resource}-{self._held_ever + 1}"
+
+    def write(self, record: dict[str, Any], descriptor: int | None) -> None:
+        """Append a record durably and apply it; called by `BookWriter`."""
+        if descriptor is not None:
+            self._append(record, descriptor)
+        self._apply(record)
+
+    def _append(self, record: dict[str, Any], descriptor: int) -> None:
+        data = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        try:
+            os.ftruncate(descriptor, self._read_bytes)  # drops a line that a crash cut short
+            os.pwrite(descriptor, data, self._read_bytes)
+            os.fsync(descriptor)
+        except OSError as error:
+            raise PluginError(self._plugin, f"{self._path}: cannot be written: {error}", transient=True) from error
+        self._read_bytes += len(data)
+        self._lines += 1
+
+    def _begin_journal(self, descriptor: int, path: Path) -> None:
+        """Write the header, and make the file's name durable too."""
+        self._append({**_HEADER, "resource": self._resource}, descriptor)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _open_locked(self, path: Path) -> int:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _read_new(self) -> None:
+        """Apply what this or another process has appended since the last look."""
+        if self._path is None:
+            return
+        try:
+            size = self._path.stat().st_size
+            if size == self._read_bytes:
+                return
+            if size < self._read_bytes:
+                raise PluginError(self._plugin, f"{self._path}: was {self._read_bytes} bytes long, is {size} now")
+            with self._path.open("rb") as journal:
+                journal.seek(self._read_bytes)
+                data = journal.read()
+        except FileNotFoundError as error:
+            if self._read_bytes:
+                raise PluginError(self._plugin, f"{self._path}: has vanished") from error
+            return
+        except OSError as error:
+            raise PluginError(self._plugin, f"{self._path}: cannot be read: {error}", transient=True) from error
+        for line in data[: data.rfind(b"\n") + 1].splitlines(keepends=True):
+            self._lines += 1
+            try:
+                record = json.loads(line)
+                if self._lines == 1:
+                    self._check_header(record)
+                else:
+                    self._apply(record)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise PluginError(
+                    self._plugin, f"{self._path}:{self._lines}: no reservation record: {error}"
+                ) from error
+            self._read_bytes += len(line)
+
+    def _check_header(self, record: dict[str, Any]) -> None:
+        expected = {**_HEADER, "resource": self._resource}
+        if record != expected:
+            raise ValueError(f"the file begins with {record}, not {expected}")
+
+    def _apply(self, record: dict[str, Any]) -> None:
+        key = record["key"]
+        entry = self._entries.get(key)
+        if record["op"] == "hold":
+            slot = Slot(**record["slot"])
+            reservation = Reservation(key, record["reservation_id"], slot, firm=False, held_until=record["held_until"])
+            self._entries[key] = Entry(reservation, record["unit"])
+            self._unfinished.add(key)
+            self._held_ever += 1
+        elif record["op"] == "confirm" and entry is not None and entry.reservation is not None:
+            firm = replace(entry.reservation, firm=True, held_until=None)
+            self._entries[key] = replace(entry, reservation=firm)
+            self._unfinished.add(key)
+        elif record["op"] == "release":
+            self._entries[key] = Entry(None, 0, released=True) if entry is None else replace(entry, released=True)
+        else:
+            raise ValueError(f"operation {record['op']!r} for key {key!r}")
+        self._live_until = -1
+
+
+class BookWriter:
+    """The changes that can be made to a book within `ReservationBook.writing`."""
+
+    def __init__(self, book: ReservationBook, descriptor: int | None) -> None:
+        self._book = book
+        self._descriptor = descriptor
+
+    def hold(self, key: str, unit: int, slot: Slot, until: Instant) -> None:
+        """Record a hold with a new reservation id."""
+        fields = ("start", "end", "cores", "load", "placement", "token")
+        record = {
+            "op": "hold",
+            "key": key,
+            "reservation_id": self._book.next_reservation_id(),
+            "unit": unit,
+            "slot": {name: getattr(slot, name) for name in fields},
+            "held_until": until,
+        }
+        self._book.write(record, self._descriptor)
+
+    def confirm(self, key: str) -> None:
+        """Record that a hold is firm."""
+        self._book.write({"op": "confirm", "key": key}, self._descriptor)
+
+    def release(self, key: str) -> None:
+        """Record that a key is given back for good."""
+        self._book.write({"op": "release", "key": key}, self._descriptor)

@@ -1,0 +1,114 @@
+"""Cores taken on one machine over future time: a step function and the questions a quote asks of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64Array = NDArray[np.int64]
+
+NEVER: Final = np.iinfo(np.int64).max
+"""A time that no window reaches."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoreProfile:
+    """Cores taken from an instant on.
+
+    Attributes:
+        capacity: cores of the machine.
+        times: shape (steps,), microseconds, strictly ascending; the profile begins at the first.
+        taken: shape (steps,), cores taken from that time until the next, 0 to `capacity`; the last one for ever.
+    """
+
+    capacity: int
+    times: Int64Array
+    taken: Int64Array
+
+    @staticmethod
+    def of_intervals(
+        capacity: int, origin: int, starts: Int64Array, ends: Int64Array, cores: Int64Array
+    ) -> CoreProfile:
+        """Add up what each interval takes.
+
+        Args:
+            capacity: cores of the machine; the sum never counts more (two claims on the same core take it once).
+            origin: where the profile begins, microseconds; earlier parts of intervals are left out.
+            starts: shape (intervals,), microseconds.
+            ends: shape (intervals,), microseconds, exclusive.
+            cores: shape (intervals,), cores each takes.
+        """
+        live = ends > np.maximum(starts, origin)
+        moments = np.concatenate(([origin], np.maximum(starts[live], origin), ends[live]))
+        changes = np.concatenate(([0], cores[live], -cores[live]))
+        order = np.argsort(moments, kind="stable")
+        moments = moments[order]
+        totals = np.cumsum(changes[order])
+        last_of_moment = np.append(moments[1:] != moments[:-1], True)
+        return CoreProfile(capacity, moments[last_of_moment], np.minimum(totals[last_of_moment], capacity))
+
+    def max_over(self, start: int, end: int) -> int:
+        """Most cores taken at any time of [start, end).
+
+        Args:
+            start: microseconds, not before the profile's begin.
+            end: microseconds, after `start`.
+        """
+        first, last = self._steps(start, end)
+        return int(self.taken[first:last].max())
+
+    def mean_over(self, start: int, end: int) -> float:
+        """Cores taken in the time-mean of [start, end).
+
+        Args:
+            start: microseconds, not before the profile's begin.
+            end: microseconds, after `start`.
+        """
+        first, last = self._steps(start, end)
+        bounds = self.times[first : last + 1].astype(np.float64)
+        if last == len(self.times):
+            bounds = np.append(bounds, end)
+        bounds -= start
+        bounds[0] = 0
+        bounds[-1] = end - start
+        return float(np.dot(np.diff(bounds), self.taken[first:last])) / (end - start)
+
+    def earliest_start(self, cores: int, duration: int, earliest: int, latest: int = NEVER) -> int | None:
+        """First time from which `cores` are free for the whole of `duration`.
+
+        Args:
+            cores: cores wanted, at most the capacity.
+            duration: microseconds, positive.
+            earliest: first start allowed, microseconds, not before the profile's begin.
+            latest: last start allowed, microseconds.
+
+        Returns:
+            The start, or None if there is none up to `latest`.
+        """
+        first = int(np.searchsorted(self.times, earliest, side="right")) - 1
+        blocked = self.taken[first:] > self.capacity - cores
+        if not blocked.any():
+            return earliest if earliest <= latest else None
+        edges = np.flatnonzero(blocked[1:] != blocked[:-1]) + first + 1
+        changes = self.times[edges]
+        if blocked[0]:
+            candidates, limits = changes[0::2], changes[1::2]
+        else:
+            candidates, limits = np.append(earliest, changes[1::2]), changes[0::2]
+        if len(limits) < len(candidates):
+            limits = np.append(limits, NEVER)
+        long_enough = np.flatnonzero(limits - candidates >= duration)
+        if long_enough.size == 0 or candidates[long_enough[0]] > latest:
+            return None
+        return int(candidates[long_enough[0]])
+
+    def _steps(self, start: int, end: int) -> tuple[int, int]:
+        """Indexes first, last (exclusive) of the steps that [start, end) touches."""
+        if not self.times[0] <= start < end:
+            raise ValueError(f"window [{start}, {end}) is empty or before the profile's begin {self.times[0]}")
+        return int(np.searchsorted(self.times, start, side="right")) - 1, int(
+            np.searchsorted(self.times, end, side="left")
+        )

@@ -1,0 +1,154 @@
+"""A workload log replayed as a live batch queue: what runs and what waits at any instant of the log.
+
+What runs is the log's own decision: a job runs from submit + wait for its run time. What waits was submitted and has
+not started. What the future brings is projected from requested times only (`simulation.workload.queue_plan`).
+
+Log time is in microseconds and counts from the log's first submission, since cleaned logs start late (the paper's
+base times would lie before the first job otherwise). The log's own numbers are whole seconds.
+
+Decisions where logs leave it open:
+
+- A job without known cores, or wider than the machine, is left out; a wait of -1 counts as 0 (such logs state when the
+  job started); a job that never ran (cancelled) waits until submit + wait and is gone then.
+- A running job's projected end is its start + requested time; one that has outrun its request is expected to end
+  `OUTRUN_GRACE` from now, since a scheduler that lets it run expects it to end any moment.
+- A requested time that the log does not state is taken as the median of those it states, or as `DEFAULT_REQUEST` where
+  it states none: a site's default limit, no knowledge of the job.
+- Where the log runs more cores at a time than the machine has (time sharing, slips in the log), the jobs that started
+  last and do not fit count as waiting, so that no core is taken twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramp.errors import WorkloadError
+from ramp.model.instant import HOUR, MINUTE, SECOND, Duration
+from simulation.workload.interval_index import IntervalIndex
+from simulation.workload.swf import SwfLog
+
+Int64Array = NDArray[np.int64]
+
+OUTRUN_GRACE: Final[Duration] = MINUTE
+DEFAULT_REQUEST: Final[Duration] = HOUR
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueueState:
+    """What runs and what waits at one instant.
+
+    Attributes:
+        running: numbers of the running jobs in the replay's arrays, by start.
+        queued: numbers of the waiting jobs, by submission.
+    """
+
+    running: Int64Array
+    queued: Int64Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplayLog:
+    """A log indexed for questions about instants; all times in microseconds from the first submission.
+
+    Attributes:
+        capacity: cores of the machine.
+        job_number: shape (jobs,), the log's job numbers, by submission.
+        user_id: shape (jobs,), the log's users, -1 unknown.
+        submitted: shape (jobs,), ascending.
+        started: shape (jobs,), the log's own start.
+        ended: shape (jobs,), the log's own end; equals `started` for a job that never ran.
+        cores: shape (jobs,), 1 to `capacity`.
+        requested: shape (jobs,), requested times, positive.
+        left_out: jobs of the log that are not replayed.
+        running_index: intervals [started, ended).
+        queued_index: intervals [submitted, started).
+    """
+
+    capacity: int
+    job_number: Int64Array
+    user_id: Int64Array
+    submitted: Int64Array
+    started: Int64Array
+    ended: Int64Array
+    cores: Int64Array
+    requested: Int64Array
+    left_out: int
+    running_index: IntervalIndex = field(repr=False)
+    queued_index: IntervalIndex = field(repr=False)
+
+    @staticmethod
+    def build(log: SwfLog, capacity: int) -> ReplayLog:
+        """Index a log for a machine.
+
+        Args:
+            log: the log, jobs in any order.
+            capacity: cores of the machine.
+
+        Raises:
+            WorkloadError: no job of the log can be replayed on this machine.
+        """
+        usable = np.flatnonzero((log.processors > 0) & (log.processors <= capacity) & (log.submit_time >= 0))
+        if usable.size == 0:
+            raise WorkloadError(f"none of the log's {len(log)} jobs has 1 to {capacity} cores")
+        jobs = log.select(usable[np.argsort(log.submit_time[usable], kind="stable")])
+        origin = log.submit_time[log.submit_time >= 0].min()
+        submitted = (jobs.submit_time - origin) * SECOND
+        started = submitted + np.maximum(jobs.wait_time, 0) * SECOND
+        ended = started + np.maximum(jobs.run_time, 0) * SECOND
+        stated = jobs.requested_time > 0
+        default = int(np.median(jobs.requested_time[stated])) * SECOND if stated.any() else DEFAULT_REQUEST
+        return ReplayLog(
+            capacity=capacity,
+            job_number=jobs.job_number,
+            user_id=jobs.user_id,
+            submitted=submitted,
+            started=started,
+            ended=ended,
+            cores=jobs.processors,
+            requested=np.where(stated, jobs.requested_time * SECOND, default).astype(np.int64),
+            left_out=len(log) - len(jobs),
+            running_index=IntervalIndex.build(started, ended),
+            queued_index=IntervalIndex.build(submitted, started),
+        )
+
+    def state_at(self, now: int) -> QueueState:
+        """What runs and what waits at an instant.
+
+        Args:
+            now: log time, microseconds; before 0 and after the log's end the machine is empty.
+        """
+        running = self.running_index.holding(now)
+        queued = self.queued_index.holding(now)
+        cores = self.cores[running]
+        if cores.sum() > self.capacity:
+            fits = self._fitting(cores)
+            queued = np.sort(np.concatenate((queued, running[~fits])))
+            running = running[fits]
+        return QueueState(running, queued)
+
+    def projected_ends(self, running: Int64Array, now: int) -> Int64Array:
+        """When running jobs are expected to end.
+
+        Args:
+            running: numbers of the jobs.
+            now: log time, microseconds.
+
+        Returns:
+            Shape of `running`; microseconds, all after `now`.
+        """
+        ends = self.started[running] + self.requested[running]
+        return np.where(ends > now, ends, now + OUTRUN_GRACE).astype(np.int64)
+
+    def _fitting(self, cores: Int64Array) -> NDArray[np.bool_]:
+        """Mask of the jobs that fit the machine when taken in order, each that does not fit being passed over."""
+        room = self.capacity
+        fits = np.zeros(len(cores), dtype=np.bool_)
+        for position, wanted in enumerate(cores.tolist()):
+            if wanted <= room:
+                room -= wanted
+                fits[position] = True
+        return fits

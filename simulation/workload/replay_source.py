@@ -1,0 +1,131 @@
+"""From the name of a log to its replay: the log where there is a copy, else a synthetic workload in its place.
+
+The index of a real log is kept in `$XDG_CACHE_HOME/ramp/replay`, keyed by the log's content, the machine's size and
+the code that made it, so that a machine starts in milliseconds from the second time on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ramp.errors import WorkloadError
+from simulation.workload import interval_index, lublin, replay, swf
+from simulation.workload.interval_index import IntervalIndex
+from simulation.workload.logs import cache_dir, find_log, known_logs
+from simulation.workload.lublin import DEFAULT_LOAD, synthetic_log
+from simulation.workload.replay import ReplayLog
+from simulation.workload.swf import read_swf
+
+SYNTHETIC: Final = "synthetic"
+"""Name of no log: asks for a synthetic workload."""
+
+_SYNTHETIC_MONTHS: Final = 12
+"""Length of a synthetic workload that stands in for no particular log."""
+_ARRAYS: Final = ("job_number", "user_id", "submitted", "started", "ended", "cores", "requested")
+_INDEX_ARRAYS: Final = ("order", "starts", "ends", "open_intervals", "open_offsets")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySource:
+    """A replay and what it was made from.
+
+    Attributes:
+        replay: the replay.
+        source: `log` or `synthetic`.
+        path: the log's file, None if synthetic.
+    """
+
+    replay: ReplayLog
+    source: str
+    path: Path | None
+
+
+def open_replay(name: str, capacity: int, *, seed: int = 0, load: float = DEFAULT_LOAD) -> ReplaySource:
+    """Open the replay of a log for a machine.
+
+    Args:
+        name: name or path of a log (`simulation.workload.logs.find_log`), or `synthetic`.
+        capacity: cores of the machine.
+        seed: of the synthetic workload, should one be needed; the same name, size and seed give the same one.
+        load: offered load of the synthetic workload.
+
+    Raises:
+        WorkloadError: there is neither a copy nor a known log of that name, or the file is no log.
+    """
+    path = None if name == SYNTHETIC else find_log(name)
+    if path is not None:
+        status = path.stat()
+        return ReplaySource(_replay_of_file(path, capacity, status.st_mtime_ns, status.st_size), "log", path)
+    if name != SYNTHETIC and name not in known_logs():
+        raise WorkloadError(
+            f"there is no copy of the log {name!r}, and it is none of those a synthetic workload can stand in for: "
+            f"{', '.join((*known_logs(), SYNTHETIC))}"
+        )
+    return ReplaySource(_synthetic_replay(name, capacity, seed, load), "synthetic", None)
+
+
+@lru_cache(maxsize=32)
+def _synthetic_replay(name: str, capacity: int, seed: int, load: float) -> ReplayLog:
+    months = known_logs()[name].months if name in known_logs() else _SYNTHETIC_MONTHS
+    # The name belongs to the seed: machines that replay the same log at several base times share one workload.
+    mixed = int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "big")
+    return ReplayLog.build(synthetic_log(capacity, months * 30 * lublin.DAY_S, mixed, load=load), capacity)
+
+
+@lru_cache(maxsize=32)
+def _replay_of_file(path: Path, capacity: int, _modified: int, _size: int) -> ReplayLog:
+    """The replay of a file, from the cache if it is there; the last two arguments tell changed files apart."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise WorkloadError(f"cannot be read: {error}", path=path) from error
+    digest = hashlib.sha256(content)
+    for module in (swf, replay, interval_index):
+        digest.update(Path(str(module.__file__)).read_bytes())
+    cached = cache_dir() / "replay" / f"{digest.hexdigest()[:32]}-{capacity}.npz"
+    indexed = _load(cached, capacity)
+    if indexed is None:
+        indexed = ReplayLog.build(read_swf(path), capacity)
+        _save(cached, indexed)
+    return indexed
+
+
+def _load(cached: Path, capacity: int) -> ReplayLog | None:
+    """The cached replay, or None where there is none that can be read."""
+    try:
+        with np.load(cached, allow_pickle=False) as arrays:
+            running_index, queued_index = (
+                IntervalIndex(**{name: arrays[f"{part}_{name}"] for name in _INDEX_ARRAYS})
+                for part in ("running_index", "queued_index")
+            )
+            return ReplayLog(
+                capacity=capacity,
+                left_out=int(arrays["left_out"]),
+                running_index=running_index,
+                queued_index=queued_index,
+                **{name: arrays[name] for name in _ARRAYS},
+            )
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def _save(cached: Path, indexed: ReplayLog) -> None:
+    """Keep a replay; a cache that cannot be written is no error, the next start is slower."""
+    arrays = {name: getattr(indexed, name) for name in _ARRAYS}
+    for part in ("running_index", "queued_index"):
+        arrays |= {f"{part}_{name}": getattr(getattr(indexed, part), name) for name in _INDEX_ARRAYS}
+    unfinished = cached.with_name(f".{cached.name}.{os.getpid()}.npz")
+    try:
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(unfinished, left_out=np.int64(indexed.left_out), **arrays)
+        unfinished.replace(cached)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
