@@ -140,6 +140,16 @@ class BlueGene:
         return self.grid.extents
 
     @property
+    def prefix(self) -> str:
+        """What a midplane's name begins with."""
+        return self.layout.prefix
+
+    @property
+    def dimension_names(self) -> tuple[str, ...]:
+        """Names of the dimensions: x, y, z on Blue Gene/L."""
+        return self.layout.dimension_names
+
+    @property
     def capacity(self) -> int:
         """Midplanes that are neither drained nor down."""
         return self.grid.size - (self._state.drained | self._state.down).bit_count()

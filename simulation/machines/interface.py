@@ -195,3 +195,25 @@ class Machine(Protocol):
     def copy(self) -> Self:
         """An independent machine in the same state; tables are shared, so it costs microseconds."""
         ...
+
+
+class GridMachine(Machine, Protocol):
+    """A machine whose units have coordinates and names, in any number of dimensions."""
+
+    @property
+    def prefix(self) -> str:
+        """What a unit's name begins with; one base-36 digit a dimension follows."""
+        ...
+
+    @property
+    def dimension_names(self) -> tuple[str, ...]:
+        """Names of the dimensions, in the order of the extents and of a name's digits."""
+        ...
+
+    def hostlist(self, units: int) -> str:
+        """Slurm's hostlist of a bit set of units."""
+        ...
+
+    def unit_name(self, unit: int) -> str:
+        """Name of one unit."""
+        ...

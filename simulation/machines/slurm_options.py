@@ -1,0 +1,172 @@
+"""Requests in Slurm's words: the srun and sbatch options that Blue Gene support brought.
+
+`--geometry`/`-g`, `--no-rotate`/`-R`, `--conn-type`, `--node-use`, `--nodes`/`-N`, and the environment variables that
+stand for the
+first three. Option names and values as in Slurm 1.0 to 2.x.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ramp.errors import ConfigurationError
+from simulation.machines.interface import Connection, JobRequest
+
+DEFAULT_CNODES = 512
+"""Compute nodes of a Blue Gene midplane."""
+
+_SUFFIXES = {"": 1, "k": 1024, "m": 1024 * 1024}
+_NODES = re.compile(r"(\d+)([km]?)(?:-(\d+)([km]?))?", re.IGNORECASE)
+_GEOMETRY = re.compile(r"\d+(?:[xX,]\d+)*")
+_LETTERS = {"M": Connection.MESH, "T": Connection.TORUS, "N": Connection.NAV}
+
+
+class NodeUse(enum.StrEnum):
+    """What the second processor of a compute node does: communication, or a task of its own."""
+
+    COPROCESSOR = "coprocessor"
+    VIRTUAL = "virtual"
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmOptions:
+    """The options of one job.
+
+    Attributes:
+        cnodes: compute nodes (--nodes), or None.
+        geometry: extents in midplanes, or None.
+        rotate: False with --no-rotate.
+        connection: one value for all dimensions, or one a dimension (TTM); NAV by default, as in Slurm.
+        node_use: use of the second processor.
+    """
+
+    cnodes: int | None = None
+    geometry: tuple[int, ...] | None = None
+    rotate: bool = True
+    connection: Connection | tuple[Connection, ...] = Connection.NAV
+    node_use: NodeUse = NodeUse.COPROCESSOR
+
+    def request(self, job_id: int, *, cnodes_per_midplane: int = DEFAULT_CNODES) -> JobRequest:
+        """The request to a machine whose units are midplanes.
+
+        Args:
+            job_id: of the job.
+            cnodes_per_midplane: compute nodes of a midplane; --nodes is rounded up to whole midplanes.
+
+        Raises:
+            ConfigurationError: neither a geometry nor a number of nodes is given, or the nodes exceed the geometry.
+        """
+        midplanes = None if self.cnodes is None else -(-self.cnodes // cnodes_per_midplane)
+        if self.geometry is not None:
+            size = prod(self.geometry)
+            if midplanes is not None and midplanes > size:
+                raise ConfigurationError(
+                    f"{self.cnodes} nodes are {midplanes} midplanes, but the geometry has {size}", key="--nodes"
+                )
+            return JobRequest(job_id, size, self.geometry, self.rotate, self.connection)
+        if midplanes is None:
+            raise ConfigurationError("a job gives --geometry or --nodes", key="--geometry")
+        return JobRequest(job_id, midplanes, None, self.rotate, self.connection)
+
+
+def parse_options(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> SlurmOptions:
+    """Read a job's options; what the command line does not say, the environment may.
+
+    Args:
+        arguments: words such as `--geometry=2x2x4`, `-g 2x2x4`, `-R`.
+        environment: SLURM_GEOMETRY, SLURM_CONN_TYPE, SLURM_NO_ROTATE are read.
+
+    Raises:
+        ConfigurationError: an unknown option, or a value that makes no sense.
+    """
+    given: dict[str, str] = {}
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        name, separator, value = word.partition("=")
+        name = _ALIASES.get(name, name)
+        if name not in _TAKES_VALUE:
+            raise ConfigurationError(f"unknown option {word!r}; known are {', '.join(sorted(_TAKES_VALUE))}")
+        if _TAKES_VALUE[name] and not separator:
+            if not words:
+                raise ConfigurationError("a value is missing", key=name)
+            value = words.pop(0)
+        elif separator and not _TAKES_VALUE[name]:
+            raise ConfigurationError(f"takes no value, got {value!r}", key=name)
+        given[name] = value
+    for variable, name in (
+        ("SLURM_GEOMETRY", "--geometry"),
+        ("SLURM_CONN_TYPE", "--conn-type"),
+        ("SLURM_NO_ROTATE", "--no-rotate"),
+    ):
+        if environment is not None and variable in environment:
+            given.setdefault(name, environment[variable])
+    options = SlurmOptions(
+        cnodes=_parse_nodes(given["--nodes"]) if "--nodes" in given else None,
+        geometry=parse_geometry(given["--geometry"]) if "--geometry" in given else None,
+        rotate="--no-rotate" not in given,
+        connection=parse_connection(given.get("--conn-type", "NAV")),
+        node_use=_parse_node_use(given.get("--node-use", "COPROCESSOR")),
+    )
+    if isinstance(options.connection, tuple):
+        dimensions = len(options.geometry) if options.geometry is not None else None
+        if dimensions is not None and dimensions != len(options.connection):
+            raise ConfigurationError(
+                f"{len(options.connection)} connections for a geometry of {dimensions} extents", key="--conn-type"
+            )
+    return options
+
+
+def parse_geometry(text: str) -> tuple[int, ...]:
+    """Extents in midplanes: `2x2x4` (also `2,2,4`, as old srun had it).
+
+    Raises:
+        ConfigurationError: it is not a list of positive numbers.
+    """
+    if _GEOMETRY.fullmatch(text) is None or 0 in (extents := tuple(map(int, re.split("[xX,]", text)))):
+        raise ConfigurationError(f"{text!r} is no geometry; give extents in midplanes, as in 2x2x4", key="--geometry")
+    return extents
+
+
+def parse_connection(text: str) -> Connection | tuple[Connection, ...]:
+    """MESH, TORUS or NAV in any case, or one letter a dimension as on Blue Gene/Q (TTM).
+
+    Raises:
+        ConfigurationError: it is none of these.
+    """
+    try:
+        return Connection(text.lower())
+    except ValueError:
+        letters = text.upper()
+        if letters and not letters.strip("MTN"):
+            several = tuple(_LETTERS[letter] for letter in letters)
+            return several[0] if len(several) == 1 else several
+        raise ConfigurationError(
+            f"{text!r} is none of MESH, TORUS, NAV, nor one letter M, T, N a dimension", key="--conn-type"
+        ) from None
+
+
+def _parse_nodes(text: str) -> int:
+    """Least number of compute nodes of `MIN` or `MIN-MAX`, with k and m for 1024 and 1024 squared."""
+    match = _NODES.fullmatch(text)
+    count = int(match.group(1)) * _SUFFIXES[match.group(2).lower()] if match is not None else 0
+    if match is None or count < 1:
+        raise ConfigurationError(f"{text!r} is no number of nodes; give 512, 2k or 512-2k", key="--nodes")
+    if match.group(3) is not None and int(match.group(3)) * _SUFFIXES[match.group(4).lower()] < count:
+        raise ConfigurationError(f"{text!r}: the most is less than the least", key="--nodes")
+    return count
+
+
+def _parse_node_use(text: str) -> NodeUse:
+    try:
+        return NodeUse(text.lower())
+    except ValueError:
+        raise ConfigurationError(f"{text!r} is neither VIRTUAL nor COPROCESSOR", key="--node-use") from None
+
+
+_ALIASES = {"-g": "--geometry", "-R": "--no-rotate", "-N": "--nodes", "--comm-type": "--conn-type"}
+_TAKES_VALUE = {"--geometry": True, "--no-rotate": False, "--conn-type": True, "--node-use": True, "--nodes": True}

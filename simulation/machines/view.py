@@ -1,0 +1,337 @@
+"""What a map shows: a machine, its jobs, blocks, reservations and Slurm partitions at one moment.
+
+Made from a machine state (a JSON document), from a simulation's trace at any second, or from a machine in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ramp.errors import DocumentError, MachineError
+from simulation.machines.grid import Grid
+from simulation.machines.hostlist import expand_coordinates
+from simulation.machines.interface import GridMachine, Machine, NodeState
+
+RUNNING = "R"
+"""Slurm's short state of a running job."""
+PENDING = "PD"
+"""Slurm's short state of a job that waits."""
+HELD = "H"
+"""A market's hold: units set aside for an offer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewJob:
+    """A job as the map and the job table show it.
+
+    Attributes:
+        job_id: its number.
+        state: R, PD or H.
+        units: bit set of its units; 0 while it waits and on a flat machine.
+        size: number of its units.
+        hostlist: its units, as Slurm writes them.
+        elapsed_s: seconds since its start.
+        connection: how each dimension is joined.
+        links: cable labels by dimension name.
+        slurm_partition: queue.
+        block: name of its Blue Gene block.
+        user: owner.
+        name: of the job.
+    """
+
+    job_id: int
+    state: str = RUNNING
+    units: int = 0
+    size: int = 0
+    hostlist: str = ""
+    elapsed_s: float = 0.0
+    connection: tuple[str, ...] = ()
+    links: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    slurm_partition: str = ""
+    block: str = ""
+    user: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewBlock:
+    """A Blue Gene block: the booted set of midplanes that a job runs on."""
+
+    name: str
+    state: str
+    user: str
+    connection: str
+    node_use: str
+    size: int
+    hostlist: str
+
+
+@dataclass(frozen=True, slots=True)
+class ViewReservation:
+    """An advance reservation; times in seconds of the machine's clock."""
+
+    name: str
+    state: str
+    start_s: float
+    end_s: float
+    size: int
+    hostlist: str
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSlurmPartition:
+    """A Slurm partition (queue)."""
+
+    name: str
+    available: str
+    time_limit: str
+    size: int
+    hostlist: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineView:
+    """A machine at one moment.
+
+    Attributes:
+        machine: its name.
+        extents: units in each dimension; (n,) on a flat machine.
+        dimension_names: of the dimensions; empty on a flat machine.
+        prefix: of the units' names; empty on a flat machine.
+        jobs: running ones first, then those that wait.
+        drained: bit set.
+        down: bit set.
+        blocks: Blue Gene blocks.
+        reservations: advance reservations.
+        slurm_partitions: queues.
+        now_s: the moment, in seconds.
+    """
+
+    machine: str
+    extents: tuple[int, ...]
+    dimension_names: tuple[str, ...] = ()
+    prefix: str = ""
+    jobs: tuple[ViewJob, ...] = ()
+    drained: int = 0
+    down: int = 0
+    blocks: tuple[ViewBlock, ...] = ()
+    reservations: tuple[ViewReservation, ...] = ()
+    slurm_partitions: tuple[ViewSlurmPartition, ...] = ()
+    now_s: float = 0.0
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the units have no coordinates."""
+        return not self.dimension_names
+
+    @property
+    def total(self) -> int:
+        """Number of units."""
+        return Grid(self.extents).size
+
+    @property
+    def placed_jobs(self) -> tuple[ViewJob, ...]:
+        """Jobs that hold units."""
+        return tuple(job for job in self.jobs if job.state != PENDING)
+
+    @property
+    def allocated(self) -> int:
+        """Units that jobs hold."""
+        return sum(job.size for job in self.placed_jobs)
+
+
+def view_of(machine: Machine, now_s: float = 0.0) -> MachineView:
+    """The view of a machine in memory, its drained and down units and running jobs included."""
+    view = empty_view(machine, now_s)
+    jobs = []
+    for job_id, placement in machine.running.items():
+        described = machine.describe(placement)
+        jobs.append(
+            ViewJob(
+                job_id,
+                units=placement.nodes,
+                size=placement.size,
+                hostlist=described["nodes"],
+                connection=tuple(described["connection"]),
+                links=tuple((name, tuple(labels)) for name, labels in described["links"].items()),
+            )
+        )
+    return replace(view, jobs=tuple(jobs))
+
+
+def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
+    """The view of a machine without its jobs."""
+    names: tuple[str, ...] = getattr(machine, "dimension_names", ())
+    if not names:
+        return MachineView(machine.name, machine.extents, now_s=now_s)
+    prefix: str = getattr(machine, "prefix", "")
+    states = {unit: machine.node_state(unit) for unit in range(Grid(machine.extents).size)}
+    return MachineView(
+        machine.name,
+        machine.extents,
+        names,
+        prefix,
+        drained=sum(1 << unit for unit, state in states.items() if state is NodeState.DRAINED),
+        down=sum(1 << unit for unit, state in states.items() if state is NodeState.DOWN),
+        now_s=now_s,
+    )
+
+
+def view_of_trace(machine: Machine, rows: Iterable[tuple[int, Mapping[str, Any]]], at_s: float) -> MachineView:
+    """The machine at a second of a simulation's trace.
+
+    Args:
+        machine: that the trace is of; its own jobs are left out.
+        rows: line number and fields of each job: job_number, submit_time, start_time, end_time, nodes, connection,
+            links.
+        at_s: the moment; a job runs from its start until before its end.
+
+    Raises:
+        DocumentError: a row lacks a field or has one that makes no sense.
+    """
+    view = empty_view(machine, at_s)
+    running: list[tuple[float, ViewJob]] = []
+    waiting: list[tuple[float, ViewJob]] = []
+    for line_number, row in rows:
+        try:
+            submit, start, end = (float(row[key]) for key in ("submit_time", "start_time", "end_time"))
+            if start <= at_s < end:
+                running.append((start, _job(view, {**row, "elapsed_s": at_s - start})))
+            elif submit <= at_s < start:
+                waiting.append((submit, ViewJob(int(row["job_number"]), PENDING, size=_job(view, row).size)))
+        except (KeyError, TypeError, ValueError, MachineError) as error:
+            raise DocumentError(f"line {line_number}: {_explain(error)}", source="trace") from error
+    ordered = [job for _, job in sorted(running, key=lambda entry: (entry[0], entry[1].job_id))]
+    ordered += [job for _, job in sorted(waiting, key=lambda entry: (entry[0], entry[1].job_id))]
+    return replace(view, jobs=tuple(ordered))
+
+
+def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> MachineView:
+    """The machine as a state document tells.
+
+    The document's keys, all optional: `time_s`; hostlists `drained`, `down`; lists `jobs`, `blocks`, `reservations`,
+    `slurm_partitions`, whose entries have the fields of the classes here, with the hostlist under `nodes`.
+
+    Raises:
+        DocumentError: an entry lacks a field or has one that makes no sense, or two jobs hold the same unit.
+    """
+    view = empty_view(machine, float(state.get("time_s", 0.0)))
+    where = "top level"
+    try:
+        where = "drained"
+        drained = view.drained | _units(view, str(state.get("drained", "")))
+        where = "down"
+        down = view.down | _units(view, str(state.get("down", "")))
+        jobs = []
+        taken: dict[int, int] = {}
+        for index, entry in enumerate(state.get("jobs", ())):
+            where = f"jobs[{index}]"
+            job = _job(view, entry)
+            for other, units in taken.items():
+                if units & job.units:
+                    raise MachineError(f"jobs {other} and {job.job_id} hold the same units")  # noqa: TRY301
+            taken[job.job_id] = job.units
+            jobs.append(job)
+        lists: dict[str, list[Any]] = {}
+        for key, make in (("blocks", _block), ("reservations", _reservation), ("slurm_partitions", _slurm_partition)):
+            lists[key] = []
+            for index, entry in enumerate(state.get(key, ())):
+                where = f"{key}[{index}]"
+                lists[key].append(make(view, entry))
+    except (KeyError, TypeError, ValueError, AttributeError, MachineError) as error:
+        raise DocumentError(f"{where}: {_explain(error)}", source=source) from error
+    jobs.sort(key=lambda job: job.state == PENDING)
+    return replace(
+        view,
+        jobs=tuple(jobs),
+        drained=drained,
+        down=down,
+        blocks=tuple(lists["blocks"]),
+        reservations=tuple(lists["reservations"]),
+        slurm_partitions=tuple(lists["slurm_partitions"]),
+    )
+
+
+def units_of_hostlist(machine: GridMachine, text: str) -> int:
+    """Bit set of a hostlist's units on a machine.
+
+    Raises:
+        MachineError: malformed, or a name that the machine does not have.
+    """
+    return _bits(Grid(machine.extents), expand_coordinates(text, machine.prefix, len(machine.extents)))
+
+
+def _bits(grid: Grid, cells: Iterable[tuple[int, ...]]) -> int:
+    bits = 0
+    for coordinates in cells:
+        bits |= 1 << grid.unit(coordinates)
+    return bits
+
+
+def _units(view: MachineView, text: str) -> int:
+    if not text or view.is_flat:
+        return 0
+    return _bits(Grid(view.extents), expand_coordinates(text, view.prefix, len(view.extents)))
+
+
+def _size(view: MachineView, text: str) -> int:
+    return int(text or 0) if view.is_flat else _units(view, text).bit_count()
+
+
+def _job(view: MachineView, entry: Mapping[str, Any]) -> ViewJob:
+    text = str(entry.get("nodes", ""))
+    links = entry.get("links", {})
+    connection = entry.get("connection", ())
+    if isinstance(connection, str):
+        connection = [connection] * len(view.extents)
+    return ViewJob(
+        job_id=int(entry["job_number"]),
+        state=str(entry.get("state", RUNNING)),
+        units=_units(view, text),
+        size=_size(view, text),
+        hostlist=text,
+        elapsed_s=float(entry.get("elapsed_s", 0.0)),
+        connection=tuple(str(value) for value in connection),
+        links=tuple((str(name), tuple(int(label) for label in labels)) for name, labels in links.items()),
+        slurm_partition=str(entry.get("slurm_partition", "")),
+        block=str(entry.get("block", "")),
+        user=str(entry.get("user", "")),
+        name=str(entry.get("name", "")),
+    )
+
+
+def _block(view: MachineView, entry: Mapping[str, Any]) -> ViewBlock:
+    text = str(entry["nodes"])
+    return ViewBlock(
+        str(entry["name"]),
+        str(entry.get("state", "READY")),
+        str(entry.get("user", "")),
+        str(entry.get("connection", "")),
+        str(entry.get("node_use", "")),
+        _size(view, text),
+        text,
+    )
+
+
+def _reservation(view: MachineView, entry: Mapping[str, Any]) -> ViewReservation:
+    text = str(entry["nodes"])
+    start, end = float(entry["start_s"]), float(entry["end_s"])
+    state = "ACTIVE" if start <= view.now_s < end else "INACTIVE"
+    return ViewReservation(str(entry["name"]), str(entry.get("state", state)), start, end, _size(view, text), text)
+
+
+def _slurm_partition(view: MachineView, entry: Mapping[str, Any]) -> ViewSlurmPartition:
+    text = str(entry["nodes"])
+    return ViewSlurmPartition(
+        str(entry["name"]),
+        str(entry.get("available", "up")),
+        str(entry.get("time_limit", "infinite")),
+        _size(view, text),
+        text,
+    )
+
+
+def _explain(error: Exception) -> str:
+    return f"field {error} is missing" if isinstance(error, KeyError) else str(error)
