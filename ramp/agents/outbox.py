@@ -1,0 +1,60 @@
+"""Messages that wait for the line: a bounded queue that gives up the oldest first."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+OUTBOX_MESSAGES_MAX = 2_000
+"""Messages kept while disconnected; a ten-round auction with 100 resources needs about 1,000."""
+
+OUTBOX_BYTES_MAX = 16_000_000
+"""Characters of stanza text kept while disconnected, about 16 MB."""
+
+
+class Outbox:
+    """Stanzas in the order they are to be sent.
+
+    Args:
+        messages_max: most stanzas kept.
+        bytes_max: most characters kept, all stanzas together.
+    """
+
+    def __init__(self, messages_max: int = OUTBOX_MESSAGES_MAX, bytes_max: int = OUTBOX_BYTES_MAX) -> None:
+        self.dropped = 0
+        self._messages_max = messages_max
+        self._bytes_max = bytes_max
+        self._stanzas: deque[str] = deque()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._stanzas)
+
+    def put(self, stanza: str) -> int:
+        """Append a stanza; returns how many of the oldest had to go for it."""
+        self._stanzas.append(stanza)
+        self._size += len(stanza)
+        return self._shrink()
+
+    def put_first(self, stanzas: Iterable[str]) -> int:
+        """Put stanzas before all others, in their order; returns how many of the oldest had to go."""
+        for stanza in reversed(list(stanzas)):
+            self._stanzas.appendleft(stanza)
+            self._size += len(stanza)
+        return self._shrink()
+
+    def take(self) -> str | None:
+        """Remove and return the oldest stanza, None where there is none."""
+        if not self._stanzas:
+            return None
+        stanza = self._stanzas.popleft()
+        self._size -= len(stanza)
+        return stanza
+
+    def _shrink(self) -> int:
+        gone = 0
+        while len(self._stanzas) > self._messages_max or (self._size > self._bytes_max and len(self._stanzas) > 1):
+            self.take()
+            gone += 1
+        self.dropped += gone
+        return gone

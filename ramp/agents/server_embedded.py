@@ -1,0 +1,81 @@
+"""The embedded XMPP server: what a market uses where no other server is configured.
+
+It is pyjabber, SPADE's own server, run as a process of its own with its defects mended (see
+`ramp.agents.server_pyjabber`). It listens on loopback only, and is meant for one machine.
+
+    python -m ramp.agents.server_embedded --port 5222 --state DIR
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import ramp
+from ramp.agents.certificate import ServerCertificate, ensure_server_certificate
+from ramp.agents.server_process import ServerProcess
+from ramp.errors import RampError
+
+
+class EmbeddedServer(ServerProcess):
+    """The embedded server as a child process.
+
+    Args:
+        state_dir: where accounts, certificate and log are kept.
+        domain: XMPP domain of the agents.
+        port: TCP port for clients; None takes any free one and keeps it over restarts.
+    """
+
+    kind = "embedded"
+
+    def _command(self, certificate: ServerCertificate) -> list[str]:
+        return [
+            sys.executable,
+            "-m",
+            "ramp.agents.server_embedded",
+            "--host",
+            self.domain,
+            "--port",
+            str(self.port),
+            "--state",
+            str(self.state_dir),
+        ]
+
+    def _environment(self) -> Mapping[str, str]:
+        # The child runs in the state directory and must find this very package there, installed or not.
+        here = str(Path(ramp.__file__).parent.parent)
+        path = os.pathsep.join(part for part in (here, os.environ.get("PYTHONPATH", "")) if part)
+        return {**os.environ, "PYTHONPATH": path}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the server in this process until SIGTERM or SIGINT.
+
+    Returns:
+        Exit status: 0 stopped, 1 the port is taken, 2 wrong arguments or a pyjabber of another version.
+    """
+    parser = argparse.ArgumentParser(prog="ramp.agents.server_embedded", description="the embedded XMPP server")
+    parser.add_argument("--host", default="localhost", help="XMPP domain of the agents (default: localhost)")
+    parser.add_argument("--port", type=int, required=True, help="TCP port for clients, on 127.0.0.1")
+    parser.add_argument("--state", type=Path, required=True, help="directory of accounts and certificate")
+    options = parser.parse_args(arguments)
+    from ramp.agents.server_pyjabber import serve  # imports SQLAlchemy and all that
+
+    state: Path = options.state.absolute()
+    try:
+        certificate = ensure_server_certificate(state / "tls", options.host)
+        serve(options.host, options.port, state, certificate)
+    except RampError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"cannot listen on port {options.port}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

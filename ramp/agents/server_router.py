@@ -1,0 +1,146 @@
+"""Who gets a message: the embedded server's routing (RFC 6121, 8.5), in place of pyjabber's.
+
+Knows the living sessions of every account, delivers under the sender's authenticated address, keeps messages for
+accounts that are away, and bounces what cannot be delivered.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+KEPT_PER_ACCOUNT_MAX = 1_000
+"""Messages kept for one account that is away; the oldest go first."""
+
+KEPT_BYTES_MAX = 32_000_000
+"""Messages kept for all accounts together, in bytes; beyond it they bounce."""
+
+_CLIENT = "{jabber:client}"
+_STANZAS = "urn:ietf:params:xml:ns:xmpp-stanzas"
+
+
+class Line(Protocol):
+    """What bytes to a client are written to."""
+
+    def write(self, data: bytes) -> object:
+        """Send bytes."""
+
+    def is_closing(self) -> bool:
+        """Whether the line is closed or about to be."""
+
+
+@dataclass(slots=True)
+class _Session:
+    line: Line
+    available: bool = False
+
+
+class Router:
+    """Routing of one domain.
+
+    Args:
+        domain: the XMPP domain.
+        account_exists: whether there is an account with this user name.
+    """
+
+    def __init__(self, domain: str, account_exists: Callable[[str], Awaitable[bool]]) -> None:
+        self._domain = domain
+        self._account_exists = account_exists
+        self._sessions: dict[str, dict[str, _Session]] = {}
+        self._kept: dict[str, deque[bytes]] = {}
+        self._kept_bytes = 0
+
+    def bound(self, bare: str, resource: str, line: Line) -> None:
+        """A client has logged in."""
+        self._sessions.setdefault(bare, {})[resource] = _Session(line)
+
+    def gone(self, bare: str, resource: str) -> None:
+        """A client's connection has ended."""
+        sessions = self._sessions.get(bare)
+        if sessions is not None:
+            sessions.pop(resource, None)
+            if not sessions:
+                del self._sessions[bare]
+
+    def set_available(self, bare: str, resource: str, available: bool) -> None:
+        """A client says whether it takes messages; one that does gets what was kept for the account, in order."""
+        session = self._sessions.get(bare, {}).get(resource)
+        if session is None:
+            return
+        session.available = available
+        if available:
+            # the latest to say so is first in line
+            self._sessions[bare][resource] = self._sessions[bare].pop(resource)
+            for stanza in self._kept.pop(bare, ()):
+                self._kept_bytes -= len(stanza)
+                session.line.write(stanza)
+
+    async def deliver(self, element: ElementTree.Element, sender: str) -> bytes | None:
+        """Deliver a message.
+
+        Args:
+            element: the message; its `from` is replaced.
+            sender: the full address that the sender logged in with.
+
+        Returns:
+            An error stanza for the sender where the message cannot be delivered, else None.
+        """
+        element.set("from", sender)
+        bare, _, resource = (element.get("to") or sender.partition("/")[0]).partition("/")
+        user, at, domain = bare.rpartition("@")
+        if domain != self._domain:
+            return _bounce(element, "remote-server-not-found")
+        if not at or not user:
+            return _bounce(element, "service-unavailable")
+        session = self._session_for(bare, resource)
+        if session is not None:
+            session.line.write(ElementTree.tostring(element))
+            return None
+        if element.get("type") == "error" or not await self._account_exists(user):
+            return _bounce(element, "service-unavailable")
+        session = self._session_for(bare, resource)  # it may have come while the accounts were looked up
+        stanza = ElementTree.tostring(element)
+        if session is not None:
+            session.line.write(stanza)
+            return None
+        return None if self._keep(bare, stanza) else _bounce(element, "resource-constraint")
+
+    def _session_for(self, bare: str, resource: str) -> _Session | None:
+        """The session addressed, else the one that became available last, else None."""
+        sessions = self._sessions.get(bare)
+        if not sessions:
+            return None
+        exact = sessions.get(resource)
+        if exact is not None and not exact.line.is_closing():
+            return exact
+        for session in reversed(sessions.values()):
+            if session.available and not session.line.is_closing():
+                return session
+        return None
+
+    def _keep(self, bare: str, stanza: bytes) -> bool:
+        if self._kept_bytes + len(stanza) > KEPT_BYTES_MAX:
+            return False
+        kept = self._kept.setdefault(bare, deque())
+        kept.append(stanza)
+        self._kept_bytes += len(stanza)
+        if len(kept) > KEPT_PER_ACCOUNT_MAX:
+            self._kept_bytes -= len(kept.popleft())
+        return True
+
+
+def _bounce(element: ElementTree.Element, condition: str) -> bytes | None:
+    """The message back to its sender with an error in it; errors themselves never bounce (RFC 6120, 8.3.1)."""
+    if element.get("type") == "error":
+        return None
+    answer = ElementTree.Element(element.tag, dict(element.attrib))
+    answer.set("from", element.get("to") or "")
+    answer.set("to", element.get("from") or "")
+    answer.set("type", "error")
+    answer.extend(child for child in element if child.tag != f"{_CLIENT}body")
+    error = ElementTree.SubElement(answer, f"{_CLIENT}error", {"type": "cancel"})
+    ElementTree.SubElement(error, f"{{{_STANZAS}}}{condition}")
+    return ElementTree.tostring(answer)

@@ -1,0 +1,75 @@
+"""How an agent reaches its XMPP server, and what its transport has counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ramp.agents import wire
+from ramp.agents.outbox import OUTBOX_MESSAGES_MAX
+from ramp.agents.reconnect import LinkPolicy
+from ramp.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransportSettings:
+    """How an agent reaches its XMPP server.
+
+    Attributes:
+        servers: (host, port) of servers of the agent's domain, tried in turn.
+        ca_file: PEM file of the only certificate authorities to trust; None for those of the system.
+        verify_certificate: False accepts any certificate; for tests on loopback only.
+        register: create the account where the server allows it and it does not exist.
+        federation: allow receivers of other domains (the embedded server has none).
+        stanza_max_bytes: size limit of one message, in bytes of XML after escaping.
+        compress_from_bytes: bodies of at least this many bytes travel compressed.
+        outbox_messages_max: messages kept while disconnected; the oldest are given up first.
+        fast: use the speed-ups of `ramp.agents.speed` where the installed versions allow it.
+        policy: how patiently to connect and reconnect.
+    """
+
+    servers: tuple[tuple[str, int], ...]
+    ca_file: Path | None = None
+    verify_certificate: bool = True
+    register: bool = True
+    federation: bool = False
+    stanza_max_bytes: int = wire.STANZA_MAX_BYTES
+    compress_from_bytes: int = wire.COMPRESS_FROM_BYTES
+    outbox_messages_max: int = OUTBOX_MESSAGES_MAX
+    fast: bool = True
+    policy: LinkPolicy = field(default_factory=LinkPolicy)
+
+    def __post_init__(self) -> None:
+        if not self.servers:
+            raise ConfigurationError("at least one (host, port) is needed", key="servers")
+        for host, port in self.servers:
+            if not host or not 0 < port < 65_536:
+                raise ConfigurationError(f"{host}:{port} is no server; host and a port from 1 to 65535", key="servers")
+        for key in ("stanza_max_bytes", "compress_from_bytes", "outbox_messages_max"):
+            if getattr(self, key) < 1:
+                raise ConfigurationError(f"{getattr(self, key)} is too small; at least 1", key=key)
+
+
+@dataclass(slots=True)
+class TransportCounters:
+    """What an agent's transport has seen since it was made.
+
+    Attributes:
+        sent: messages handed to the line or put into the outbox.
+        received: messages handed to behaviours.
+        sessions: sessions opened anew.
+        resumed: sessions resumed (XEP-0198).
+        disconnects: sessions lost.
+        bounced: messages of ours that came back.
+        refused: incoming messages thrown away because they could not be decoded.
+        dropped: messages given up because the outbox was full.
+    """
+
+    sent: int = 0
+    received: int = 0
+    sessions: int = 0
+    resumed: int = 0
+    disconnects: int = 0
+    bounced: int = 0
+    refused: int = 0
+    dropped: int = 0
