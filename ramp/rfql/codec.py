@@ -23,6 +23,7 @@ from ramp.model.acl import CONTENT_OF, LANGUAGE, ONTOLOGY, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import MILLISECOND, Duration
 from ramp.rfql import agreements, directory, offers, payments, schema, statements
+from ramp.rfql.certificates import CertificateExpired
 from ramp.rfql.namespaces import MARKET
 from ramp.rfql.parser import Element, check_size, parse_wire
 from ramp.rfql.record import Record
@@ -250,9 +251,8 @@ def claimed_reference(root: Element) -> str:
 
 def refusal_code(error: DocumentError) -> str:
     """The code of `contents.Unverified` for what was wrong with a signed document."""
-    code = getattr(error, "code", "")
-    if code:
-        return str(code)
+    if isinstance(error, CertificateExpired):
+        return "certificate_expired"
     if isinstance(error, SignerUnknown):
         return "unknown_signer"
     return "malformed" if isinstance(error, MalformedXml | SchemaViolation | MeaningViolation) else "bad_signature"
