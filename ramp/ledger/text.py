@@ -139,7 +139,6 @@ class _Reader:
                 continue
             entry = self._entry(line)
             for change in balance_changes(entry):
-                self._check_known(change.account_id)
                 self._posted[change.account_id] += change.posted
                 self._reserved[change.account_id] += change.reserved
             entries.append(entry)
@@ -211,6 +210,7 @@ class _Reader:
         found = _LEG.fullmatch(line)
         if found is None:
             self._fail(f"{line!r} is no line of a transfer; right would be two spaces, an account and an amount")
+        self._check_known(found["account"])
         return found["account"], self._amount(found["amount"])
 
     def _check_known(self, account_id: str) -> None:

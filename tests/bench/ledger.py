@@ -1,0 +1,120 @@
+"""The bank's ledger: payments per second, and a statement over 10 000 transfers."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+from ramp.ledger import rules
+from ramp.ledger.account import AccountKind
+from ramp.ledger.book import Book
+from ramp.ledger.interface import Ledger
+from ramp.ledger.records import Records
+from ramp.runtime.ledger_store import LedgerStore
+
+ROUNDS = 10
+PAYMENTS_A_ROUND = 50
+PAYMENTS = ROUNDS * PAYMENTS_A_ROUND
+TRANSFERS = 10_000
+
+
+def run() -> list[tuple[str, float, str]]:
+    """Measure, each against a reference in the same run.
+
+    The reference for payments is the least that a durable payment can do: plain sqlite3, two updates and one insertion
+    in a transaction on a file set up alike, with none of the checks; the two take turns, as the disk is shared.
+    The reference for the statement asks for each line with its balance by a query of its own.
+    """
+    book = Book()
+    _open(book)
+    with tempfile.TemporaryDirectory() as directory, LedgerStore.open(Path(directory) / "ledger.sqlite") as store:
+        _open(store)
+        bare = _Bare(Path(directory) / "bare.sqlite")
+        best = _take_turns({"store": _payer(store), "bare": bare.pay, "book": _payer(book)})
+        bare.close()
+        _fill(store)
+        statement, lines = _statement_seconds(store)
+        line_by_line = _line_by_line_seconds(store)
+    return [
+        ("ledger: payments on SQLite, durable", 1 / best["store"], "1/s"),
+        ("ledger: bare sqlite3 without any check", 1 / best["bare"], "1/s"),
+        ("ledger: payments, SQLite against bare", best["bare"] / best["store"], "x"),
+        ("ledger: payments in memory", 1 / best["book"], "1/s"),
+        (f"ledger: statement of {lines} transfers on SQLite", statement * 1000, "ms"),
+        ("ledger: statement, faster than line by line", line_by_line / statement, "x"),
+    ]
+
+
+def _open(ledger: Ledger) -> None:
+    ledger.open_account("alice", AccountKind.USER, at=1)
+    ledger.open_account("hector", AccountKind.RESOURCE, at=1)
+    ledger.deposit("d-1", "alice", 100 * TRANSFERS, at=2)
+
+
+def _payer(ledger: Ledger) -> Callable[[int], object]:
+    return lambda number: ledger.pay(f"a-{number}", "alice", "hector", 100, at=10 + number)
+
+
+def _take_turns(payers: dict[str, Callable[[int], object]]) -> dict[str, float]:
+    """Seconds a payment of each, in its best round."""
+    best = dict.fromkeys(payers, float("inf"))
+    for first in range(0, PAYMENTS, PAYMENTS_A_ROUND):
+        for name, pay in payers.items():
+            started = perf_counter()
+            for number in range(first, first + PAYMENTS_A_ROUND):
+                pay(number)
+            best[name] = min(best[name], (perf_counter() - started) / PAYMENTS_A_ROUND)
+    return best
+
+
+def _fill(store: LedgerStore) -> None:
+    """Make the rest of the payments, all in one transaction, which takes the disk out of it."""
+
+    def work(records: Records) -> None:
+        for number in range(PAYMENTS, TRANSFERS):
+            rules.pay(records, f"a-{number}", ("alice", "hector"), 100, 10 + number, "")
+
+    store._write(work)
+
+
+def _statement_seconds(store: LedgerStore) -> tuple[float, int]:
+    started = perf_counter()
+    lines = len(store.statement("hector").lines)
+    return perf_counter() - started, lines
+
+
+def _line_by_line_seconds(store: LedgerStore) -> float:
+    asked = 100
+    started = perf_counter()
+    for number in range(0, TRANSFERS, TRANSFERS // asked):
+        store.statement("hector", since=10 + number, until=10 + number)
+    return (perf_counter() - started) / asked * TRANSFERS
+
+
+class _Bare:
+    """Payments by nothing but SQL, on a file of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        for statement in (
+            "PRAGMA journal_mode=WAL",
+            "PRAGMA synchronous=FULL",
+            "CREATE TABLE accounts (account_id TEXT PRIMARY KEY, posted INTEGER)",
+            "CREATE TABLE transfers (transfer_id TEXT PRIMARY KEY, amount INTEGER)",
+            "INSERT INTO accounts VALUES ('alice', 1000000), ('hector', 0)",
+        ):
+            self._connection.execute(statement)
+
+    def pay(self, number: int) -> None:
+        execute = self._connection.execute
+        execute("BEGIN IMMEDIATE")
+        execute("INSERT INTO transfers VALUES (?, 100)", (f"a-{number}",))
+        execute("UPDATE accounts SET posted = posted - 100 WHERE account_id = 'alice'")
+        execute("UPDATE accounts SET posted = posted + 100 WHERE account_id = 'hector'")
+        execute("COMMIT")
+
+    def close(self) -> None:
+        self._connection.close()
