@@ -7,7 +7,7 @@ the box. Source: Aridor et al. 2005. Decisions take a few microseconds (`simulat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from ramp.errors import MachineError
 from simulation.machines.allocators import TorusPolicy
 from simulation.machines.catalogue import Catalogue
-from simulation.machines.grid import Grid
+from simulation.machines.grid import Grid, bits_of
 from simulation.machines.hostlist import compress_coordinates
 from simulation.machines.interface import JobRequest, NodeState, Placement
 from simulation.machines.names import unit_name
+from simulation.machines.occupancy import Occupancy, StateVector
 from simulation.machines.search import first_fit
 from simulation.machines.tables import LinkTable
-
-_State = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,53 +49,6 @@ class Layout:
     def extents(self) -> tuple[int, ...]:
         """Midplanes in each dimension."""
         return tuple(table.wiring.width for table in self.tables)
-
-
-@dataclass(slots=True)
-class Occupancy:
-    """What is taken on a machine: state vectors as the search scans them (units first, then one word a line).
-
-    Attributes:
-        held: by jobs.
-        out: out of service: drained and down midplanes, failed cables.
-        busy: either; what a new job must avoid.
-        busy_units: the midplanes of `busy` as one bit set.
-        drained: drained midplanes.
-        down: midplanes that are down.
-        running: placements by job.
-    """
-
-    held: _State
-    out: _State
-    busy: _State
-    busy_units: int = 0
-    drained: int = 0
-    down: int = 0
-    running: dict[int, Placement] = field(default_factory=dict)
-
-    def copy(self) -> Occupancy:
-        """An independent copy."""
-        return Occupancy(
-            self.held.copy(),
-            self.out.copy(),
-            self.busy.copy(),
-            self.busy_units,
-            self.drained,
-            self.down,
-            self.running.copy(),
-        )
-
-    def running_units(self) -> int:
-        """Bit set of the midplanes that jobs hold."""
-        units = 0
-        for placement in self.running.values():
-            units |= placement.nodes
-        return units
-
-    def refresh(self, busy_units: int) -> None:
-        """Recompute what is busy after something was given back or put in or out of service."""
-        np.bitwise_or(self.held, self.out, out=self.busy)
-        self.busy_units = busy_units
 
 
 class BlueGene:
@@ -337,7 +289,7 @@ class BlueGene:
         state.refresh(units)
         return BlueGene(self.layout, self._policy, self._catalogue, state)
 
-    def _search(self, kinds: NDArray[np.int64], busy: _State) -> int:
+    def _search(self, kinds: NDArray[np.int64], busy: StateVector) -> int:
         tables = self._catalogue.arrays
         return first_fit(
             busy,
@@ -374,7 +326,7 @@ class BlueGene:
             raise MachineError(f"{self.name} has no {name}-line at {list(line)}; the other dimensions are {others}")
         return self.grid.line(dimension, line)
 
-    def _conflict(self, mask: _State) -> str:
+    def _conflict(self, mask: StateVector) -> str:
         """Name what a mask wants that is not free."""
         taken = mask & self._state.busy
         words = self._catalogue.unit_words
@@ -389,11 +341,3 @@ class BlueGene:
                     where = self.grid.line_coordinates(dimension, line)
                     parts.append(f"cables {list(bits_of(bits))} of {name}-line {list(where)}")
         return ", ".join(parts)
-
-
-def bits_of(bits: int) -> Iterable[int]:
-    """Positions of the bits that are set, ascending."""
-    while bits:
-        lowest = bits & -bits
-        yield lowest.bit_length() - 1
-        bits ^= lowest

@@ -121,3 +121,11 @@ def shapes_of_size(size: int, extents: Sequence[int]) -> list[tuple[int, ...]]:
         if tuple(sorted(shape)) == shape and prod(shape) >= size:
             by_volume.setdefault(prod(shape), set()).add(shape)
     return sorted(by_volume[min(by_volume)]) if by_volume else []
+
+
+def bits_of(bits: int) -> Iterable[int]:
+    """Positions of the bits that are set, ascending."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest

@@ -12,7 +12,7 @@ from typing import Any
 from ramp.errors import DocumentError, MachineError
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates
-from simulation.machines.interface import GridMachine, Machine, NodeState
+from simulation.machines.interface import Machine, NodeState, Placement
 
 RUNNING = "R"
 """Slurm's short state of a running job."""
@@ -145,20 +145,21 @@ class MachineView:
 def view_of(machine: Machine, now_s: float = 0.0) -> MachineView:
     """The view of a machine in memory, its drained and down units and running jobs included."""
     view = empty_view(machine, now_s)
-    jobs = []
-    for job_id, placement in machine.running.items():
-        described = machine.describe(placement)
-        jobs.append(
-            ViewJob(
-                job_id,
-                units=placement.nodes,
-                size=placement.size,
-                hostlist=described["nodes"],
-                connection=tuple(described["connection"]),
-                links=tuple((name, tuple(labels)) for name, labels in described["links"].items()),
-            )
-        )
-    return replace(view, jobs=tuple(jobs))
+    jobs = tuple(job_of_placement(machine, placement) for placement in machine.running.values())
+    return replace(view, jobs=jobs)
+
+
+def job_of_placement(machine: Machine, placement: Placement) -> ViewJob:
+    """A running job as the map shows it."""
+    described = machine.describe(placement)
+    return ViewJob(
+        placement.job_id,
+        units=placement.nodes,
+        size=placement.size,
+        hostlist=described["nodes"],
+        connection=tuple(described["connection"]),
+        links=tuple((name, tuple(labels)) for name, labels in described["links"].items()),
+    )
 
 
 def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
@@ -252,15 +253,6 @@ def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> Ma
         reservations=tuple(lists["reservations"]),
         slurm_partitions=tuple(lists["slurm_partitions"]),
     )
-
-
-def units_of_hostlist(machine: GridMachine, text: str) -> int:
-    """Bit set of a hostlist's units on a machine.
-
-    Raises:
-        MachineError: malformed, or a name that the machine does not have.
-    """
-    return _bits(Grid(machine.extents), expand_coordinates(text, machine.prefix, len(machine.extents)))
 
 
 def _bits(grid: Grid, cells: Iterable[tuple[int, ...]]) -> int:

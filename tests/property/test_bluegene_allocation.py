@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.machine_files import load_machine
-from simulation.machines.bluegene import BlueGene, bits_of
+from simulation.machines.bluegene import BlueGene
+from simulation.machines.grid import bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState
 
 _SPEC = importlib.util.spec_from_file_location(

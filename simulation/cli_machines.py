@@ -1,0 +1,238 @@
+"""`ramp hostlist` and `ramp smap`: Slurm's words for machines with coordinates."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from ramp.errors import DocumentError, MachineError
+from simulation.machine_files import load_machine
+from simulation.machines.bluegene import BlueGene
+from simulation.machines.hostlist import DEFAULT_DIMENSIONS, compress, expand
+from simulation.machines.interface import Machine, Placement
+from simulation.machines.render import DOCUMENTED_LETTERS, SMAP_LETTERS, Display, Style, letters_of, map_lines, render
+from simulation.machines.slurm_options import parse_options
+from simulation.machines.trial import try_job
+from simulation.machines.view import MachineView, view_of, view_of_state, view_of_trace
+
+CLEAR_SCREEN = "\x1b[H\x1b[2J"
+"""Cursor home, then clear."""
+_DISPLAYS: dict[str, Display] = {display[0]: display for display in get_args(Display)}
+
+
+@click.group()
+def hostlist() -> None:
+    """Slurm's lists of midplanes and hosts: bgl[000x733], linux[0-3]."""
+
+
+@hostlist.command("expand")
+@click.argument("lists", nargs=-1, required=True)
+@click.option("--count", is_flag=True, help="Print only the number of names.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def expand_command(lists: tuple[str, ...], count: bool, as_json: bool) -> None:
+    """Print the names of LISTS, one a line."""
+    names = [name for text in lists for name in expand(text)]
+    if count:
+        click.echo(json.dumps(len(names)))
+    else:
+        click.echo(json.dumps(names) if as_json else "\n".join(names))
+
+
+@hostlist.command("compress")
+@click.argument("lists", nargs=-1)
+@click.option(
+    "--dimensions",
+    type=click.IntRange(min=1),
+    default=DEFAULT_DIMENSIONS,
+    show_default=True,
+    help="Digits of a name that are coordinates; 1 = names have none, only numbers.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def compress_command(lists: tuple[str, ...], dimensions: int, as_json: bool) -> None:
+    """Print the names of LISTS (names or host lists; from standard input without any) as one list."""
+    texts = lists or tuple(sys.stdin.read().split())
+    names = [name for text in texts for name in expand(text)]
+    text = compress(names, dimensions=dimensions)
+    click.echo(json.dumps({"hostlist": text, "count": len(set(names))}) if as_json else text)
+
+
+@click.command()
+@click.argument("machine_name", metavar="[MACHINE]", default="bgl")
+@click.option("--state", "state_path", type=click.Path(dir_okay=False, path_type=Path), help="Machine state (JSON).")
+@click.option("--trace", "trace_path", type=click.Path(dir_okay=False, path_type=Path), help="Trace of ramp simulate.")
+@click.option("--at", "at_s", type=float, default=0.0, help="Second of the trace to show.")
+@click.option("--step", "step_s", type=float, default=3600.0, show_default=True, help="With -i: seconds of the trace "
+              "from one picture to the next.")  # fmt: skip
+@click.option("-c", "--commandline", is_flag=True, help="Print once (also the default without -i).")
+@click.option("-i", "--iterate", "iterate_s", type=click.FloatRange(min=0.1), help="Draw again every so many seconds.")
+@click.option("--count", type=click.IntRange(min=1), help="With -i: stop after so many pictures.")
+@click.option("-D", "--display", type=click.Choice(sorted(_DISPLAYS)), default="j", show_default=True,
+              help="Table: jobs, slurm partitions, blocks, reservations.")  # fmt: skip
+@click.option("-h", "--noheader", is_flag=True, help="Leave out the table's column names.")
+@click.option(
+    "--lower", is_flag=True, help="Letters a-z first, as in Slurm's documentation; smap itself begins with A."
+)
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+@click.option("--test-only", "test_options", metavar="OPTIONS", help="Also show where a job of these Slurm "
+              "options would go: '--geometry=2x2x2 --conn-type=TORUS'.")  # fmt: skip
+@click.option("--svg", "svg_path", type=click.Path(dir_okay=False, path_type=Path), help="Write a 3D picture.")
+@click.option("--png", "png_path", type=click.Path(dir_okay=False, path_type=Path), help="Write a 3D picture.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def smap(
+    machine_name: str,
+    state_path: Path | None,
+    trace_path: Path | None,
+    at_s: float,
+    step_s: float,
+    commandline: bool,
+    iterate_s: float | None,
+    count: int | None,
+    display: str,
+    noheader: bool,
+    lower: bool,
+    color: str,
+    test_options: str | None,
+    svg_path: Path | None,
+    png_path: Path | None,
+    as_json: bool,
+) -> None:
+    """Show which job runs where on MACHINE (name or file; bgl by default), as Slurm's smap does.
+
+    Without --state or --trace the empty machine is shown, with what its file says is drained or down.
+    """
+    if state_path is not None and trace_path is not None:
+        raise click.UsageError("--state and --trace exclude each other")
+    if iterate_s is not None and (commandline or as_json):
+        raise click.UsageError("-i excludes -c and --json")
+    machine = load_machine(machine_name)
+    style = Style(
+        letters=DOCUMENTED_LETTERS if lower else SMAP_LETTERS,
+        color=color == "always" or (color == "auto" and sys.stdout.isatty() and "NO_COLOR" not in os.environ),
+        header=not noheader,
+    )
+    rounds = count if iterate_s is not None else 1
+    shown = 0
+    while rounds is None or shown < rounds:
+        if shown and iterate_s is not None:
+            time.sleep(iterate_s)
+        view = _read_view(machine, state_path, trace_path, at_s + shown * step_s)
+        trial = None
+        if test_options is not None:
+            view, trial = _with_trial(machine, view, test_options)
+        _write_pictures(machine, view, svg_path, png_path)
+        if as_json:
+            click.echo(json.dumps(_as_json(view, style.letters, trial), indent=2))
+        else:
+            _print_map(view, _DISPLAYS[display], style, clear=iterate_s is not None)
+        shown += 1
+
+
+def _read_view(machine: Machine, state_path: Path | None, trace_path: Path | None, at_s: float) -> MachineView:
+    if state_path is not None:
+        try:
+            state = json.loads(_read(state_path))
+        except ValueError as error:
+            raise DocumentError(f"not JSON: {error}", source=str(state_path)) from error
+        if not isinstance(state, dict):
+            raise DocumentError("a machine state is a JSON object", source=str(state_path))
+        return view_of_state(machine, state, str(state_path))
+    if trace_path is not None:
+        return view_of_trace(machine, _trace_rows(trace_path), at_s)
+    return view_of(machine)
+
+
+def _trace_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for line_number, line in enumerate(_read(path).splitlines(), start=1):
+        if line.strip():
+            try:
+                yield line_number, json.loads(line)
+            except ValueError as error:
+                raise DocumentError(f"line {line_number}: not JSON: {error}", source=str(path)) from error
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DocumentError(str(error), source=str(path)) from error
+
+
+def _with_trial(machine: Machine, view: MachineView, options_text: str) -> tuple[MachineView, Placement | None]:
+    """Add the job of --test-only where the machine would put it; without a place it waits."""
+    if not isinstance(machine, BlueGene):
+        raise MachineError(f"{machine.name}: --test-only wants a machine of cabled lines")
+    options = parse_options(shlex.split(options_text), os.environ)
+    job_id = max([job.job_id for job in view.jobs], default=0) + 1
+    return try_job(machine, view, options.request(job_id, cnodes_per_midplane=machine.layout.cnodes))
+
+
+def _print_map(view: MachineView, display: Display, style: Style, *, clear: bool) -> None:
+    text = render(view, display, style)
+    if clear and sys.stdout.isatty():
+        click.echo(CLEAR_SCREEN, nl=False)
+    elif clear:
+        click.echo(f"second {view.now_s:g}")
+    # colours were decided by --color; click must not strip them again
+    click.echo(text, nl=clear, color=style.color)
+
+
+def _write_pictures(machine: Machine, view: MachineView, svg_path: Path | None, png_path: Path | None) -> None:
+    if svg_path is None and png_path is None:
+        return
+    # matplotlib takes most of a second to import: only for pictures
+    from simulation.plots.machine3d import draw_machine
+
+    wirings = None
+    if isinstance(machine, BlueGene):
+        wirings = dict(zip(machine.dimension_names, [table.wiring for table in machine.layout.tables], strict=True))
+    try:
+        if svg_path is not None:
+            draw_machine(view, svg_path, "svg", wirings)
+        if png_path is not None:
+            draw_machine(view, png_path, "png", wirings)
+    except OSError as error:
+        raise DocumentError(str(error), source=str(error.filename)) from error
+
+
+def _as_json(view: MachineView, letters: str, trial: Placement | None) -> dict[str, Any]:
+    given = letters_of(view, letters)
+    return {
+        "machine": view.machine,
+        "extents": list(view.extents),
+        "time_s": view.now_s,
+        "units": view.total,
+        "allocated": view.allocated,
+        "out_of_service": (view.drained | view.down).bit_count(),
+        "map": map_lines(view, Style(letters)),
+        "jobs": [
+            {
+                "id": given[job.job_id],
+                "job_number": job.job_id,
+                "state": job.state,
+                "size": job.size,
+                "nodes": job.hostlist,
+                "elapsed_s": job.elapsed_s,
+                "connection": list(job.connection),
+                "links": {name: list(labels) for name, labels in job.links},
+                "slurm_partition": job.slurm_partition,
+                "block": job.block,
+                "user": job.user,
+                "name": job.name,
+            }
+            for job in view.jobs
+        ],
+        **{
+            key: [asdict(entry) for entry in getattr(view, key)]
+            for key in ("blocks", "reservations", "slurm_partitions")
+        },
+        "test_only": None if trial is None else {"fits": True, "link_count": trial.link_count},
+    }

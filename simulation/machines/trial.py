@@ -1,0 +1,68 @@
+"""Where would this job go? Tries a request on a machine in the state that a view shows (Slurm's --test-only)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from simulation.machines.bluegene import BlueGene
+from simulation.machines.grid import Grid, bits_of
+from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
+from simulation.machines.view import PENDING, MachineView, ViewJob, job_of_placement
+
+TRIAL_USER = "--test-only"
+"""Stands in the user column of the job that is tried."""
+
+
+def machine_in_state(machine: BlueGene, view: MachineView) -> BlueGene:
+    """A copy of the machine on which the view's jobs run and its drained and down midplanes are out of service.
+
+    Raises:
+        MachineError: two jobs of the view hold the same midplane or cable.
+    """
+    twin = machine.copy()
+    for job_id in list(twin.running):
+        twin.release(job_id)
+    # a job may run on a midplane that was drained since, so all midplanes are in service until the jobs are back
+    twin.set_node_state((1 << twin.grid.size) - 1, NodeState.IDLE)
+    grid = Grid(view.extents)
+    scattered = 0
+    for job in view.placed_jobs:
+        placement = _placement(grid, view, job)
+        if placement is None:
+            scattered |= job.units
+        else:
+            twin.allocate(placement)
+    # midplanes that are no product of coordinates have no cables known to us; they are only kept out of the way
+    twin.set_node_state(view.drained | scattered, NodeState.DRAINED)
+    twin.set_node_state(view.down, NodeState.DOWN)
+    return twin
+
+
+def try_job(machine: BlueGene, view: MachineView, request: JobRequest) -> tuple[MachineView, Placement | None]:
+    """The view with one job more, where the machine would put it; waiting where there is no place now."""
+    busy = machine_in_state(machine, view)
+    placement = busy.place(request)
+    if placement is None:
+        job = ViewJob(request.job_id, PENDING, size=request.size, user=TRIAL_USER)
+    else:
+        job = replace(job_of_placement(busy, placement), user=TRIAL_USER)
+    return replace(view, jobs=(*view.jobs, job)), placement
+
+
+def _placement(grid: Grid, view: MachineView, job: ViewJob) -> Placement | None:
+    cells = [grid.coordinates(unit) for unit in bits_of(job.units)]
+    members = tuple(tuple(sorted(set(axis))) for axis in zip(*cells, strict=True))
+    if not cells or prod(map(len, members)) != len(cells):
+        return None
+    labels = dict(job.links)
+    return Placement(
+        job.job_id,
+        len(cells),
+        job.units,
+        tuple(map(len, members)),
+        tuple(axis[0] for axis in members),
+        tuple(Connection(connection) for connection in job.connection),
+        members,
+        tuple(labels.get(name, ()) for name in view.dimension_names),
+    )
