@@ -72,7 +72,7 @@ class Trust:
     ca_certificates: Sequence[x509.Certificate]
     pins: Callable[[str], x509.Certificate | None] = no_pin
     revoked: Callable[[x509.Certificate], bool] = none_revoked
-    _issuers: dict[x509.Certificate, x509.Certificate] = field(default_factory=dict)
+    _known: dict[x509.Certificate, tuple[x509.Certificate, str]] = field(default_factory=dict)
 
     def check(self, certificate: x509.Certificate, now: Instant) -> str:
         """Check a signer's certificate and return the party it is for.
@@ -81,17 +81,18 @@ class Trust:
             SignerUnknown: not of this market, revoked, not the key on file, or out of its time.
             SignatureInvalid: too weak a key.
         """
-        issuer = self._issuers.get(certificate)
-        if issuer is None:
+        known = self._known.get(certificate)
+        if known is None:
             issuer = certificates.check_issuer(certificate, self.ca_certificates)
             certificates.check_key(certificate)
-            if len(self._issuers) < CERTIFICATES_CHECKED_MAX:
-                self._issuers[certificate] = issuer
+            known = issuer, certificates.identity_of(certificate)
+            if len(self._known) < CERTIFICATES_CHECKED_MAX:
+                self._known[certificate] = known
+        issuer, name = known
         certificates.check_validity(issuer, now)
         certificates.check_validity(certificate, now)
         if self.revoked(certificate):
             raise SignerUnknown(f"certificate {certificates.serial_text(certificate)} has been revoked")
-        name = certificates.identity_of(certificate)
         pinned = self.pins(name)
         if pinned is not None and not certificates.same_key(pinned, certificate):
             raise SignerUnknown(

@@ -14,7 +14,7 @@ from ramp.rfql.namespaces import schemas_dir
 from ramp.rfql.parser import Element
 
 _NAMESPACE: Final = re.compile(r"\{(?:http|urn)[^{}']*\}")
-_FACET: Final = re.compile(r"\[facet '(?P<facet>\w+)'\] ")
+_FACET: Final = re.compile(r"\[facet '\w+'\] ")
 _NAMED: Final = re.compile(
     r"Element '(?P<element>[^']*)'(?:, attribute '(?P<attribute>[^']*)')?: (?P<rest>.*)", re.DOTALL
 )
@@ -22,6 +22,8 @@ _ENUMERATED: Final = re.compile(r"The value '(?P<value>.*)' is not an element of
 _ATOMIC: Final = re.compile(
     r"'(?P<value>.*)' is not a valid value of the (?:atomic|local atomic|union) type", re.DOTALL
 )
+_PATTERN: Final = re.compile(r"The value '(?P<value>.*)' is not accepted by the pattern '(?P<pattern>.*)'", re.DOTALL)
+_LEAST: Final = re.compile(r"The value '(?P<value>.*)' is less than the minimum value allowed \('(?P<least>.*)'\)")
 _NOT_EXPECTED: Final = re.compile(r"This element is not expected\.(?: Expected is (?:one of )?\( (?P<names>.*) \))?")
 _MISSING: Final = re.compile(r"Missing child element\(s\)\.(?: Expected is (?:one of )?\( (?P<names>.*) \))?")
 
@@ -39,7 +41,11 @@ _RIGHT_OF_TYPE: Final = {
     "MinorUnits": "a whole number",
     "Extents": "extents such as 8x8x16, or any",
     "Identifier": "1 to 200 characters",
+    "ReasonCode": "a word such as insufficient_funds",
 }
+
+_TYPE_OF_PATTERN: Final = {"any|": "Extents", "[0-9": "Instant", "-?PT": "Duration", "[a-z": "ReasonCode"}
+"""libxml2 quotes the pattern, not the type: the patterns of `schemas/` by their first characters."""
 
 _COMMON_NAMES: Final = {
     **dict.fromkeys(("amd64", "x64", "x86-64", "em64t", "intel64", "intel"), "x86_64"),
@@ -89,11 +95,9 @@ def findings(root: Element, name: str = "market") -> tuple[str, ...]:
 def violations_of(compiled: etree.XMLSchema) -> tuple[str, ...]:
     """The last check's findings in plain words, in document order, each element and attribute once.
 
-    libxml2 reports a broken facet and then the same value again as "not valid for the type". Of the two, an enumeration
-    says more than its type, and a type with a name in `_RIGHT_OF_TYPE` says more than a pattern or bound.
+    Some versions of libxml2 report a broken facet and then the same value again as "not valid for the type".
     """
     told: dict[tuple[int, str], str] = {}
-    vague: set[tuple[int, str]] = set()
     log: Any = compiled.error_log
     for entry in log:
         match = _NAMED.match(_NAMESPACE.sub("", entry.message))
@@ -101,20 +105,12 @@ def violations_of(compiled: etree.XMLSchema) -> tuple[str, ...]:
             told.setdefault((entry.line, entry.message), f"line {entry.line}: {entry.message}")
             continue
         where = match["element"] + (f" attribute {match['attribute']}" if match["attribute"] else "")
-        key = (entry.line, where)
-        if key not in told or key in vague:
-            told[key] = f"line {entry.line}: {where}: {_plain(match['rest'])}"
-        facet = _FACET.match(match["rest"])
-        if facet is not None and facet["facet"] != "enumeration":
-            vague.add(key)
-        else:
-            vague.discard(key)
+        told.setdefault((entry.line, where), f"line {entry.line}: {where}: {_plain(match['rest'])}")
     return tuple(told.values())
 
 
 def _plain(rest: str) -> str:
-    facet = _FACET.match(rest)
-    body = rest[facet.end() :] if facet else rest
+    body = _FACET.sub("", rest, count=1)
     if match := _ENUMERATED.match(body):
         return f"{match['value']!r} is not allowed; {_nearest(match['value'], match['names'])}"
     if match := _NOT_EXPECTED.match(body):
@@ -130,6 +126,11 @@ def _plain(rest: str) -> str:
     if match := _ATOMIC.match(body):
         kind = body[match.end() :].strip(" '.").removeprefix("xs:")
         return f"{match['value']!r} is wrong; right would be {_RIGHT_OF_TYPE.get(kind, kind)}"
+    if match := _PATTERN.match(body):
+        kind = _TYPE_OF_PATTERN.get(match["pattern"][:4], "")
+        return f"{match['value']!r} is wrong; right would be {_RIGHT_OF_TYPE.get(kind, match['pattern'])}"
+    if match := _LEAST.match(body):
+        return f"{match['value']!r} is wrong; right would be a number from {match['least']}"
     return body
 
 

@@ -1,0 +1,95 @@
+"""Keys, an agreement and its signatures for the document tests; the keys are made once, times are fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ramp.model.agreement import Agreement, Signed
+from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
+from ramp.model.offer import Offer
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.rfql.notary import XmlNotary
+from ramp.runtime.keys import KeyStore
+
+USER = "alice@localhost"
+RESOURCE = "thunder1@localhost"
+MALLORY = "mallory@localhost"
+
+
+@pytest.fixture(scope="session")
+def now() -> Instant:
+    return from_iso("2026-11-21T08:00:00Z")
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory, now: Instant) -> KeyStore:
+    """A market with a user, a resource, and Mallory, who has a certificate of the same market."""
+    keys = KeyStore(tmp_path_factory.mktemp("market") / "keys")
+    keys.create_ca(now)
+    for name in (USER, RESOURCE, MALLORY):
+        keys.issue(name, now)
+    return keys
+
+
+@pytest.fixture(scope="session")
+def agreement(now: Instant) -> Agreement:
+    unit = RequestUnit(
+        number=1,
+        cpu_hour_cost=70,
+        deadline=now + 4 * HOUR,
+        cores=TotalCores(128),
+        not_before=now + HOUR,
+        wall_time=HOUR,
+        operating_system="LINUX",
+    )
+    offer = Offer("offer-17", "request-4", 1, RESOURCE, 55, now + HOUR, now + 2 * HOUR, 128, 0.25, 30 * SECOND, "log")
+    return Agreement(
+        agreement_id="agreement-9",
+        request_id="request-4",
+        units_total=1,
+        user=USER,
+        resource=RESOURCE,
+        bank="bank@localhost",
+        request=unit,
+        offer=offer,
+        reservation_id="thunder1-000123",
+        cost=704_000,  # 55 credits x 128 cores x 1 hour, in hundredths
+        issued_at=now,
+        valid_until=now + 10 * MINUTE,
+    )
+
+
+@pytest.fixture(scope="session")
+def user_notary(store: KeyStore) -> XmlNotary:
+    return store.notary(USER)
+
+
+@pytest.fixture(scope="session")
+def resource_notary(store: KeyStore) -> XmlNotary:
+    return store.notary(RESOURCE)
+
+
+@pytest.fixture(scope="session")
+def signed(user_notary: XmlNotary, agreement: Agreement, now: Instant) -> Signed:
+    return user_notary.sign(Signed(agreement), now)
+
+
+@pytest.fixture(scope="session")
+def countersigned(resource_notary: XmlNotary, signed: Signed, now: Instant) -> Signed:
+    return resource_notary.sign(signed, now + SECOND)
+
+
+@pytest.fixture(scope="session")
+def examples() -> Callable[[str], list[Path]]:
+    """Files of `schemas/examples/valid` or `invalid`."""
+    folder = Path(__file__).resolve().parents[3] / "schemas" / "examples"
+
+    def files(kind: str) -> list[Path]:
+        found = sorted((folder / kind).glob("*.xml"))
+        assert found, f"no examples in {folder / kind}"
+        return found
+
+    return files

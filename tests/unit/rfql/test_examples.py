@@ -1,0 +1,101 @@
+"""The example documents of `schemas/examples`: the valid ones are read, each invalid one is refused for its own reason."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from ramp.errors import DocumentError
+from ramp.model import contents
+from ramp.model.acl import CONTENT_OF
+from ramp.model.agreement import Signed
+from ramp.model.instant import from_iso
+from ramp.model.request import RequestForQuotation
+from ramp.rfql import codec, request_for_quotation
+from ramp.rfql.namespaces import schemas_dir
+from ramp.rfql.notary import Trust, verify_document
+from ramp.runtime.keys import load_ca_certificates
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "schemas" / "examples"
+VALID = sorted((EXAMPLES / "valid").glob("*.xml"))
+INVALID = sorted((EXAMPLES / "invalid").glob("*.xml"))
+RULE = re.compile(r"<!-- rule: (?P<rule>[^|]+) \| names: (?P<names>.*) -->\n")
+SIGNED_AT = from_iso("2026-11-21T08:00:00Z")
+
+
+def read(path: Path) -> RequestForQuotation | contents.Content:
+    """Read an example as the market would: a request from a file, anything else from a message."""
+    text = path.read_text("utf-8")
+    if path.name.startswith("rfq-"):
+        return request_for_quotation.load_request(path)
+    trust = Trust(load_ca_certificates(EXAMPLES / "market-ca.pem"))
+
+    def verify(document: str) -> Signed:
+        verified = verify_document(document, trust, SIGNED_AT)
+        return Signed(verified.body, tuple(one.signer for one in verified.signatures), document)
+
+    return codec.decode_content(RULE.sub("", text), verify, path.name)
+
+
+@pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
+def test_valid_example_is_read(path: Path) -> None:
+    assert not isinstance(read(path), contents.Unverified)
+
+
+@pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
+def test_invalid_example_is_refused_for_its_own_reason(path: Path) -> None:
+    match = RULE.search(path.read_text("utf-8")) or re.search(
+        r"<!-- rule: (?P<rule>[^|]+) \| names: (?P<names>.*) -->", path.read_text("utf-8")
+    )
+    assert match is not None, f"{path.name} does not name its rule"
+    try:
+        content = read(path)
+    except DocumentError as error:
+        message = str(error)
+    else:
+        assert isinstance(content, contents.Unverified), f"{path.name} was read: {match['rule']}"
+        message = content.detail
+    for name in match["names"].split(" | "):
+        assert name in message
+
+
+def test_every_content_has_an_example() -> None:
+    seen = {type(read(path)) for path in VALID}
+    sendable = {content for kinds in CONTENT_OF.values() for content in kinds} - {contents.Unverified}
+    assert sendable - seen == set()
+
+
+def test_every_schema_is_a_schema() -> None:
+    names = sorted(path.name for path in schemas_dir().glob("*.xsd"))
+    assert names == [
+        "agreement.xsd",
+        "common.xsd",
+        "directory.xsd",
+        "market.xsd",
+        "offer.xsd",
+        "payment.xsd",
+        "rfql.xsd",
+        "statement.xsd",
+        "torus.xsd",
+    ]
+    for name in names:
+        etree.XMLSchema(etree.parse(schemas_dir() / name))
+
+
+def test_the_original_samples_seventeen_of_which_thirteen_end_before_they_start() -> None:
+    """The fact sheet: Intel as architecture in all 17, prices 25 to 80, 5 to 20480 cores, 13 with the end first."""
+    good = [path for path in VALID if path.name.startswith("rfq-original-")]
+    bad = [path for path in INVALID if path.name.startswith("rfq-original-")]
+    assert (len(good), len(bad)) == (4, 13)
+    for path in good:
+        rfq = request_for_quotation.load_request(path)
+        assert rfq.units[0].architecture == "x86_64"
+        assert any("Intel" in warning for warning in rfq.warnings)
+    for path in bad:
+        with pytest.raises(DocumentError, match="does not lie after the start") as caught:
+            request_for_quotation.load_request(path)
+        assert str(path) in str(caught.value)
+        assert "Architecture" not in str(caught.value)
