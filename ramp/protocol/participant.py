@@ -327,7 +327,7 @@ class Participant(StateMachine[ParticipantState]):
         self._stop_waiting()
         agreement_id = self.agreed.agreement_id if self.agreement is not None else ""
         self.released = SlotReleased(self.offer.offer_id, agreement_id, code, detail, refund, now)
-        return [ReleaseSlot(self.offer.offer_id), Persist(self.released)]
+        return [Persist(self.released), ReleaseSlot(self.offer.offer_id)]
 
     def _to_user(self, performative: Performative, content: Content) -> Send:
         return Send(

@@ -74,6 +74,11 @@ class ResourceParty:
         self._next_heartbeat: Instant = 0
         self._described: dict[str, Message] = {}
 
+    @property
+    def has_open_participants(self) -> bool:
+        """Whether some accepted offer is neither sold nor released."""
+        return bool(self._waiting)
+
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:

@@ -95,6 +95,11 @@ class UserParty:
         self._cancellations: dict[str, CancellationRequest] = {}
         self._queries: dict[str, _Query] = {}
 
+    @property
+    def open_cancellations(self) -> tuple[str, ...]:
+        """Agreements that the owner is giving back and that have not been answered for."""
+        return tuple(self._cancellations)
+
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:

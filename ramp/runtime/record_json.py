@@ -22,9 +22,10 @@ _TAG = "type"
 
 def _new_converter() -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True)
-    for union in (TotalCores | Nodes, TotalDiskSpace | NodeDiskSpace, Signable, Record):
-        configure_tagged_union(union, converter, tag_name=_TAG)
+    configure_tagged_union(TotalDiskSpace | NodeDiskSpace, converter, tag_name=_TAG)
     _optional_disk(converter)
+    for union in (TotalCores | Nodes, Signable, Record):  # inner ones first: hooks are made when first asked for
+        configure_tagged_union(union, converter, tag_name=_TAG)
     return converter
 
 

@@ -1,0 +1,34 @@
+"""No hold outlives its deadline (paper section 5.1.1, step 10), whatever else fails."""
+
+from __future__ import annotations
+
+from ramp.protocol.tables import ParticipantState
+from simulation.checkers.observation import Checker, MarketView
+
+
+class HoldDeadline(Checker):
+    """Looks at every resource that is up after every event."""
+
+    name = "hold_deadline"
+
+    def on_step(self, view: MarketView) -> None:
+        """A resource that is up lets a hold go at its deadline, not later."""
+        for name, party in view.resources.items():
+            if party.deadline is not None and party.deadline < view.now:
+                continue  # it is due this very instant or was down; its tick comes first
+            for offer_id, participant in party.participants.items():
+                if participant.state is ParticipantState.HELD and participant.until < view.now:
+                    raise self._violated(
+                        f"{name} still holds {offer_id} {view.now - participant.until} us after its deadline"
+                    )
+
+    def at_end(self, view: MarketView) -> None:
+        """At rest nothing is held any more."""
+        for name, machine in view.machines.items():
+            held = [entry.key for entry in machine.reservations(view.now) if not entry.firm]
+            if held:
+                raise self._violated(f"{name}'s machine still holds {held}")
+        for name, party in view.resources.items():
+            held = [key for key, each in party.participants.items() if each.state is ParticipantState.HELD]
+            if held:
+                raise self._violated(f"{name} still holds {held}")

@@ -1,0 +1,225 @@
+"""Many small markets under faults, one a seed, with every invariant checked.
+
+A seed draws the machines, the users' money and requests, and the fault plan. Faults end after some minutes of virtual
+time; then the market must come to rest, and the checkers look at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from ramp.errors import InvariantViolated, RampError
+from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.slot import StaticTerms
+from ramp.protocol import events as ev
+from ramp.protocol.progress import Progress, RequestEnded
+from ramp.protocol.seller import PriceRange
+from ramp.protocol.timing import Timing
+from simulation.checkers.all_or_none import AllOrNone
+from simulation.checkers.conversations_end import ConversationsEnd
+from simulation.checkers.decision_is_final import DecisionIsFinal
+from simulation.checkers.hold_deadline import HoldDeadline
+from simulation.checkers.money_conserved import MoneyConserved
+from simulation.checkers.observation import Checker
+from simulation.checkers.paid_and_reserved import PaidAndReserved
+from simulation.checkers.vote_binds import VoteBinds
+from simulation.market.fault_plan import draw_fault_plan
+from simulation.market.planted_bugs import PLANTED_BUGS
+from simulation.market.random_streams import stream
+from simulation.market.world import START, Listener, ResourceSpec, UserSpec, World
+from simulation.resource.steady import SteadyMachine
+
+REST_LIMIT = 45 * MINUTE
+"""A healed market comes to rest well within this; the longest wait is an agreement's validity plus the bank's grace."""
+
+SWARM_TIMING = Timing(hold_time=40 * SECOND, heartbeat=20 * SECOND, lease=60 * SECOND)
+"""Shorter holds than in production, so that more of them run out; rarer heartbeats, so that runs are short."""
+
+
+def new_checkers() -> list[Checker]:
+    """One of each; the checkers of safety first."""
+    return [
+        VoteBinds(),
+        DecisionIsFinal(),
+        HoldDeadline(),
+        ConversationsEnd(),
+        AllOrNone(),
+        PaidAndReserved(),
+        MoneyConserved(),
+    ]
+
+
+@dataclass(slots=True)
+class SeedReport:
+    """What one seed showed.
+
+    Attributes:
+        seed: the seed.
+        violation: the broken invariant, or None.
+        outcomes: how the requests ended, by status.
+        messages: messages sent.
+        lost: of them lost.
+        crashes: crashes of parties.
+        virtual_s: virtual time passed, in seconds.
+    """
+
+    seed: int
+    violation: str | None = None
+    checker: str = ""
+    outcomes: dict[str, int] = field(default_factory=dict)
+    messages: int = 0
+    lost: int = 0
+    crashes: int = 0
+    virtual_s: float = 0.0
+
+
+def run_seed(seed: int, planted_bug: str | None = None) -> SeedReport:
+    """Run the market of one seed.
+
+    Args:
+        seed: draws everything.
+        planted_bug: a name of `PLANTED_BUGS`, to see it caught.
+    """
+    report = SeedReport(seed)
+    bug = PLANTED_BUGS[planted_bug]() if planted_bug is not None else contextlib.nullcontext()
+
+    def listen(_: str, progress: Progress, now: Instant) -> None:
+        if isinstance(progress, RequestEnded):
+            status = progress.outcome.status.value
+            report.outcomes[status] = report.outcomes.get(status, 0) + 1
+
+    with bug:
+        world = _new_world(seed, listen)
+        try:
+            _run_world(world, seed)
+        except InvariantViolated as violation:
+            report.violation, report.checker = violation.reason, violation.checker
+        except (RampError, AssertionError, KeyError) as error:
+            report.violation, report.checker = f"{type(error).__name__}: {error}", "no_error"
+    report.messages = world.network.counts.sent
+    report.lost = world.network.counts.lost
+    report.crashes = world.crashes
+    report.virtual_s = (world.now - START) / SECOND
+    return report
+
+
+def _new_world(seed: int, listen: Listener) -> World:
+    random = stream(seed, "market")
+    resources = [_draw_resource(f"res{number}", random) for number in range(random.randint(2, 4))]
+    users = [
+        UserSpec(f"user{number}", random.choice((20_000, 500_000, 5_000_000, 5_000_000, 50_000_000)))
+        for number in range(random.randint(1, 3))
+    ]
+    return World(
+        resources,
+        users,
+        seed=seed,
+        faults=draw_fault_plan(seed),
+        timing=SWARM_TIMING,
+        checkers=new_checkers(),
+        listen=listen,
+    )
+
+
+def _draw_resource(name: str, random: Random) -> ResourceSpec:
+    cores = random.choice((16, 64, 256))
+    minimum = random.randint(20, 60)
+    machine = SteadyMachine(name, cores, random.choice((0.0, 0.3, 0.6)))
+    return ResourceSpec(name, machine, StaticTerms(cores), PriceRange(minimum + random.randint(0, 40), minimum))
+
+
+def _run_world(world: World, seed: int) -> None:
+    random = stream(seed, "requests")
+    submitted = 0
+    for user in sorted(world.users):
+        for number in range(random.randint(1, 3)):
+            _submit(world, user, f"request-{user}-{number}", random)
+            submitted += 1
+    answers = stream(seed, "approval")
+    world.approve = lambda _: answers.random() < 0.8
+    # faults end, then every conversation has to end by itself
+    world.run(limit=world.healed_at - world.now)
+    _cancel_some(world, random)
+    world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
+    world.finish()
+
+
+def _submit(world: World, user: str, request_id: str, random: Random) -> None:
+    at = world.now + int(random.random() * 90 * SECOND)
+    units = []
+    for number in range(1, random.choice((1, 1, 2, 3)) + 1):
+        wall = random.randint(1, 4) * HOUR
+        start = at + random.randint(1, 4) * HOUR
+        price = random.randint(15, 110)
+        units.append(
+            RequestUnit(
+                number,
+                price,
+                start + wall + random.choice((0, 0, HOUR)),
+                TotalCores(random.choice((1, 8, 16, 48, 128))),
+                not_before=start,
+                wall_time=wall,
+            )
+        )
+    options = ev.AuctionOptions(
+        rounds=random.randint(1, 4),
+        round_time=random.choice((2, 5)) * SECOND,
+        preference=random.choice(list(ev.Preference)),
+        approval=random.choice((ev.Approval.AUTO, ev.Approval.AUTO, ev.Approval.ASK, ev.Approval.BEST_OFFER)),
+        quote_only=random.random() < 0.1,
+    )
+    world.command(user, ev.RequestSubmitted(request_id, RequestForQuotation(tuple(units)), options), at)
+    if random.random() < 0.1:
+        world.command(user, ev.RequestWithdrawn(request_id), at + int(random.random() * 20 * SECOND))
+
+
+def _cancel_some(world: World, random: Random) -> None:
+    for name, user in world.users.items():
+        for agreement_id in sorted(user.agreements):
+            if random.random() < 0.2:
+                world.command(name, ev.AgreementCancelled(agreement_id, "no longer needed"))
+
+
+def _at_rest(world: World, submitted: int) -> bool:
+    users = world.users
+    if not world.everyone_is_up:
+        return False
+    if sum(len(user.purchases) for user in users.values()) < submitted:
+        return False
+    if any(purchase.outcome is None for user in users.values() for purchase in user.purchases.values()):
+        return False
+    if any(user.open_cancellations for user in users.values()):
+        return False
+    return not any(party.has_open_participants for party in world.resources.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SwarmSummary:
+    """Totals over many seeds."""
+
+    seeds: int
+    violations: Sequence[SeedReport]
+    outcomes: dict[str, int]
+    messages: int
+    lost: int
+    crashes: int
+
+
+def summarise(reports: Sequence[SeedReport]) -> SwarmSummary:
+    """Add reports up."""
+    outcomes: dict[str, int] = {}
+    for report in reports:
+        for status, count in report.outcomes.items():
+            outcomes[status] = outcomes.get(status, 0) + count
+    return SwarmSummary(
+        len(reports),
+        [report for report in reports if report.violation is not None],
+        outcomes,
+        sum(report.messages for report in reports),
+        sum(report.lost for report in reports),
+        sum(report.crashes for report in reports),
+    )

@@ -1,0 +1,356 @@
+"""A whole market in virtual time: the same parties and hosts as the agents run, over a simulated network.
+
+Every party's durable things (journal, machine, ledger, identifier counters) live here, outside its host; a crash throws
+the host away and a restart builds a new one from them. Between any two effects a party may crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ramp.ledger.account import AccountKind
+from ramp.ledger.book import Book
+from ramp.ledger.interface import Ledger
+from ramp.model.acl import Message
+from ramp.model.instant import Duration, Instant
+from ramp.model.slot import StaticTerms
+from ramp.plugins.interface import ResourcePlugin
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.bank_party import BankParty
+from ramp.protocol.directory_party import DirectoryParty
+from ramp.protocol.party import Party
+from ramp.protocol.pricing import PricingStrategy, paper_price
+from ramp.protocol.progress import ApprovalAsked, Progress
+from ramp.protocol.resource_party import ResourceParty
+from ramp.protocol.seller import PriceRange, Seller
+from ramp.protocol.timing import Timing
+from ramp.protocol.user_party import UserParty
+from ramp.runtime.host import Host, Ports
+from ramp.runtime.journal import MemoryJournal
+from simulation.checkers.observation import Checker
+from simulation.kernel import EventQueue
+from simulation.market.counted_ids import CountedIds
+from simulation.market.fault_plan import NO_FAULTS, FaultPlan
+from simulation.market.network import Network
+from simulation.market.random_streams import stream
+from simulation.market.virtual_notary import VirtualNotary
+
+P = TypeVar("P", bound=Party)
+
+BANK = "bank"
+DIRECTORY = "directory"
+START: Instant = 1_800_000_000_000_000
+"""Virtual time begins here, in January 2027; any fixed instant would do."""
+
+
+class _Crashed(Exception):
+    """A party has crashed before an effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """One resource of a simulated market."""
+
+    name: str
+    machine: ResourcePlugin
+    terms: StaticTerms
+    prices: PriceRange
+    strategy: PricingStrategy = paper_price
+    credit_limit: int = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class UserSpec:
+    """One user of a simulated market, with its money in minor units."""
+
+    name: str
+    deposit: int
+
+
+@dataclass(slots=True)
+class _Actor:
+    """A party with everything of it that survives a crash."""
+
+    name: str
+    build: Callable[[], Party]
+    ports: Callable[[], Ports]
+    host: Host | None = None
+    ticket: int | None = None
+    armed_for: Instant | None = None
+    unheeded: list[ev.Command] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class _Tick:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Restart:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    name: str
+    command: ev.Command
+
+
+_Event = _Delivery | _Tick | _Restart | _Command
+Listener = Callable[[str, Progress, Instant], None]
+
+
+class World:
+    """A market that can be run, watched and broken.
+
+    Args:
+        resources: the sellers.
+        users: the buyers.
+        seed: of everything random.
+        faults: what goes wrong.
+        timing: the protocol's limits.
+        checkers: watch every step.
+        listen: is told every party's progress (party, progress, virtual time).
+    """
+
+    def __init__(
+        self,
+        resources: Sequence[ResourceSpec],
+        users: Sequence[UserSpec],
+        *,
+        seed: int,
+        faults: FaultPlan = NO_FAULTS,
+        timing: Timing | None = None,
+        checkers: Sequence[Checker] = (),
+        listen: Listener | None = None,
+    ) -> None:
+        self.timing = timing or Timing()
+        self.faults = faults
+        self.healed_at = START + faults.heal_after
+        self.crashes = 0
+        self.approve: Callable[[ApprovalAsked], bool] = lambda _: True
+        self.deposits: dict[str, int] = {}
+        self._queue: EventQueue[_Event] = EventQueue(START)
+        self._checkers = tuple(checkers)
+        self._listen = listen
+        self._crash_random = stream(seed, "crash")
+        self._network = Network(faults.network, self.healed_at, stream(seed, "network"), self._arrive)
+        self._ledger = Book()
+        self._machines = {spec.name: spec.machine for spec in resources}
+        self._actors: dict[str, _Actor] = {}
+        self._add(DIRECTORY, lambda: DirectoryParty(DIRECTORY), {})
+        self._add(BANK, lambda: BankParty(BANK, timing=self.timing), {"ledger": self._ledger})
+        for resource in resources:
+            self._ledger.open_account(resource.name, AccountKind.RESOURCE, at=START, credit_limit=resource.credit_limit)
+            self.deposits[resource.name] = 0
+            self._add_resource(resource)
+        for user in users:
+            self._ledger.open_account(user.name, AccountKind.USER, at=START)
+            if user.deposit:
+                self._ledger.deposit(f"opening-{user.name}", user.name, user.deposit, at=START)
+            self.deposits[user.name] = user.deposit
+            self._add_user(user)
+        for actor in list(self._actors.values()):
+            self._start(actor)
+
+    # -- what checkers see ---------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> Instant:
+        """Virtual time."""
+        return self._queue.now
+
+    @property
+    def users(self) -> Mapping[str, UserParty]:
+        """User parties that are up, by name."""
+        return self._parties(UserParty)
+
+    @property
+    def resources(self) -> Mapping[str, ResourceParty]:
+        """Resource parties that are up, by name."""
+        return self._parties(ResourceParty)
+
+    @property
+    def machines(self) -> Mapping[str, ResourcePlugin]:
+        """Every resource's machine."""
+        return self._machines
+
+    @property
+    def ledger(self) -> Ledger:
+        """The bank's ledger."""
+        return self._ledger
+
+    @property
+    def everyone_is_up(self) -> bool:
+        """Whether no party is down."""
+        return all(actor.host is not None for actor in self._actors.values())
+
+    @property
+    def network(self) -> Network:
+        """The network, for its counts."""
+        return self._network
+
+    def _parties(self, kind: type[P]) -> dict[str, P]:
+        return {
+            name: actor.host.party
+            for name, actor in self._actors.items()
+            if actor.host is not None and isinstance(actor.host.party, kind)
+        }
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def command(self, name: str, command: ev.Command, at: Instant | None = None) -> None:
+        """Let a party's owner give a command at an instant (default now)."""
+        self._queue.schedule(self.now if at is None else at, _Command(name, command))
+
+    def run(self, until: Callable[[], bool] | None = None, limit: Duration = 0) -> None:
+        """Run until a condition holds (looked at after every event) or virtual time has advanced by `limit`."""
+        end = self.now + limit
+        while True:
+            following = self._queue.next_time()
+            if following is None or following > end or (until is not None and until()):
+                break
+            self._step(self._queue.pop())
+
+    def finish(self) -> None:
+        """Let every checker look at the end."""
+        for checker in self._checkers:
+            checker.at_end(self)
+
+    def _step(self, event: _Event) -> None:
+        match event:
+            case _Delivery(message):
+                actor = self._actors.get(message.receiver)
+                if actor is not None and actor.host is not None:
+                    for checker in self._checkers:
+                        checker.on_delivered(message, self)
+                    self._guarded(actor, lambda host: host.deliver(message, self.now))
+            case _Tick(name):
+                actor = self._actors[name]
+                actor.ticket = actor.armed_for = None
+                self._guarded(actor, lambda host: host.tick(self.now))
+            case _Restart(name):
+                self._start(self._actors[name])
+            case _Command(name, command):
+                self._obey(self._actors[name], command)
+        for checker in self._checkers:
+            checker.on_step(self)
+
+    def _obey(self, actor: _Actor, command: ev.Command) -> None:
+        """A command to a party that is down, or that crashes before it has noted it, is given again after restart."""
+        if actor.host is None:
+            actor.unheeded.append(command)
+            return
+        if isinstance(command, ev.RequestSubmitted):
+            actor.unheeded.append(command)
+        survived = self._guarded(actor, lambda host: host.command(command, self.now))
+        if survived and command in actor.unheeded:
+            actor.unheeded.remove(command)
+
+    def _guarded(self, actor: _Actor, action: Callable[[Host], None]) -> bool:
+        """Let a party that is up act; says whether it is still up."""
+        host = actor.host
+        if host is None:
+            return False
+        try:
+            action(host)
+        except _Crashed:
+            self._crash(actor)
+            return False
+        self._arm(actor)
+        return True
+
+    def _crash(self, actor: _Actor) -> None:
+        self.crashes += 1
+        actor.host = None
+        if actor.ticket is not None:
+            self._queue.cancel(actor.ticket)
+        actor.ticket = actor.armed_for = None
+        down = 1 + int(self._crash_random.expovariate(1 / self.faults.restart_mean))
+        self._queue.schedule(self.now + down, _Restart(actor.name))
+
+    def _start(self, actor: _Actor) -> None:
+        actor.host = Host(actor.build(), actor.ports())
+        if self._guarded(actor, lambda host: host.start(self.now)):
+            for command in actor.unheeded:
+                self._queue.schedule(self.now, _Command(actor.name, command))
+            actor.unheeded.clear()
+
+    def _arm(self, actor: _Actor) -> None:
+        assert actor.host is not None
+        deadline = actor.host.deadline
+        if deadline == actor.armed_for:
+            return
+        if actor.ticket is not None:
+            self._queue.cancel(actor.ticket)
+            actor.ticket = None
+        actor.armed_for = deadline
+        if deadline is not None:
+            actor.ticket = self._queue.schedule(max(deadline, self.now), _Tick(actor.name), priority=-1)
+
+    # -- building ------------------------------------------------------------------------------------------------
+
+    def _add(self, name: str, build: Callable[[], Party], fixed: dict[str, object]) -> None:
+        def ports() -> Ports:
+            return Ports(
+                send=self._send,
+                notary=VirtualNotary(name),
+                before=self._maybe_crash,
+                watch=lambda progress: self._watch(name, progress),
+                **fixed,  # type: ignore[arg-type]
+            )
+
+        self._actors[name] = _Actor(name, build, ports)
+
+    def _add_resource(self, spec: ResourceSpec) -> None:
+        ids = CountedIds(spec.name)
+
+        def build() -> Party:
+            seller = Seller(
+                spec.name,
+                terms=spec.terms,
+                prices=spec.prices,
+                strategy=spec.strategy,
+                source=spec.machine.source,
+                ids=ids,
+                timing=self.timing,
+            )
+            return ResourceParty(spec.name, directory=DIRECTORY, seller=seller, timing=self.timing)
+
+        self._add(spec.name, build, {"journal": MemoryJournal(), "plugin": spec.machine})
+
+    def _add_user(self, spec: UserSpec) -> None:
+        ids = CountedIds(spec.name)
+
+        def build() -> Party:
+            return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=self.timing)
+
+        self._add(spec.name, build, {"journal": MemoryJournal()})
+
+    # -- ports ---------------------------------------------------------------------------------------------------
+
+    def _maybe_crash(self, effect: fx.Effect) -> None:
+        if self.faults.crash and self.now < self.healed_at and self._crash_random.random() < self.faults.crash:
+            raise _Crashed
+
+    def _send(self, message: Message) -> None:
+        for checker in self._checkers:
+            checker.on_sent(message, self)
+        self._network.send(message, self.now)
+
+    def _arrive(self, at: Instant, message: Message) -> None:
+        self._queue.schedule(at, _Delivery(message))
+
+    def _watch(self, name: str, progress: Progress) -> None:
+        if self._listen is not None:
+            self._listen(name, progress, self.now)
+        if isinstance(progress, ApprovalAsked):
+            self.command(name, ev.OffersApproved(progress.request_id, self.approve(progress)))
