@@ -1,0 +1,1 @@
+"""One machine and its queue in virtual time."""

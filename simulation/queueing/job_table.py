@@ -1,0 +1,109 @@
+"""The jobs of a log as a simulator takes them: who is left out, which times count, in which order.
+
+Decisions where logs leave it open:
+
+- A job without known processors, or without a known run time (it was cancelled before it started), is left out; one
+  that ran for less than a second (run time 0) is kept.
+- The size is what the job was given, and what it asked for where that is unknown, divided by the size divisor and
+  rounded up (the 2005 Blue Gene/L study divides the CTC log's sizes by 4).
+- A requested time that the log does not state is taken as the run time.
+- Jobs are taken in order of submission; equal times keep the order of the log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramp.errors import WorkloadError
+from simulation.kernel import MICROSECONDS_PER_SECOND
+from simulation.workload.load_scaling import scale_arrivals
+from simulation.workload.swf import SwfLog
+
+Int64Array = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobTable:
+    """Jobs by columns in order of submission; times in microseconds.
+
+    Attributes:
+        job_number: the log's numbers, unique, shape (jobs,).
+        submit_time: ascending, shape (jobs,).
+        run_time: shape (jobs,).
+        requested_time: shape (jobs,).
+        size: units asked for, at least 1, shape (jobs,).
+        line: index of the job in the log it comes from, shape (jobs,).
+    """
+
+    job_number: Int64Array
+    submit_time: Int64Array
+    run_time: Int64Array
+    requested_time: Int64Array
+    size: Int64Array
+    line: Int64Array
+
+    def __len__(self) -> int:
+        return int(self.job_number.size)
+
+    def select(self, jobs: NDArray[np.bool_] | slice) -> JobTable:
+        """Some of the jobs, in the same order."""
+        return JobTable(
+            self.job_number[jobs],
+            self.submit_time[jobs],
+            self.run_time[jobs],
+            self.requested_time[jobs],
+            self.size[jobs],
+            self.line[jobs],
+        )
+
+    def with_load(self, capacity: int, load: float) -> JobTable:
+        """The same jobs arriving so that they offer a machine a load; arrivals fall on whole seconds, as in logs.
+
+        Args:
+            capacity: units of the machine.
+            load: work submitted / (capacity x time from first to last submission), above 0.
+
+        Raises:
+            WorkloadError: the load is not positive, or the jobs have none.
+        """
+        seconds = self.submit_time // MICROSECONDS_PER_SECOND
+        run_time_s = self.run_time // MICROSECONDS_PER_SECOND
+        scaled = scale_arrivals(seconds, run_time_s, self.size, capacity, load)
+        return replace(self, submit_time=scaled * MICROSECONDS_PER_SECOND)
+
+    def with_size(self, size: Int64Array) -> JobTable:
+        """The same jobs with other sizes, shape (jobs,)."""
+        return replace(self, size=size)
+
+
+def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = None) -> JobTable:
+    """The jobs of a log.
+
+    Args:
+        log: the log.
+        size_divisor: processors that make one unit of the machine.
+        max_jobs: take only so many, the first submitted; all by default.
+
+    Raises:
+        WorkloadError: the log has no job to simulate, or a job number twice.
+    """
+    processors = log.processors
+    usable = np.flatnonzero((processors > 0) & (log.run_time >= 0))
+    order = usable[np.argsort(log.submit_time[usable], kind="stable")][:max_jobs]
+    if not order.size:
+        raise WorkloadError(f"none of the log's {len(log)} jobs has a known size and run time")
+    if np.unique(log.job_number[order]).size != order.size:
+        raise WorkloadError("a job number occurs twice; the simulator tells jobs apart by their numbers")
+    run_time = log.run_time[order]
+    requested = log.requested_time[order]
+    return JobTable(
+        job_number=log.job_number[order],
+        submit_time=log.submit_time[order] * MICROSECONDS_PER_SECOND,
+        run_time=run_time * MICROSECONDS_PER_SECOND,
+        requested_time=np.where(requested > 0, requested, run_time) * MICROSECONDS_PER_SECOND,
+        size=-(-processors[order] // size_divisor),
+        line=order.astype(np.int64),
+    )

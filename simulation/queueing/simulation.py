@@ -1,0 +1,305 @@
+"""Discrete-event simulation of one machine and its queue, with advance reservations.
+
+General over machine, allocator and scheduler. At each point in time all ends come first, then ends and begins of
+reservations, then submissions; then the scheduler decides once. Times are integers of microseconds.
+
+Reservations are granted only where running jobs (by their requests) and earlier reservations leave room, and then they
+are kept: schedulers start no job whose requested time would touch one. A job that outruns its request is ended at the
+request (`Overrun.CUT`) or runs on (`Overrun.KEEP`); in the second case it is ended when a reservation that needs its
+units or cables begins.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from simulation.kernel import EventQueue
+from simulation.machines.interface import JobRequest, Machine, Placement
+from simulation.schedulers.interface import AdvanceReservation, Job, RunningJob, Scheduler
+from simulation.schedulers.planner import Plan, placements_conflict
+
+
+class Overrun(enum.StrEnum):
+    """What happens to a job that runs longer than it asked for."""
+
+    CUT = "cut"
+    """It is ended at its requested time, as batch systems do."""
+    KEEP = "keep"
+    """It runs on; its expected run time doubles each time it proves too short."""
+
+
+class EndReason(enum.StrEnum):
+    """Why a job's run ended."""
+
+    COMPLETED = "completed"
+    REQUESTED_TIME_OVER = "requested_time_over"
+    RESERVATION_BEGAN = "reservation_began"
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJob:
+    """A job's run from start to end.
+
+    Attributes:
+        job: the job.
+        placement: where it ran.
+        start_time: microseconds.
+        end_time: microseconds.
+        reason: why it ended.
+    """
+
+    job: Job
+    placement: Placement
+    start_time: int
+    end_time: int
+    reason: EndReason
+
+
+class _Kind(enum.IntEnum):
+    """Kinds of events in the order in which simultaneous ones happen."""
+
+    JOB_END = 0
+    RESERVATION_END = 1
+    RESERVATION_BEGIN = 2
+    SUBMISSION = 3
+    WAKE = 4
+
+
+class QueueSimulation:
+    """A machine, its queue and its reservations over virtual time.
+
+    Args:
+        machine: the machine; the simulation allocates and releases on it.
+        scheduler: decides who starts; its queue must be empty.
+        overrun: what happens to jobs that outrun their request.
+        on_end: called with every job that ends, in order of the ends.
+
+    Attributes:
+        refused: jobs that would not fit the empty machine; they never enter the queue.
+        ended_count: number of jobs that have ended.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        scheduler: Scheduler,
+        *,
+        overrun: Overrun = Overrun.CUT,
+        on_end: Callable[[EndedJob], None] | None = None,
+    ) -> None:
+        self._machine = machine
+        self._scheduler = scheduler
+        self._keeps_overruns = overrun is Overrun.KEEP
+        self._on_end = on_end
+        self._events: EventQueue[tuple[_Kind, Job | int]] = EventQueue()
+        self._running: dict[int, RunningJob] = {}
+        self._end_tickets: dict[int, int] = {}
+        self._reservations: dict[int, AdvanceReservation] = {}
+        self._upcoming: list[AdvanceReservation] = []
+        self._reservation_count = 0
+        self._fits_ever: dict[Hashable, bool] = {}
+        self._wake_ticket: int | None = None
+        self._plan: Plan | None = None
+        self._now = 0
+        self.refused: list[Job] = []
+        self.ended_count = 0
+
+    @property
+    def now(self) -> int:
+        """Virtual time, microseconds."""
+        return self._now
+
+    @property
+    def machine(self) -> Machine:
+        """The machine in its present state."""
+        return self._machine
+
+    @property
+    def running(self) -> Mapping[int, RunningJob]:
+        """Running jobs by number."""
+        return self._running
+
+    @property
+    def waiting(self) -> tuple[Job, ...]:
+        """Jobs in the queue, in its order."""
+        return tuple(self._scheduler.waiting())
+
+    @property
+    def reservations(self) -> Sequence[AdvanceReservation]:
+        """Granted reservations whose end has not come, in order of granting."""
+        return tuple(self._reservations.values()) if self._reservations else ()
+
+    def submit(self, job: Job) -> None:
+        """Schedule a job's submission.
+
+        Raises:
+            ValueError: its submission time lies in the past.
+        """
+        self._events.schedule(job.submit_time, (_Kind.SUBMISSION, job), _Kind.SUBMISSION)
+
+    def reserve(self, request: JobRequest, begin_time: int, length: int) -> AdvanceReservation | None:
+        """Set units aside for a time to come; waiting jobs give way, running jobs and other reservations do not.
+
+        Args:
+            request: what is asked of the machine (its job id is not used).
+            begin_time: microseconds, not before now.
+            length: microseconds, at least 1.
+
+        Returns:
+            The reservation, or None when there is no room.
+
+        Raises:
+            ValueError: the time lies in the past or is empty.
+        """
+        if begin_time < self._now or length < 1:
+            raise ValueError(f"no reservation can begin at {begin_time} us for {length} us; it is {self._now} us")
+        placement = Plan.of_site(self).fits_at(request, begin_time, length)
+        if placement is None:
+            return None
+        self._reservation_count += 1
+        reservation = AdvanceReservation(-self._reservation_count, begin_time, begin_time + length, placement)
+        self._reservations[reservation.number] = reservation
+        self._upcoming.append(reservation)
+        self._events.schedule(begin_time, (_Kind.RESERVATION_BEGIN, reservation.number), _Kind.RESERVATION_BEGIN)
+        self._events.schedule(reservation.end_time, (_Kind.RESERVATION_END, reservation.number), _Kind.RESERVATION_END)
+        self._plan = None
+        return reservation
+
+    def cancel_reservation(self, number: int) -> bool:
+        """Give a reservation back, begun or not; False where it is over or unknown."""
+        if number not in self._reservations:
+            return False
+        self._end_reservation(number)
+        self._wake_at(self._now)
+        return True
+
+    def next_time(self) -> int | None:
+        """Time of the next event in microseconds, or None when nothing is left to happen."""
+        return self._events.next_time()
+
+    def step(self) -> bool:
+        """Let the next point in time happen; False when nothing is left."""
+        events = self._events
+        time = events.next_time()
+        if time is None:
+            return False
+        self._now = time
+        self._plan = None
+        while events.next_time() == time:
+            kind, subject = events.pop()
+            if kind is _Kind.SUBMISSION:
+                assert isinstance(subject, Job)
+                self._admit(subject)
+            else:
+                assert isinstance(subject, int)
+                self._happen(kind, subject)
+        self._wake_at(self._scheduler.decide(self))
+        return True
+
+    def advance(self, until: int) -> None:
+        """Let everything happen up to and including a time, which then is `now`."""
+        time = self._events.next_time()
+        while time is not None and time <= until:
+            self.step()
+            time = self._events.next_time()
+        self._now = max(self._now, until)
+        self._plan = None
+
+    def run(self) -> None:
+        """Let everything happen.
+
+        Raises:
+            RuntimeError: jobs are left in the queue that nothing will ever start.
+        """
+        while self.step():
+            pass
+        if stranded := self.waiting:
+            raise RuntimeError(f"{len(stranded)} jobs never start, first job {stranded[0].job_number}")
+
+    def place(self, job: Job) -> Placement | None:
+        """Where a job could start now without touching a reservation during its requested time."""
+        horizon = self._now + job.planned_length
+        for reservation in self._upcoming:
+            if reservation.begin_time < horizon:
+                if self._plan is None:
+                    self._plan = Plan.of_site(self)
+                return self._plan.fits_at(job.request, self._now, job.planned_length)
+        return self._machine.place(job.request)
+
+    def start(self, job: Job, placement: Placement) -> None:
+        """Start a job now."""
+        number = job.job_number
+        self._machine.allocate(placement)
+        self._running[number] = RunningJob(job, placement, self._now)
+        length = job.run_time
+        if length > job.requested_time and not self._keeps_overruns:
+            length = job.requested_time
+        self._end_tickets[number] = self._events.schedule(self._now + length, (_Kind.JOB_END, number), _Kind.JOB_END)
+        self._plan = None
+
+    def _admit(self, job: Job) -> None:
+        fits = self._fits_ever.get(job.kind)
+        if fits is None:
+            fits = self._fits_ever[job.kind] = self._machine.fits_ever(job.request)
+        if fits:
+            self._scheduler.submit(job)
+        else:
+            self.refused.append(job)
+
+    def _happen(self, kind: _Kind, number: int) -> None:
+        if kind is _Kind.JOB_END:
+            running = self._running[number]
+            within = self._now - running.start_time >= running.job.run_time
+            self._end(number, EndReason.COMPLETED if within else EndReason.REQUESTED_TIME_OVER)
+        elif kind is _Kind.RESERVATION_END:
+            if number in self._reservations:
+                self._end_reservation(number)
+        elif kind is _Kind.RESERVATION_BEGIN:
+            if number in self._reservations:
+                self._begin_reservation(self._reservations[number])
+        else:
+            self._wake_ticket = None
+
+    def _end(self, number: int, reason: EndReason) -> None:
+        running = self._running.pop(number)
+        del self._end_tickets[number]
+        self._machine.release(number)
+        self._scheduler.released()
+        self.ended_count += 1
+        if self._on_end is not None:
+            self._on_end(EndedJob(running.job, running.placement, running.start_time, self._now, reason))
+
+    def _begin_reservation(self, reservation: AdvanceReservation) -> None:
+        """Give the reservation its units; jobs beyond their request that stand in the way are ended."""
+        self._upcoming.remove(reservation)
+        placement = reservation.placement
+        overdue = [
+            running
+            for running in self._running.values()
+            if running.start_time + running.job.planned_length <= self._now
+        ]
+        overdue.sort(key=lambda running: (running.start_time, running.job.job_number), reverse=True)
+        for running in overdue:
+            counted = placement.nodes == 0 and self._machine.free < placement.size
+            if counted or placements_conflict(running.placement, placement):
+                self._events.cancel(self._end_tickets[running.job.job_number])
+                self._end(running.job.job_number, EndReason.RESERVATION_BEGAN)
+        self._machine.allocate(replace(placement, job_id=reservation.number))
+
+    def _end_reservation(self, number: int) -> None:
+        reservation = self._reservations.pop(number)
+        if reservation in self._upcoming:
+            self._upcoming.remove(reservation)
+        else:
+            self._machine.release(number)
+        self._scheduler.released()
+        self._plan = None
+
+    def _wake_at(self, time: int | None) -> None:
+        if self._wake_ticket is not None:
+            self._events.cancel(self._wake_ticket)
+            self._wake_ticket = None
+        if time is not None:
+            self._wake_ticket = self._events.schedule(time, (_Kind.WAKE, 0), _Kind.WAKE)

@@ -1,0 +1,84 @@
+"""What happened to each job, as JSON lines and as a workload log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TextIO
+
+import numpy as np
+
+from simulation.kernel import MICROSECONDS_PER_SECOND
+from simulation.machines.interface import Machine
+from simulation.queueing.simulation import EndedJob
+from simulation.queueing.whole_log import LogRun
+from simulation.workload.swf import FIELD_NAMES, SwfLog
+
+_COMPLETED = 1
+_ENDED_BY_THE_SYSTEM = 0
+
+
+class TraceWriter:
+    """Writes one JSON object a job, when the job ends.
+
+    Fields: `job_number`; `submit_time`, `start_time`, `end_time` in seconds of log time; `shape`, `origin`,
+    `connection`, `nodes` (hostlist) and `links` as the machine describes them.
+
+    Args:
+        stream: open text file.
+        machine: describes the placements.
+    """
+
+    def __init__(self, stream: TextIO, machine: Machine) -> None:
+        self._stream = stream
+        self._machine = machine
+
+    def __call__(self, ended: EndedJob) -> None:
+        """Write the line of a job."""
+        line = {
+            "job_number": ended.job.job_number,
+            "submit_time": _seconds(ended.job.submit_time),
+            "start_time": _seconds(ended.start_time),
+            "end_time": _seconds(ended.end_time),
+            **self._machine.describe(ended.placement),
+        }
+        self._stream.write(json.dumps(line) + "\n")
+
+
+def _seconds(microseconds: int) -> int | float:
+    """Whole seconds as an integer, others as a decimal number."""
+    whole, rest = divmod(microseconds, MICROSECONDS_PER_SECOND)
+    return whole if rest == 0 else microseconds / MICROSECONDS_PER_SECOND
+
+
+def schedule_as_swf(log: SwfLog, run: LogRun, note: str) -> SwfLog:
+    """The log as it would read had this machine and scheduler run it.
+
+    Submission, wait, run time, processors and status are the simulation's; all other fields are the log's. Times are
+    rounded to whole seconds, as the format has no fractions. Units of the machine count as processors.
+
+    Args:
+        log: the log the jobs come from.
+        run: what came out.
+        note: put into the header as a `Note` line.
+    """
+    columns = np.array(log.columns[:, run.jobs.line], dtype=np.int64)
+    schedule = run.schedule
+    submit, start, end = (
+        np.rint(times / MICROSECONDS_PER_SECOND).astype(np.int64)
+        for times in (schedule.submit_time, schedule.start_time, schedule.end_time)
+    )
+    cut = schedule.end_time - schedule.start_time < run.jobs.run_time
+    new = {
+        "submit_time": submit,
+        "wait_time": start - submit,
+        "run_time": end - start,
+        "allocated_processors": schedule.held,
+        "requested_processors": schedule.size,
+        "status": np.where(cut, _ENDED_BY_THE_SYSTEM, _COMPLETED),
+    }
+    for name, values in new.items():
+        columns[FIELD_NAMES.index(name)] = values
+    kept = [comment for comment in log.comments if comment.split(":")[0].strip() not in {"MaxProcs", "MaxNodes"}]
+    comments = (*kept, f" MaxProcs: {schedule.capacity}", f" Note: {note}")
+    return replace(log, columns=columns, comments=comments)

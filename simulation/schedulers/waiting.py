@@ -1,0 +1,77 @@
+"""A queue grouped by kind of request.
+
+Saturated queues grow to thousands of jobs, but to few kinds: when one job of a kind does not fit, none of that kind
+fits until something is released. So a pass over the queue looks at the first job of each kind only.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterator
+
+from simulation.schedulers.interface import Job
+
+
+class KindQueue:
+    """Waiting jobs in order of arrival, in one line for each kind.
+
+    Attributes:
+        failed: kinds known not to fit until the next release.
+    """
+
+    __slots__ = ("_arrivals", "_lines", "_size", "failed")
+
+    def __init__(self) -> None:
+        self._lines: dict[Hashable, deque[tuple[int, Job]]] = {}
+        self._arrivals = 0
+        self._size = 0
+        self.failed: set[Hashable] = set()
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Job]:
+        everyone = sorted((entry for line in self._lines.values() for entry in line), key=lambda entry: entry[0])
+        return (job for _, job in everyone)
+
+    def append(self, job: Job) -> None:
+        """A job joins at the end."""
+        line = self._lines.get(job.kind)
+        if line is None:
+            line = self._lines[job.kind] = deque()
+        line.append((self._arrivals, job))
+        self._arrivals += 1
+        self._size += 1
+
+    def remove(self, job: Job) -> None:
+        """Take a job out wherever it stands."""
+        line = self._lines[job.kind]
+        for entry in line:
+            if entry[1] is job:
+                line.remove(entry)
+                break
+        else:
+            raise ValueError(f"job {job.job_number} is not waiting")
+        self._size -= 1
+        if not line:
+            del self._lines[job.kind]
+
+    def pop_first(self, kind: Hashable) -> Job:
+        """Take out the first job of a kind."""
+        line = self._lines[kind]
+        job = line.popleft()[1]
+        self._size -= 1
+        if not line:
+            del self._lines[kind]
+        return job
+
+    def first(self) -> Job | None:
+        """The job that waits longest."""
+        return min(self._lines.values(), key=lambda line: line[0][0])[0][1] if self._lines else None
+
+    def candidates(self, free: int) -> list[Job]:
+        """First jobs of the kinds not known to fail that ask for at most `free` units, in order of arrival."""
+        failed = self.failed
+        heads = [line[0] for kind, line in self._lines.items() if kind not in failed]
+        heads.sort(key=lambda entry: entry[0])
+        return [job for _, job in heads if job.request.size <= free]

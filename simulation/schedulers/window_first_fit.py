@@ -1,0 +1,96 @@
+"""Window first-fit: the scheduling of the 2019 Angara allocation study.
+
+A. V. Mukosey and others, Vestnik YuUrGU, Comp. Math. & Inf. 8(1), 2019: a waiting job may start when its index exceeds
+the smallest index among the waiting jobs by less than w, and it fits. Started jobs keep using up window positions, so w
+limits how far any job may overtake the oldest waiting one. The other reading, a window over the first w jobs that still
+wait, is an option.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import Final
+
+from ramp.errors import ConfigurationError
+from simulation.schedulers.interface import Job, Site
+
+WINDOW_DEFAULT: Final = 16
+"""Window where none is asked for: the middle of the study's 1 to 128."""
+
+
+class WindowCounts(enum.StrEnum):
+    """What a window position is."""
+
+    INDICES = "indices"
+    """Numbers of submission, as printed in the study."""
+    WAITING = "waiting"
+    """Jobs that still wait."""
+
+
+class WindowFirstFit:
+    """First-fit over a window of the queue.
+
+    Args:
+        window: w, at least 1 (1 is first come, first served).
+        counts: what the window counts.
+
+    Raises:
+        ConfigurationError: the window is below 1.
+    """
+
+    name = "window-first-fit"
+
+    def __init__(self, window: int = WINDOW_DEFAULT, counts: WindowCounts = WindowCounts.INDICES) -> None:
+        if window < 1:
+            raise ConfigurationError(f"{window} is no window; at least 1 job must be looked at", key="window")
+        self._window = window
+        self._counts = counts
+        self._queue: dict[int, Job] = {}  # by index of submission, in order
+        self._submitted = 0
+        self._failed: set[object] = set()
+
+    def submit(self, job: Job) -> None:
+        """A job joins at the end."""
+        self._queue[self._submitted] = job
+        self._submitted += 1
+
+    def withdraw(self, job: Job) -> None:
+        """A waiting job leaves the queue and its window position."""
+        index = next(index for index, waiting in self._queue.items() if waiting is job)
+        del self._queue[index]
+
+    def released(self) -> None:
+        """Every kind may fit again."""
+        self._failed.clear()
+
+    def waiting(self) -> Iterable[Job]:
+        """The queue in its order."""
+        return iter(self._queue.values())
+
+    def decide(self, site: Site) -> int | None:
+        """Start what fits within the window; the window slides on when the oldest job starts."""
+        if site.reservations:
+            self._failed.clear()  # failures then depend on the jobs' lengths, too
+        found = self._first_that_fits(site)
+        while found is not None:
+            found = self._first_that_fits(site)
+        return None
+
+    def _first_that_fits(self, site: Site) -> Job | None:
+        first: int | None = None
+        for position, (index, job) in enumerate(self._queue.items()):
+            if first is None:
+                first = index
+            if (index - first if self._counts is WindowCounts.INDICES else position) >= self._window:
+                return None
+            if job.kind in self._failed:
+                continue
+            placement = site.place(job)
+            if placement is not None:
+                del self._queue[index]
+                site.start(job, placement)
+                return job
+            if not site.reservations:
+                self._failed.add(job.kind)
+        return None

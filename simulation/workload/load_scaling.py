@@ -1,0 +1,58 @@
+"""Offered load and how to change it: arrivals are stretched or squeezed, jobs stay as they are.
+
+Y. Aridor and others, IBM J. Res. & Dev. 49(2/3), 2005, "Simulation environment": different offered loads come from
+scaling the arrival times, while sizes, shapes and run times stay.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramp.errors import WorkloadError
+
+Int64Array = NDArray[np.int64]
+
+
+def offered_load(submit_time: Int64Array, run_time: Int64Array, size: Int64Array, capacity: int) -> float:
+    """Work submitted / (capacity x time from the first to the last submission).
+
+    Args:
+        submit_time: any unit, shape (jobs,).
+        run_time: same unit, shape (jobs,).
+        size: units each job asks for, shape (jobs,).
+        capacity: units of the machine.
+
+    Raises:
+        WorkloadError: all jobs are submitted at one time, so there is no load to speak of.
+    """
+    length = int(submit_time.max() - submit_time.min()) if submit_time.size else 0
+    if length <= 0:
+        raise WorkloadError("the offered load needs jobs submitted at two times at least")
+    return float((size.astype(np.float64) * run_time).sum()) / (capacity * length)
+
+
+def scale_arrivals(
+    submit_time: Int64Array, run_time: Int64Array, size: Int64Array, capacity: int, load: float
+) -> Int64Array:
+    """Submission times that offer the machine a given load; the first submission stays where it is.
+
+    Args:
+        submit_time: any unit, shape (jobs,).
+        run_time: same unit, shape (jobs,).
+        size: units each job asks for, shape (jobs,).
+        capacity: units of the machine.
+        load: offered load wanted, above 0 (1 = as much work as the machine can do).
+
+    Returns:
+        New submission times in the same order and unit, shape (jobs,).
+
+    Raises:
+        WorkloadError: the load is not positive, or the jobs have none.
+    """
+    if not load > 0:
+        raise WorkloadError(f"load is {load}; a number above 0 is wanted")
+    factor = offered_load(submit_time, run_time, size, capacity) / load
+    first = int(submit_time.min())
+    scaled: Int64Array = first + np.rint((submit_time - first) * factor).astype(np.int64)
+    return scaled
