@@ -129,7 +129,6 @@ class Link:
         stream.add_event_handler("stream_negotiated", lambda _: self._settle_session())
         stream.add_event_handler("session_resumed", lambda _: self._settle(_Outcome.RESUMED))
         stream.add_event_handler("failed_all_auth", lambda _: self._settle(_Outcome.LOGIN_REFUSED))
-        stream.add_event_handler("ssl_invalid_chain", lambda _: self._settle(_Outcome.CERTIFICATE_REFUSED))
         stream.add_event_handler("connection_failed", lambda _: self._settle(_Outcome.UNREACHABLE))
         stream.add_event_handler("disconnected", self._disconnected)
 
@@ -231,6 +230,7 @@ class Link:
     async def _try_once(self, host: str, port: int) -> _Outcome:
         async with _login_slots():
             await self._drop()
+            self._stream.tls_refused = False
             self._stream.forget_login_attempts()
             self._session_begun = False
             self._attempt = asyncio.get_running_loop().create_future()
@@ -238,6 +238,9 @@ class Link:
             try:
                 async with asyncio.timeout(self._policy.attempt_limit_s):
                     outcome = await self._attempt
+                    if outcome is _Outcome.LOST:
+                        await self._stream.tls_settled()
+                        outcome = _Outcome.CERTIFICATE_REFUSED if self._stream.tls_refused else outcome
             except TimeoutError:
                 outcome = _Outcome.SILENT
             finally:

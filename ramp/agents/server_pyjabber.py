@@ -63,6 +63,9 @@ STANZA_MAX_BYTES = 262_144
 LOGIN_THREADS = 4
 """Threads that derive keys at log-in; the derivation runs without Python's lock."""
 
+KEY_ITERATIONS = 10_000
+"""Rounds of PBKDF2 for a stored password, as in Prosody: passwords of agents are long random strings."""
+
 _CLIENT = "{jabber:client}"
 
 _log = logging.getLogger(__name__)
@@ -93,8 +96,8 @@ class Session(StanzaHandler):  # type: ignore[misc]
             handler = self._functions.get(element.tag)
             if handler is not None:
                 await handler(element)
-        except Exception:
-            _log.exception("a %s from %s could not be handled", element.tag, self._jid)
+        except Exception as error:  # pyjabber's handlers raise anything on stanzas they do not expect
+            _log.warning("a %s from %s is not understood: %r", element.tag, self._jid, error)
             if element.tag == f"{_CLIENT}iq" and element.get("type") in ("get", "set"):
                 self._transport.write(_iq_error(element))
 
@@ -184,15 +187,18 @@ class Connection(XMLProtocol):  # type: ignore[misc]
             return
         self.stanza_bytes += len(data)
         if self.stanza_bytes > STANZA_MAX_BYTES:
-            _log.warning("%s: a stanza of more than %d bytes; connection closed", self._peer, STANZA_MAX_BYTES)
-            self._transport.close()
+            self._hang_up(f"a stanza of more than {STANZA_MAX_BYTES} bytes")
             return
         try:
             self._xml_parser.feed(data)
         except Exception as error:  # SAX errors, and pyjabber's bare Exception for wrong nesting
-            _log.warning("%s: not an XMPP stream: %s", self._peer, error or type(error).__name__)
-            if self._transport is not None:
-                self._transport.close()
+            self._hang_up(f"not an XMPP stream: {error or type(error).__name__}")
+
+    def _hang_up(self, reason: str) -> None:
+        """Cut the line; a polite end would wait until the client has sent all of what is too much."""
+        _log.warning("%s: %s; connection closed", self._peer, reason)
+        if self._transport is not None:
+            self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone: forget its connection, and tell whoever follows its presence."""
@@ -227,16 +233,23 @@ async def _announce_absence(presence: Any, jid: Any) -> None:
         statuses.pop(jid.bare(), None)
 
 
-def _one_registration_at_a_time() -> None:
-    """Pyjabber looks whether an account exists and later inserts it, with key derivation in between."""
-    original = SASL.handle_iq
+def _mend_accounts() -> None:
+    """Registrations one at a time, and a key derivation as long as Prosody's.
+
+    pyjabber looks whether an account exists and later inserts it, with 100,000 rounds of key derivation in between.
+    """
+    register, derive = SASL.handle_iq, SASL._hash_scram_async  # noqa: SLF001 (mended where they are)
     lock = asyncio.Lock()
 
     async def handle_iq(self: Any, element: ElementTree.Element) -> None:
         async with lock:
-            await original(self, element)
+            await register(self, element)
+
+    async def derive_key(self: Any, password: str, salt: bytes, iterations: int) -> Any:
+        return await derive(self, password, salt, min(iterations, KEY_ITERATIONS))
 
     SASL.handle_iq = handle_iq
+    SASL._hash_scram_async = derive_key  # noqa: SLF001
 
 
 async def _account_exists(user: str) -> bool:
@@ -292,7 +305,7 @@ async def _serve(domain: str, port: int, state_dir: Path, certificate: ServerCer
     )
     AppConfig.app_config.ssl_context.minimum_version = 771  # TLS 1.2
     Session.router = Router(domain, _account_exists)
-    _one_registration_at_a_time()
+    _mend_accounts()
     await DB.setup_database()
     await Presence().get_all_pending_presence()
     listener = await loop.create_server(Connection, host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512)

@@ -96,6 +96,10 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         self._on_error = on_error
         self._writable = asyncio.Event()
         self._writable.set()
+        self.tls_refused = False
+        self._tls_settled = asyncio.Event()
+        self._tls_settled.set()
+        self.add_event_handler("ssl_invalid_chain", self._distrust)
         self.register_plugin("xep_0199")  # answers pings, and lets the link ping the server
         self.register_plugin("xep_0198", {"window": ACK_WINDOW})
         if register:
@@ -128,6 +132,23 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
     def forget_login_attempts(self) -> None:
         """Let every mechanism be tried again: slixmpp remembers those of a connection that broke half-way."""
         self["feature_mechanisms"].attempted_mechs = set()
+
+    async def start_tls(self) -> bool:
+        """Encrypt the line; `tls_refused` tells a certificate that is not trusted from a line that broke."""
+        self.tls_refused = False
+        self._tls_settled.clear()
+        try:
+            return bool(await super().start_tls())
+        finally:
+            self._tls_settled.set()
+
+    async def tls_settled(self) -> None:
+        """Wait until no handshake is under way (a line breaks before slixmpp says why)."""
+        await self._tls_settled.wait()
+
+    def _distrust(self, error: object) -> None:
+        _log.error("%s: the server's certificate is refused: %s", self.boundjid.bare, error)
+        self.tls_refused = True
 
     # -- messages in ---------------------------------------------------------------------------------------------
 

@@ -1,0 +1,157 @@
+"""The small parts of the transport: outbox, back-off, settings, certificate, speed-ups."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import ssl
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from ramp.agents import certificate, speed, stream
+from ramp.agents.outbox import Outbox
+from ramp.agents.reconnect import LinkPolicy
+from ramp.agents.settings import TransportSettings
+from ramp.errors import ConfigurationError
+
+
+def drained(outbox):
+    return list(iter(outbox.take, None))
+
+
+def test_outbox_keeps_order_and_gives_up_the_oldest():
+    outbox = Outbox(messages_max=3)
+    assert [outbox.put(text) for text in "abcde"] == [0, 0, 0, 1, 1]
+    assert outbox.dropped == 2
+    assert drained(outbox) == ["c", "d", "e"]
+
+
+def test_outbox_puts_what_is_sent_again_before_the_rest():
+    outbox = Outbox()
+    outbox.put("new")
+    outbox.put_first(["first", "second"])
+    assert drained(outbox) == ["first", "second", "new"]
+
+
+def test_outbox_counts_characters_and_keeps_one_that_is_larger_than_all():
+    outbox = Outbox(bytes_max=10)
+    assert outbox.put("a" * 6) == 0
+    assert outbox.put("b" * 6) == 1
+    assert outbox.put("c" * 60) == 1
+    assert drained(outbox) == ["c" * 60]
+    assert outbox.put("d" * 10) == 0
+
+
+def test_back_off_grows_to_its_cap_with_jitter_around_it():
+    policy = LinkPolicy(backoff_first_s=1.0, backoff_factor=2.0, backoff_max_s=10.0)
+    assert [policy.wait_before(attempt, 0.5) for attempt in (1, 2, 3, 4, 5, 6)] == [1, 2, 4, 8, 10, 10]
+    assert policy.wait_before(1, 0.0) == 0.5
+    assert policy.wait_before(1_000_000, 0.999) < 15.0
+
+
+@pytest.mark.parametrize("servers", [(), (("", 5222),), (("localhost", 0),), (("localhost", 70_000),)])
+def test_settings_refuse_what_is_no_server(servers):
+    with pytest.raises(ConfigurationError, match="servers"):
+        TransportSettings(servers=servers)
+
+
+def test_settings_refuse_a_limit_of_nothing():
+    with pytest.raises(ConfigurationError, match="outbox_messages_max"):
+        TransportSettings(servers=(("localhost", 5222),), outbox_messages_max=0)
+
+
+def test_missing_authority_is_named(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"nowhere\.pem"):
+        stream.tls_context(tmp_path / "nowhere.pem", verify=True)
+
+
+def test_one_context_a_trust(tmp_path):
+    ca_file = certificate.ensure_server_certificate(tmp_path, "localhost").ca_file
+    assert stream.tls_context(ca_file, True) is stream.tls_context(ca_file, True)
+    assert stream.tls_context(ca_file, True).verify_mode is ssl.CERT_REQUIRED
+
+
+def handshake(files, ca_file, server_name):
+    """A TLS handshake in memory, client and server."""
+    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_context.load_cert_chain(files.certificate_file, files.key_file)
+    client_context = ssl.create_default_context(cafile=ca_file)
+    client_context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_STRICT
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = client_context.wrap_bio(to_client, to_server, server_hostname=server_name)
+    server = server_context.wrap_bio(to_server, to_client, server_side=True)
+    waiting = [client, server, client, server]
+    for side in waiting:
+        try:
+            side.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+    return client.version()
+
+
+def test_certificate_is_trusted_through_its_own_authority_only(tmp_path):
+    ours = certificate.ensure_server_certificate(tmp_path / "a", "market.test")
+    other = certificate.ensure_server_certificate(tmp_path / "b", "market.test")
+    assert handshake(ours, ours.ca_file, "market.test") == "TLSv1.3"
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(ours, other.ca_file, "market.test")
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(ours, ours.ca_file, "elsewhere.test")
+
+
+def test_certificate_is_kept_mended_and_private(tmp_path):
+    first = certificate.ensure_server_certificate(tmp_path, "localhost")
+    authority = first.ca_file.read_bytes()
+    assert certificate.ensure_server_certificate(tmp_path, "localhost").ca_file.read_bytes() == authority
+    assert stat.S_IMODE(first.key_file.stat().st_mode) == 0o600
+    first.certificate_file.write_bytes(b"half a certifi")
+    again = certificate.ensure_server_certificate(tmp_path, "localhost")
+    assert again.ca_file.read_bytes() != authority
+    assert handshake(again, again.ca_file, "localhost") == "TLSv1.3"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ca.pem", "localhost_cert.pem", "localhost_key.pem"]
+
+
+def test_certificate_near_its_end_is_renewed(tmp_path, monkeypatch):
+    authority = certificate.ensure_server_certificate(tmp_path, "localhost").ca_file.read_bytes()
+    monkeypatch.setattr(certificate, "RENEW_BEFORE_DAYS", certificate.VALID_DAYS + 1)
+    assert certificate.ensure_server_certificate(tmp_path, "localhost").ca_file.read_bytes() != authority
+
+
+def test_fast_key_derivation_is_that_of_rfc_6070():
+    # RFC 6070, section 2: PBKDF2-HMAC-SHA1 test vectors
+    class Mechanism:
+        hash = hashlib.sha1
+
+    derive = speed._derive_key
+    assert derive(Mechanism, b"password", b"salt", 1).hex() == "0c60c80f961f0e71f3a9b524af6012062fe037a6"
+    assert derive(Mechanism, b"password", b"salt", 4096).hex() == "4b007901b765489abead49d926f721d065a429c1"
+
+
+def test_speed_ups_are_in_place_and_escape_as_before():
+    assert speed.apply() is True
+    tostring = importlib.import_module("slixmpp.xmlstream.tostring")
+    assert tostring.escape('<a b="c">&\'') == "&lt;a b=&quot;c&quot;&gt;&amp;&apos;"
+    assert tostring.escape("<", use_cdata=True) == "<![CDATA[<]]>"
+
+
+def test_other_versions_are_left_alone(monkeypatch, caplog):
+    monkeypatch.setattr(speed, "EXPECTED_VERSIONS", {"spade": "4.1.4", "slixmpp-multiplatform": "1.11.0"})
+    mechanisms = importlib.import_module("slixmpp.util.sasl.mechanisms")
+    before = object()
+    monkeypatch.setattr(mechanisms.SCRAM, "Hi", before)
+    assert speed.apply() is False
+    assert mechanisms.SCRAM.Hi is before
+    assert "slixmpp-multiplatform 1.12.0 (expected 1.11.0)" in caplog.text
+
+
+def test_spade_comes_without_its_server_which_can_still_be_imported():
+    program = (
+        "import sys; from ramp.agents import behaviour; "
+        "assert 'sqlalchemy' not in sys.modules and 'alembic' not in sys.modules; "
+        "import pyjabber.server; assert pyjabber.server.Server.__module__ == 'pyjabber.server'; print('good')"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert result.stdout == "good\n", result.stderr

@@ -1,0 +1,188 @@
+"""The stanza text against XML's own rules, SPADE's own reader and writer, and hostile bodies."""
+
+from __future__ import annotations
+
+import base64
+import xml.etree.ElementTree as ElementTree
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ramp.agents import speed, wire
+from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, TransportError
+
+# XML 1.0, production [2]: the ranges of Char
+XML_TEXT = st.text(
+    st.one_of(
+        st.sampled_from("\t\n\r<>&\"'"),
+        st.characters(min_codepoint=0x20, max_codepoint=0xD7FF),
+        st.characters(min_codepoint=0xE000, max_codepoint=0xFFFD),
+        st.characters(min_codepoint=0x10000, max_codepoint=0x10FFFF),
+    ),
+    min_size=1,
+    max_size=300,
+)
+LINE = XML_TEXT.filter(lambda text: "\r" not in text)
+
+
+def encode(body="<cfp/>", metadata=None, thread="c-1", **options):
+    fields = {"performative": "cfp"} if metadata is None else metadata
+    return wire.encode_message(
+        to="ral@localhost",
+        sender="alice@localhost",
+        body=body,
+        metadata=fields,
+        thread=thread,
+        stanza_id="s1",
+        **options,
+    )
+
+
+def decode(stanza, **options):
+    return wire.decode_element(ElementTree.fromstring(stanza), **options)
+
+
+@given(
+    body=XML_TEXT,
+    metadata=st.dictionaries(st.sampled_from(["performative", "reply-by", "x&y"]), LINE, min_size=1),
+    thread=LINE,
+)
+def test_everything_xml_allows_arrives_unchanged(body, metadata, thread):
+    incoming = decode(encode(body, metadata, thread))
+    assert (incoming.body, incoming.metadata, incoming.thread) == (body, metadata, thread)
+    assert incoming.sender_bare == "alice@localhost"
+
+
+@pytest.mark.parametrize(
+    "body", ["a\r\nb", "<x>" + "ab" * 5000 + "</x>", "]]>", "<?xml version='1.0'?><a/>", "\U0001f600"]
+)
+def test_awkward_bodies_arrive_unchanged(body):
+    assert decode(encode(body)).body == body
+
+
+def test_long_bodies_shrink_and_short_ones_stay_readable():
+    long_body = "<offer>the same again</offer>" * 1000
+    assert len(encode(long_body)) < len(long_body) / 10
+    assert "&lt;cfp/&gt;" in encode("<cfp/>")
+
+
+def test_body_of_noise_is_not_blown_up():
+    noise = "".join(chr(0x4E00 + (i * 7919) % 20000) for i in range(3000))
+    assert noise in encode(noise, compress_from_bytes=100_000)
+    assert decode(encode(noise)).body == noise
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x01", "\x0b", "\x1f", "\ud800", "\ufffe", "\uffff"])
+def test_characters_that_end_a_stream_are_refused_with_their_number(character):
+    with pytest.raises(MalformedXml, match=f"U\\+{ord(character):04X} at position 2"):
+        encode(f"ab{character}c")
+    with pytest.raises(MalformedXml, match="reply-by"):
+        encode(metadata={"reply-by": character})
+    with pytest.raises(MalformedXml, match="thread"):
+        encode(thread=character)
+
+
+def test_what_servers_swallow_is_refused():
+    with pytest.raises(TransportError, match="body is empty"):
+        encode("")
+    with pytest.raises(TransportError, match="no metadata"):
+        encode(metadata={})
+    with pytest.raises(TransportError, match="'reply-by' is empty"):
+        encode(metadata={"performative": "cfp", "reply-by": ""})
+    with pytest.raises(MalformedXml, match="carriage return"):
+        encode(metadata={"performative": "c\rfp"})
+    with pytest.raises(TransportError, match="reserved"):
+        encode(metadata={"_thread_node": "x"})
+    with pytest.raises(TransportError, match="reserved"):
+        encode(metadata={wire.ENCODING_KEY: "zlib+base64"})
+
+
+def test_limit_counts_the_escaped_bytes():
+    frame = len(encode("x").encode()) - 1
+    body = "<" * 100  # four bytes each once escaped
+    encode(body, stanza_max_bytes=frame + 400)
+    with pytest.raises(DocumentTooLarge, match=f"{frame + 400} bytes.*limit is {frame + 399}"):
+        encode(body, stanza_max_bytes=frame + 399)
+
+
+def test_default_limit_lets_90_kb_pass_and_not_more():
+    noise = base64.b64encode(bytes((i * i * 7919 >> 5) & 255 for i in range(60_000))).decode()
+    encode(noise, compress_from_bytes=10**9)
+    with pytest.raises(DocumentTooLarge):
+        encode(noise + noise[:12_000], compress_from_bytes=10**9)
+
+
+def test_body_that_no_receiver_would_unfold_is_not_sent():
+    with pytest.raises(DocumentTooLarge, match="unfold"):
+        encode("a" * (wire.INFLATED_MAX_BYTES + 1))
+    assert len(decode(encode("a" * wire.INFLATED_MAX_BYTES)).body) == wire.INFLATED_MAX_BYTES
+
+
+def test_thread_survives_without_other_metadata_from_plain_spade():
+    stanza = (
+        '<message xmlns="jabber:client" from="a@h/r" type="chat"><body>b</body><x xmlns="jabber:x:data" type="form">'
+        '<title>spade:x:metadata</title><field var="_thread_node"><value>t</value></field></x></message>'
+    )
+    assert decode(stanza) == wire.Incoming("a@h", "b", {}, "t", "chat", "")
+
+
+def packed(raw: bytes) -> str:
+    return base64.b64encode(zlib.compress(raw)).decode()
+
+
+def test_bomb_is_refused_without_unfolding_it():
+    with pytest.raises(DocumentTooLarge, match="more than 1000 bytes"):
+        wire.decode_body(packed(b"0" * 50_000_000), wire.ENCODING_ZLIB, source="m", inflated_max_bytes=1000)
+    assert len(wire.decode_body(packed(b"0" * 1000), wire.ENCODING_ZLIB, source="m", inflated_max_bytes=1000)) == 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "reason"),
+    [
+        ("###", wire.ENCODING_ZLIB, "is not zlib"),
+        (base64.b64encode(b"not zlib").decode(), wire.ENCODING_ZLIB, "is not zlib"),
+        (base64.b64encode(zlib.compress(b"abcdef" * 100)[:-5]).decode(), wire.ENCODING_ZLIB, "cut short"),
+        (packed(b"\xff\xfe"), wire.ENCODING_ZLIB, "not UTF-8"),
+        ("abc", "gzip", "unknown"),
+    ],
+)
+def test_bodies_that_are_not_what_they_claim(text, encoding, reason):
+    with pytest.raises(DocumentError, match=reason):
+        wire.decode_body(text, encoding, source="message from x")
+
+
+def test_bounce_names_condition_and_conversation():
+    stanza = ElementTree.fromstring(encode("<cfp/>" * 2000))  # compressed, and cut by the server
+    stanza.set("type", "error")
+    stanza.set("from", "ghost@localhost/x")
+    stanza.find("{jabber:client}body").text = "cut"
+    error = ElementTree.SubElement(stanza, "{jabber:client}error", {"type": "cancel"})
+    ElementTree.SubElement(error, "{urn:ietf:params:xml:ns:xmpp-stanzas}service-unavailable")
+    ElementTree.SubElement(error, "{urn:ietf:params:xml:ns:xmpp-stanzas}text").text = "no such user"
+    bounce = wire.decode_bounce(stanza)
+    assert bounce == wire.Bounce("ghost@localhost", "service-unavailable", "c-1", {"performative": "cfp"}, "s1")
+
+
+def test_plain_spade_reads_our_stanza_and_we_read_its():
+    speed.import_spade()
+    from slixmpp import ClientXMPP
+    from slixmpp.stanza import Message as MessageStanza
+    from spade.message import Message
+
+    client = ClientXMPP("bob@localhost", "secret")
+    theirs = Message.from_node(MessageStanza(client, ElementTree.fromstring(encode("<a b='c'/>"))))
+    assert (theirs.body, theirs.thread, theirs.get_metadata("performative")) == ("<a b='c'/>", "c-1", "cfp")
+    assert theirs.sender.bare == "alice@localhost"
+
+    message = Message(
+        to="x@localhost", sender="bob@localhost", body="<&>", thread="t", metadata={"performative": "inform"}
+    )
+    ours = decode(str(message.prepare(client)).replace("<message ", '<message xmlns="jabber:client" ', 1))
+    assert (ours.sender_bare, ours.body, ours.thread, ours.metadata) == (
+        "bob@localhost",
+        "<&>",
+        "t",
+        {"performative": "inform"},
+    )
