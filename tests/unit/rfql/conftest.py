@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from ramp.model.agreement import Agreement, Signed
@@ -80,16 +77,3 @@ def signed(user_notary: XmlNotary, agreement: Agreement, now: Instant) -> Signed
 @pytest.fixture(scope="session")
 def countersigned(resource_notary: XmlNotary, signed: Signed, now: Instant) -> Signed:
     return resource_notary.sign(signed, now + SECOND)
-
-
-@pytest.fixture(scope="session")
-def examples() -> Callable[[str], list[Path]]:
-    """Files of `schemas/examples/valid` or `invalid`."""
-    folder = Path(__file__).resolve().parents[3] / "schemas" / "examples"
-
-    def files(kind: str) -> list[Path]:
-        found = sorted((folder / kind).glob("*.xml"))
-        assert found, f"no examples in {folder / kind}"
-        return found
-
-    return files

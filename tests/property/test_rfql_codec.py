@@ -1,0 +1,303 @@
+"""Every message round-trips: decode(encode(m)) == m, for generated contents of every kind."""
+
+from __future__ import annotations
+
+import dataclasses
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ramp.errors import DocumentError
+from ramp.model import contents
+from ramp.model.acl import CONTENT_OF, Message, Performative
+from ramp.model.agreement import AccountQuery, Agreement, Cancellation, Signed
+from ramp.model.instant import SECOND, from_iso
+from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.request import (
+    NodeDiskSpace,
+    Nodes,
+    RequestForQuotation,
+    RequestUnit,
+    TorusTerms,
+    TotalCores,
+    TotalDiskSpace,
+)
+from ramp.rfql import codec, request_for_quotation
+from ramp.rfql.notary import XmlNotary
+from ramp.runtime.keys import KeyStore
+
+NOW = from_iso("2026-11-21T08:00:00Z")
+USER = "alice@localhost"
+RESOURCE = "thunder1@localhost"
+
+# Whatever XML 1.0 can carry: no control characters but tab and line ends, no surrogates, no noncharacters at the top.
+texts = st.text(
+    st.characters(exclude_categories=("Cs",), exclude_characters="\ufffe\uffff").filter(
+        lambda c: c >= " " or c in "\t\n\r"
+    ),
+    max_size=40,
+)
+identifiers = texts.filter(bool)
+codes = st.text(string.ascii_lowercase + "_", min_size=1, max_size=20).filter(lambda text: text[0] != "_")
+instants = st.integers(0, from_iso("9999-12-31T23:59:59Z"))
+durations = st.integers(-(10**15), 10**15)
+amounts = st.integers(-(2**62), 2**62)
+prices = st.integers(0, 10**9)
+counts = st.integers(1, 10**9)
+units_numbers = st.integers(1, 1000)
+loads = st.floats(0, 10, allow_nan=False)
+
+torus_terms = st.builds(
+    TorusTerms,
+    geometry=st.lists(st.integers(1, 999_999), max_size=6).map(tuple),
+    rotate=st.booleans(),
+    connection=st.sampled_from(["torus", "mesh", "any"]),
+    node_use=st.sampled_from(["", "coprocessor", "virtual"]),
+)
+
+
+@st.composite
+def request_units(draw: st.DrawFn, number: int = 1) -> RequestUnit:
+    """One unit that makes sense: its window holds its wall time."""
+    deadline = draw(st.integers(10**12, from_iso("9999-12-31T23:59:59Z")))
+    not_before = draw(st.none() | st.integers(deadline - 10**12, deadline - 1))
+    longest = 10**6 if not_before is None else (deadline - not_before) // SECOND
+    return RequestUnit(
+        number=number,
+        cpu_hour_cost=draw(prices),
+        deadline=deadline,
+        cores=draw(st.builds(TotalCores, counts) | st.builds(Nodes, counts, counts)),
+        not_before=not_before,
+        wall_time=draw(st.none() | st.integers(1, longest).map(lambda s: s * SECOND)) if longest else None,
+        operating_system=draw(st.none() | st.sampled_from(["LINUX", "AIX", "other"])),
+        os_version=draw(st.none() | texts),
+        architecture=draw(st.none() | st.sampled_from(["x86_64", "powerpc", "gpu"])),
+        cpu_speed_mhz=draw(st.none() | counts),
+        inter_node_bandwidth_mbps=draw(st.none() | counts),
+        ram_per_core_mb=draw(st.none() | counts),
+        disk=draw(st.none() | st.builds(TotalDiskSpace, counts) | st.builds(NodeDiskSpace, counts)),
+        torus=draw(st.none() | torus_terms),
+    )
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> RequestForQuotation:
+    """A request with one to three units, numbered by position."""
+    size = draw(st.integers(1, 3))
+    return RequestForQuotation(tuple(draw(request_units(number)) for number in range(1, size + 1)))
+
+
+@st.composite
+def offers(draw: st.DrawFn, request_id: str | None = None) -> Offer:
+    """An offer whose slot ends after it starts."""
+    start = draw(st.integers(0, from_iso("9999-01-01T00:00:00Z")))
+    return Offer(
+        offer_id=draw(identifiers),
+        request_id=request_id or draw(identifiers),
+        unit=draw(units_numbers),
+        resource=draw(identifiers),
+        cpu_hour_cost=draw(prices),
+        start=start,
+        end=start + draw(st.integers(1, 10**12)),
+        cores=draw(counts),
+        load=draw(loads),
+        valid_for=draw(durations),
+        source=draw(st.sampled_from(["log", "synthetic", "live"])),
+        placement=draw(texts),
+    )
+
+
+refusals = st.builds(Refusal, unit=units_numbers, code=st.sampled_from(RefusalCode), nearest=texts, detail=texts)
+
+
+@st.composite
+def proposals(draw: st.DrawFn) -> contents.Proposal:
+    """A proposal whose offers belong to its request."""
+    request_id = draw(identifiers)
+    return contents.Proposal(
+        request_id=request_id,
+        round_number=draw(units_numbers),
+        offers=tuple(draw(st.lists(offers(request_id), max_size=2))),
+        refusals=tuple(draw(st.lists(refusals, max_size=2))),
+    )
+
+
+calls = st.builds(
+    contents.CallForProposals,
+    request_id=identifiers,
+    round_number=units_numbers,
+    request=requests(),
+    bids=st.lists(st.builds(contents.Bid, units_numbers, identifiers, prices), max_size=3).map(tuple),
+    best_offer=st.booleans(),
+)
+
+
+@st.composite
+def agreements(draw: st.DrawFn) -> Agreement:
+    """An agreement whose parts say the same."""
+    number = draw(st.integers(1, 5))
+    offer = dataclasses.replace(draw(offers()), unit=number, resource=RESOURCE)
+    issued_at = draw(st.integers(0, 10**15))
+    return Agreement(
+        agreement_id=draw(identifiers),
+        request_id=offer.request_id,
+        units_total=draw(st.integers(number, 9)),
+        user=USER,
+        resource=RESOURCE,
+        bank=draw(identifiers),
+        request=draw(request_units(number)),
+        offer=offer,
+        reservation_id=draw(identifiers),
+        cost=offer.cost,
+        issued_at=issued_at,
+        valid_until=issued_at + draw(st.integers(1, 10**12)),
+        best_offer=draw(st.booleans()),
+    )
+
+
+cancellations = st.builds(
+    Cancellation,
+    cancellation_id=identifiers,
+    agreement_id=identifiers,
+    offer_id=identifiers,
+    user=st.just(USER),
+    resource=st.just(RESOURCE),
+    rollback=st.booleans(),
+    reason=texts,
+    issued_at=instants,
+)
+account_queries = st.builds(
+    AccountQuery,
+    nonce=identifiers,
+    account=st.just(USER),
+    issued_at=instants,
+    since=st.none() | instants,
+    until=st.none() | instants,
+)
+
+# Fields by name where a type alone says too little; everything else is drawn by its type.
+BY_NAME: dict[str, st.SearchStrategy[object]] = {
+    "status": st.sampled_from(["paid", "refused", "refunded", "unknown"]),
+    "code": codes,
+    "bank_time": instants,
+    "posted_at": instants,
+    "hold_for": durations,
+    "horizon": durations,
+    "lease": durations,
+    "lines": st.deferred(lambda: st.lists(flat(contents.StatementLine), max_size=3).map(tuple)),
+    "names": st.lists(identifiers, max_size=3).map(tuple),
+}
+BY_TYPE: dict[object, st.SearchStrategy[object]] = {
+    "str": identifiers,
+    "int": amounts,
+    "RefusalCode": st.sampled_from(RefusalCode),
+}
+
+
+def flat(kind: type) -> st.SearchStrategy[object]:
+    """Any value of a dataclass whose fields are plain."""
+    fields = {}
+    for field in dataclasses.fields(kind):
+        name = str(field.type)
+        by_name = BY_NAME.get(field.name)
+        fields[field.name] = by_name if by_name is not None and name != "RefusalCode" else BY_TYPE[name]
+    return st.builds(kind, **fields)
+
+
+COMPOUND = {contents.CallForProposals: calls, contents.Proposal: proposals()}
+PLAIN = [
+    (performative, kind)
+    for performative, kinds in CONTENT_OF.items()
+    for kind in kinds
+    if kind not in (Signed, contents.Settled, contents.Unverified)
+]
+
+
+def unsigned(_document: str) -> Signed:
+    raise AssertionError("no signed document is among these")
+
+
+@pytest.mark.parametrize(("performative", "kind"), PLAIN, ids=lambda value: getattr(value, "__name__", str(value)))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_every_content_round_trips(performative: Performative, kind: type, data: st.DataObject) -> None:
+    message = Message(
+        performative=performative,
+        sender=data.draw(identifiers, label="sender"),
+        receiver=data.draw(identifiers, label="receiver"),
+        conversation_id=data.draw(identifiers, label="conversation"),
+        content=data.draw(COMPOUND.get(kind) or flat(kind), label="content"),
+        reply_with=data.draw(texts),
+        in_reply_to=data.draw(texts),
+        reply_by=data.draw(st.none() | st.integers(0, 10**12)),
+    )
+    encoded = codec.encode(message)
+    assert encoded.body
+    assert encoded.thread == message.conversation_id
+    assert encoded.metadata["performative"] == performative.value
+    assert all(isinstance(value, str) for value in encoded.metadata.values())
+    decoded = codec.decode(message.sender, message.receiver, encoded.metadata, encoded.thread, encoded.body, unsigned)
+    assert decoded == message
+
+
+@pytest.fixture(scope="module")
+def notaries(tmp_path_factory: pytest.TempPathFactory) -> tuple[XmlNotary, XmlNotary]:
+    store = KeyStore(Path(tmp_path_factory.mktemp("property")) / "keys")
+    store.create_ca(NOW)
+    for name in (USER, RESOURCE):
+        store.issue(name, NOW)
+    return store.notary(USER), store.notary(RESOURCE)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(body=agreements() | cancellations | account_queries)
+def test_signed_documents_round_trip(
+    notaries: tuple[XmlNotary, XmlNotary], body: Agreement | Cancellation | AccountQuery
+) -> None:
+    user, resource = notaries
+    forms = [(Performative.CONFIRM, user.sign(Signed(body), NOW))]
+    if not isinstance(body, AccountQuery):
+        forms.append((Performative.REQUEST, resource.sign(forms[0][1], NOW)))
+    for performative, signed in forms:
+        message = Message(performative, USER, RESOURCE, "c-1", signed)
+        encoded = codec.encode(message)
+        decoded = codec.decode(
+            USER, RESOURCE, encoded.metadata, encoded.thread, encoded.body, lambda text: resource.verify(text, NOW)
+        )
+        assert decoded == message
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(body=agreements(), transfer_id=identifiers)
+def test_settlements_round_trip(notaries: tuple[XmlNotary, XmlNotary], body: Agreement, transfer_id: str) -> None:
+    user, resource = notaries
+    proof = resource.sign(user.sign(Signed(body), NOW), NOW)
+    settled = contents.Settled(body.agreement_id, body.offer.offer_id, transfer_id, proof)
+    message = Message(Performative.INFORM, RESOURCE, USER, "c-1", settled)
+    encoded = codec.encode(message)
+    decoded = codec.decode(
+        RESOURCE, USER, encoded.metadata, encoded.thread, encoded.body, lambda text: user.verify(text, NOW)
+    )
+    assert decoded == message
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(rfq=requests())
+def test_request_documents_round_trip(rfq: RequestForQuotation) -> None:
+    """A document written for people reads back, but for a price of nothing, which only an auction may reach."""
+    text = request_for_quotation.write_request(rfq)
+    if any(unit.cpu_hour_cost == 0 for unit in rfq.units):
+        with pytest.raises(DocumentError, match="CPUHourCost"):
+            request_for_quotation.parse_request(text)
+    else:
+        assert request_for_quotation.parse_request(text) == rfq
+
+
+@settings(max_examples=300, deadline=None)
+@given(body=st.text(max_size=200) | st.text("<>/?![]&;\"'= ab", max_size=60))
+def test_any_text_is_refused_with_a_document_error(body: str) -> None:
+    with pytest.raises(DocumentError):
+        codec.decode_content(body, unsigned)
