@@ -1,0 +1,208 @@
+"""`ramp smap` against the sample of Slurm's documentation, and its other ways out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ramp.errors import DocumentError, MachineError
+from simulation.cli_machines import hostlist, smap
+from simulation.machine_files import load_machine
+from simulation.machines.interface import Connection, JobRequest
+
+SAMPLE = Path(__file__).parent / "smap" / "slurm_sample.json"
+PRINTED = (Path(__file__).parent / "smap" / "slurm_sample.txt").read_text(encoding="utf-8")
+
+
+def run(command, *arguments, **options):
+    result = CliRunner().invoke(command, [str(argument) for argument in arguments], **options)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_sample_of_slurms_documentation():
+    assert run(smap, "--state", SAMPLE, "--lower", "-c") == PRINTED
+
+
+def test_letters_begin_with_upper_case_as_in_smap_itself():
+    assert run(smap, "bgl", "--state", SAMPLE, "-c").splitlines()[0] == PRINTED.splitlines()[0].replace(
+        "a a a a b b d d", "A A A A B B D D"
+    )
+
+
+def test_json_has_the_same_map():
+    told = json.loads(run(smap, "--state", SAMPLE, "--lower", "--json"))
+    lines = PRINTED.splitlines()
+    assert [line.rstrip() for line in told["map"]] == [line[:18].rstrip() for line in lines]
+    assert (told["units"], told["allocated"], told["out_of_service"]) == (128, 108, 1)
+    assert [(job["id"], job["nodes"]) for job in told["jobs"]][-1] == ("e", "bgl[612x713]")
+
+
+def test_colours_only_when_wanted():
+    assert "\x1b" not in run(smap, "--state", SAMPLE)
+    colored = run(smap, "--state", SAMPLE, "--color", "always")
+    assert "\x1b[31mA\x1b[0m \x1b[31mA\x1b[0m" in colored
+    plain = colored
+    for code in ("\x1b[0m", *(f"\x1b[3{i}m" for i in range(1, 7))):
+        plain = plain.replace(code, "")
+    assert plain.splitlines() == run(smap, "--state", SAMPLE).splitlines()
+
+
+def test_a_job_can_be_tried():
+    printed = run(smap, "--state", SAMPLE, "--lower", "--test-only", "-g 1x4x2 --conn-type=TORUS")
+    told = json.loads(run(smap, "--state", SAMPLE, "--test-only", "-g 2x2x2 -R", "--json"))
+    assert "f  12379 -         -        --test-only" in printed
+    # only x=4..5, y=0..1 is free all through z: a 2x2x2 lies there
+    assert told["jobs"][-1]["nodes"] == "bgl[400x511]"
+    assert told["test_only"]["fits"] is True
+    told = json.loads(run(smap, "--state", SAMPLE, "--test-only", "-g 3x3x3", "--json"))
+    assert (told["jobs"][-1]["state"], told["test_only"]) == ("PD", None)
+
+
+def test_tables_of_blocks_reservations_and_slurm_partitions(tmp_path):
+    state = {
+        "time_s": 100,
+        "blocks": [{"name": "RMP0", "state": "BUSY", "user": "joseph", "connection": "torus", "nodes": "bgl[000x333]",
+                    "node_use": "coprocessor"}],
+        "reservations": [{"name": "show", "start_s": 50, "end_s": 150, "nodes": "bgl[400x433]"},
+                         {"name": "late", "start_s": 150, "end_s": 250, "nodes": "bgl[500x533]"}],
+        "slurm_partitions": [{"name": "batch", "time_limit": "12:00:00", "nodes": "bgl[000x733]"}],
+    }  # fmt: skip
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(state))
+
+    def table(display):
+        return [line[20:].rstrip() for line in run(smap, "--state", path, "-D", display).splitlines() if line[20:]]
+
+    assert table("b") == [
+        "ID PARTITION BG_BLOCK STATE USER   CONN  NODE_USE    NODES BP_LIST",
+        "A  bgl       RMP0     BUSY  joseph TORUS COPROCESSOR    64 bgl[000x333]",
+    ]
+    assert table("r") == [
+        "ID RESV_NAME STATE    START_S END_S NODES NODELIST",
+        "A  show      ACTIVE        50   150    16 bgl[400x433]",
+        "B  late      INACTIVE     150   250    16 bgl[500x533]",
+    ]
+    assert table("s") == [
+        "ID PARTITION AVAIL TIMELIMIT NODES NODELIST",
+        "A  batch     up     12:00:00   128 bgl[000x733]",
+    ]
+    assert "ID " not in run(smap, "--state", path, "-D", "s", "-h")
+
+
+@pytest.fixture
+def trace(tmp_path):
+    machine = load_machine("bgl")
+    rows = []
+    for job, (shape, start, end) in enumerate([((4, 4, 4), 10, 50), ((2, 2, 4), 20, 90), ((8, 4, 4), 90, 95)], 1):
+        size = shape[0] * shape[1] * shape[2]
+        if job == 3:
+            machine = load_machine("bgl")
+        placement = machine.place(JobRequest(job, size, shape, False, Connection.TORUS))
+        machine.allocate(placement)
+        times = {"job_number": job, "submit_time": 5, "start_time": start, "end_time": end}
+        rows.append({**times, **machine.describe(placement)})
+    path = tmp_path / "trace.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_trace_at_any_second(trace):
+    def jobs(at):
+        told = json.loads(run(smap, "--trace", trace, "--at", at, "--json"))
+        return [(job["job_number"], job["state"]) for job in told["jobs"]]
+
+    assert jobs(0) == []
+    assert jobs(5) == [(1, "PD"), (2, "PD"), (3, "PD")]
+    assert jobs(10) == [(1, "R"), (2, "PD"), (3, "PD")]
+    assert jobs(49.5) == [(1, "R"), (2, "R"), (3, "PD")]
+    assert jobs(50) == [(2, "R"), (3, "PD")]
+    assert jobs(90) == [(3, "R")]
+    assert jobs(95) == []
+    printed = run(smap, "--trace", trace, "--at", 30)
+    assert "waiting..." in printed
+    assert "A A A A B B . ." in printed
+
+
+def test_live_redraws_as_time_goes_on(trace):
+    printed = run(smap, "--trace", trace, "--at", 5, "-i", "0.1", "--step", 40, "--count", 3)
+    seconds = [line for line in printed.splitlines() if line.startswith("second")]
+    assert seconds == ["second 5", "second 45", "second 85"]
+
+
+def test_pictures_are_written(trace, tmp_path):
+    svg, png = tmp_path / "m.svg", tmp_path / "m.png"
+    run(smap, "--trace", trace, "--at", 30, "--svg", svg, "--png", png)
+    assert png.read_bytes().startswith(b"\x89PNG")
+    first = svg.read_text()
+    assert first.count("<path") > 128 * 3
+    run(smap, "--trace", trace, "--at", 30, "--svg", svg)
+    assert svg.read_text() == first  # equal states give equal files
+    run(smap, "--trace", trace, "--at", 0, "--svg", svg)
+    assert svg.read_text().count("<path") < first.count("<path") - 2 * (16 * 4)  # without cables and letters
+    with pytest.raises(MachineError, match="flat machine has no units in space"):
+        run(smap, "flat:16", "--svg", svg)
+
+
+def test_a_flat_machine_is_a_row_of_processors(tmp_path):
+    path = tmp_path / "state.json"
+    jobs = [{"job_number": 1, "nodes": "3"}, {"job_number": 2, "nodes": "66"}]
+    path.write_text(json.dumps({"jobs": jobs}))
+    lines = json.loads(run(smap, "flat:100", "--state", path, "--json"))["map"]
+    assert lines == [" ".join("AAA" + "B" * 61), " ".join("BBBBB" + "." * 31)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", "is a JSON object"),
+        ('{"jobs": [{"nodes": "bgl000"}]}', r"jobs\[0\]: field 'job_number' is missing"),
+        ('{"jobs": [{"job_number": 1, "nodes": "bgl900"}]}', r"jobs\[0\]: no unit at \[9, 0, 0\]"),
+        ('{"jobs": [{"job_number": 1, "nodes": "bgl0"}]}', r"jobs\[0\]: host list: bgl0 is not 'bgl' and 3 digits"),
+        ('{"jobs": [{"job_number": 1, "nodes": "bgl000"}, {"job_number": 2, "nodes": "bgl[000x011]"}]}',
+         r"jobs\[1\]: jobs 1 and 2 hold the same units"),
+        ('{"reservations": [{"name": "r", "nodes": "bgl000", "start_s": "soon", "end_s": 2}]}', r"reservations\[0\]"),
+        ('{"down": "bgl0"}', "down: host list"),
+    ],
+)  # fmt: skip
+def test_a_wrong_state_is_refused_with_its_place(tmp_path, text, message):
+    path = tmp_path / "state.json"
+    path.write_text(text)
+    with pytest.raises(DocumentError, match=message):
+        run(smap, "--state", path)
+
+
+def test_a_wrong_trace_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "trace.jsonl"
+    path.write_text('\n{"job_number": 1}\n')
+    with pytest.raises(DocumentError, match="line 2: field 'submit_time' is missing"):
+        run(smap, "--trace", path)
+    path.write_text("{\n")
+    with pytest.raises(DocumentError, match="line 1: not JSON"):
+        run(smap, "--trace", path)
+    with pytest.raises(DocumentError, match="none"):
+        run(smap, "--trace", tmp_path / "none")
+
+
+def test_options_that_exclude_each_other(tmp_path):
+    for arguments in (["--state", "a", "--trace", "b"], ["-c", "-i", "1"]):
+        assert CliRunner().invoke(smap, arguments).exit_code == 2
+
+
+def test_hostlist_commands():
+    assert run(hostlist, "expand", "bgl[012x013]", "linux[0-1]") == "bgl012\nbgl013\nlinux0\nlinux1\n"
+    assert json.loads(run(hostlist, "expand", "bgl[000x733]", "--json"))[-1] == "bgl733"
+    assert run(hostlist, "expand", "--count", "bgl[000xC44]") == "325\n"
+    assert run(hostlist, "compress", "bgl000", "bgl001", "bgl[010x011]") == "bgl[000x011]\n"
+    assert json.loads(run(hostlist, "compress", "--json", "bgl000,bgl000,bgl001")) == {
+        "hostlist": "bgl[000x001]", "count": 2,
+    }  # fmt: skip
+    assert run(hostlist, "compress", input="n0000\nn0001\n") == "n[0000-0001]\n"
+    assert run(hostlist, "compress", "--dimensions", 4, input="n0000\nn0001\n") == "n[0000x0001]\n"
+    assert run(hostlist, "compress", "--dimensions", 1, "n100", "n101") == "n[100-101]\n"

@@ -1,0 +1,156 @@
+"""Machines from TOML, and link tables kept on disk."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+
+from ramp.errors import ConfigurationError, MachineError
+from simulation import link_table_cache
+from simulation.link_table_cache import cached_link_table
+from simulation.machine_files import load_machine, machine_directory, machine_names
+from simulation.machines.interface import Connection, JobRequest, NodeState
+from simulation.machines.wiring import ring_wiring
+
+
+@pytest.fixture(autouse=True)
+def private_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_every_machine_that_comes_along_loads_and_takes_a_job():
+    assert {"bgl", "bgl-half", "bgl-logical", "torus3d"} <= set(machine_names())
+    for name in ("bgl", "bgl-half", "bgl-logical", "torus3d"):
+        machine = load_machine(name)
+        assert machine.name == name
+        machine.allocate(machine.place(JobRequest(1, 8, (2, 2, 2), connection=Connection.TORUS)))
+        assert machine.free == machine.capacity - 8
+
+
+def test_flat_machines_need_no_file():
+    assert load_machine("flat:512").capacity == 512
+    for wrong in ("flat:", "flat:0", "flat:-3", "flat:1e3", "flat:²"):
+        with pytest.raises(ConfigurationError, match="flat: wants a number"):
+            load_machine(wrong)
+    with pytest.raises(ConfigurationError, match="no allocator to choose"):
+        load_machine("flat:4", allocator="two-phase")
+
+
+def test_names_and_paths(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text((machine_directory() / "bgl.toml").read_text().replace('name = "bgl"', 'name = "mine"'))
+    assert load_machine(path).name == "mine"
+    with pytest.raises(ConfigurationError, match=r"no machine 'bg'; there are .*bgl.*flat:N"):
+        load_machine("bg")
+    with pytest.raises(ConfigurationError, match=r"none\.toml"):
+        load_machine(tmp_path / "none.toml")
+    path.write_text("name = ")
+    with pytest.raises(ConfigurationError, match=r"mine\.toml"):
+        load_machine(path)
+
+
+SMALL = """
+name = "small"
+kind = "cabled-torus"
+prefix = "s"
+[[dimension]]
+name = "x"
+ring = [0, 1, 2]
+[[dimension]]
+name = "y"
+width = 2
+cables = ["0.2>1.5", "1.2>0.5"]
+"""
+
+
+def write(tmp_path, text):
+    path = tmp_path / "small.toml"
+    path.write_text(text)
+    return path
+
+
+def test_two_dimensions_and_failures_stated_in_the_file(tmp_path):
+    head, body = SMALL.split("[[dimension]]", 1)
+    failures = 'drained = "s00"\ndown = "s[20x21]"\nfailed_links = [{dimension = "x", line = [1], labels = [0]}]\n'
+    machine = load_machine(write(tmp_path, head + failures + "[[dimension]]" + body))
+    assert machine.extents == (3, 2)
+    assert (machine.capacity, machine.free) == (3, 3)
+    assert machine.node_state(0) is NodeState.DRAINED
+    assert machine.node_state(5) is NodeState.DOWN
+    # x-line at y=1 lost cable 0>1: the mesh {0, 1} goes 1>2>0
+    placement = machine.place(JobRequest(1, 2, (2, 1), rotate=False))
+    assert (placement.members, placement.links) == (((0, 1), (1,)), ((1, 2), ()))
+    assert machine.place(JobRequest(1, 2, (2, 1), False, Connection.TORUS)) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "small"', "", "small.toml: name: is missing"),
+        ('kind = "cabled-torus"', 'kind = "hypercube"', "'hypercube' is not a kind of machine"),
+        ('prefix = "s"', "prefix = 5", "prefix: 5 is not of type str"),
+        ('prefix = "s"', 'prefix = "s"\ncolour = "red"', "colour: unknown key; known are allocator"),
+        ('prefix = "s"', 'prefix = "s"\nallocator = "luck"', "no allocator 'luck'"),
+        ('prefix = "s"', 'prefix = "s"\ndrained = "t00"', "drained: host list: t00 is not 's' and 2 digits"),
+        ('prefix = "s"', 'prefix = "s"\ndown = "s55"', "down: no unit at"),
+        (
+            'prefix = "s"',
+            'prefix = "s"\nfailed_links = [{dimension = "z", line = [0], labels = [0]}]',
+            "no dimension 'z'",
+        ),
+        ('prefix = "s"', 'prefix = "s"\nfailed_links = [{dimension = "x", line = [0], labels = [3]}]', "no cable 3"),
+        ("ring = [0, 1, 2]", "ring = [0, 2]", r"dimension\[0\]: ring \[0, 2\] does not visit"),
+        ("ring = [0, 1, 2]", 'ring = ["a"]', "not a list of switch numbers"),
+        ("ring = [0, 1, 2]", "ring = [0, 1]\nwidth = 2", "a ring has neither"),
+        ("ring = [0, 1, 2]", "ring = [0, 1]\nspeed = 2", r"dimension\[0\].speed: unknown key"),
+        ("width = 2", "width = true", "True is not of type int"),
+        ('"1.2>0.5"]', '"1.2>7.5"]', r"dimension\[1\]: cable 1.2>7.5: no switch 7"),
+        ('"1.2>0.5"]', "5]", "cables are texts"),
+        ('name = "y"', 'name = "x"', "do not all have different names"),
+    ],
+)
+def test_a_wrong_file_is_named_with_its_key(tmp_path, old, new, message):
+    assert old in SMALL
+    with pytest.raises((ConfigurationError, MachineError), match=message):
+        load_machine(write(tmp_path, SMALL.replace(old, new, 1)))
+
+
+def test_a_flat_machine_may_have_a_file(tmp_path):
+    path = tmp_path / "flat.toml"
+    path.write_text('name = "sp2"\nkind = "flat"\nprocessors = 430\n')
+    assert (load_machine(path).name, load_machine(path).capacity) == ("sp2", 430)
+    path.write_text('name = "sp2"\nkind = "flat"\nprocessors = 0\n')
+    with pytest.raises(ConfigurationError, match="processors: a flat machine needs at least 1"):
+        load_machine(path)
+    assert tomllib.loads(path.read_text())["kind"] == "flat"
+
+
+def test_a_table_is_searched_once_for_each_wiring(tmp_path, monkeypatch):
+    searched = []
+    build = link_table_cache.build_link_table
+    monkeypatch.setattr(link_table_cache, "build_link_table", lambda wiring: searched.append(wiring) or build(wiring))
+    ring, other = ring_wiring((0, 1, 3, 2)), ring_wiring((0, 1, 2, 3))
+    first = cached_link_table(ring, tmp_path)
+    again = cached_link_table(ring, tmp_path)
+    assert searched == [ring]
+    assert first.link_sets((1, 2), Connection.MESH) == again.link_sets((1, 2), Connection.MESH) == ((0, 3), (1, 2))
+    cached_link_table(other, tmp_path)
+    assert searched == [ring, other]
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == sorted(f"{w.digest}.json" for w in (ring, other))
+
+
+@pytest.mark.parametrize("spoiled", ["", "[]", "{", json.dumps({"format": 0})])
+def test_a_spoiled_file_is_made_anew(tmp_path, spoiled):
+    ring = ring_wiring((0, 1, 3, 2))
+    path = tmp_path / f"{ring.digest}.json"
+    path.write_text(spoiled)
+    assert cached_link_table(ring, tmp_path).link_sets((0, 1), Connection.MESH)[0] == (0,)
+    assert json.loads(path.read_text())["digest"] == ring.digest
+
+
+def test_a_place_that_cannot_be_written_costs_only_time(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert cached_link_table(ring_wiring((0, 1)), blocked / "below").link_sets((0, 1), Connection.TORUS) == ((0, 1),)

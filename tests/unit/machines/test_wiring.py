@@ -1,0 +1,57 @@
+"""Cables and their ports."""
+
+from __future__ import annotations
+
+import pytest
+
+from ramp.errors import MachineError
+from simulation.machines.wiring import Cable, parse_wiring, ring_wiring
+
+
+def test_a_cable_is_read_with_its_label():
+    wiring = parse_wiring(3, ["1.4>0.3", " 0.2>1.5 "])
+    assert wiring.cables == (Cable(0, 1, 4, 0, 3), Cable(1, 0, 2, 1, 5))
+    assert wiring.text == "3: 1.4>0.3 0.2>1.5"
+
+
+@pytest.mark.parametrize(
+    ("cables", "message"),
+    [
+        (["1>0"], "not of the form"),
+        (["1.4>0.x"], "not of the form"),
+        (["1.4>8.3"], "no switch 8"),
+        (["1.3>0.5"], "port 3 is not one of 2 and 4"),
+        (["1.2>0.2"], "port 2 is not one of 3 and 5"),
+        (["1.2>0.5", "1.2>2.5"], "port 2 of switch 1 already holds cable 1.2>0.5"),
+        (["1.2>0.5", "2.2>0.5"], "port 5 of switch 0 already holds"),
+    ],
+)
+def test_a_cable_that_cannot_be_is_refused(cables, message):
+    with pytest.raises(MachineError, match=message):
+        parse_wiring(8, cables)
+
+
+def test_a_port_feeds_in_or_out_but_a_cable_may_close_on_its_switch():
+    assert str(parse_wiring(1, ["0.2>0.5"]).cables[0]) == "0.2>0.5"
+
+
+def test_rings():
+    assert ring_wiring((0, 1, 3, 2)).text == "4: 0.2>1.5 1.2>3.5 3.2>2.5 2.2>0.5"
+    assert ring_wiring((0,)).cables == ()
+    for order in [(0, 2), (0, 0), (1, 2)]:
+        with pytest.raises(MachineError, match="does not visit each"):
+            ring_wiring(order)
+
+
+def test_the_digest_is_of_what_decides_link_sets():
+    plain = ring_wiring((0, 1, 2))
+    assert plain.digest == parse_wiring(3, ["0.2>1.5", "1.2>2.5", "2.2>0.5"]).digest
+    assert len({plain.digest, ring_wiring((0, 2, 1)).digest, ring_wiring((0, 1, 2), pass_through=False).digest}) == 3
+
+
+def test_a_line_has_a_midplane_and_at_most_64_cables():
+    with pytest.raises(MachineError, match="at least 1 midplane"):
+        parse_wiring(0, [])
+    ring = [f"{i}.2>{(i + 1) % 65}.5" for i in range(65)]
+    with pytest.raises(MachineError, match="at most 64 cables, not 65"):
+        parse_wiring(65, ring)
