@@ -284,11 +284,12 @@ class Catalogue:
         old = self.arrays
         columns = old.candidate_rows.shape[1]
         new_units = b"".join(bits.to_bytes(self.unit_words * 8, "little") for bits in units)
+        pools = self._pools
         self.arrays = Arrays(
             np.array(self._kind_rows, np.int64).reshape(-1, 2),
             np.concatenate([old.candidate_units, np.frombuffer(new_units, "<u8").reshape(-1, self.unit_words)]),
             np.concatenate([old.candidate_rows, np.array(rows, np.int64).reshape(-1, columns)]),
-            np.array(self._pools.link_sets, np.uint64),
-            np.array(self._pools.link_costs, np.int64),
-            np.array(self._pools.lines, np.int64),
+            np.concatenate([old.link_sets, np.array(pools.link_sets[len(old.link_sets) :], np.uint64)]),
+            np.concatenate([old.link_costs, np.array(pools.link_costs[len(old.link_costs) :], np.int64)]),
+            np.concatenate([old.lines, np.array(pools.lines[len(old.lines) :], np.int64)]),
         )
