@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from slixmpp.exceptions import IqError, IqTimeout
+from slixmpp.exceptions import IqTimeout
 from slixmpp.xmlstream import XMLStream
 
 from ramp.agents.stream import MarketStream
@@ -264,12 +264,16 @@ class Link:
 
     async def _keep(self) -> None:
         while not self._closing:
-            if self.is_up:
-                await self._watch()
-            else:
-                # a first short random wait: all agents of a restarted server would otherwise knock in one instant
-                await asyncio.sleep(self._policy.wait_before(1, self._chance.random()))
-                await self._connect(refusals_max=None)
+            try:
+                if self.is_up:
+                    await self._watch()
+                else:
+                    # first a short random wait: all agents of a restarted server would else knock in one instant
+                    await asyncio.sleep(self._policy.wait_before(1, self._chance.random()))
+                    await self._connect(refusals_max=None)
+            except Exception:  # an agent must not stay deaf because of an error nobody thought of
+                _log.exception("%s: the connection could not be kept up; trying on", self._stream.boundjid.bare)
+                await asyncio.sleep(self._policy.backoff_max_s)
 
     async def _watch(self) -> None:
         """Return when the session is lost; probe it while it is not."""
@@ -282,11 +286,18 @@ class Link:
     async def _probe(self) -> None:
         """Ping the server; hang up if it does not answer."""
         self._stream.request_acknowledgement()
+        loop = asyncio.get_running_loop()
+        ping = loop.create_task(
+            self._stream["xep_0199"].ping(self._stream.boundjid.host, timeout=self._policy.ping_limit_s)
+        )
+        down = loop.create_task(self._down.wait())
         try:
-            await self._stream["xep_0199"].ping(self._stream.boundjid.host, timeout=self._policy.ping_limit_s)
-        except IqError:
-            return  # an answer, if an unwilling one
-        except IqTimeout:
-            if self.is_up:
-                _log.warning("%s: the server is silent; reconnecting", self._stream.boundjid.bare)
-                await self._drop()
+            await asyncio.wait({ping, down}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            down.cancel()
+            ping.cancel()
+        if not self.is_up or not ping.done() or ping.cancelled():
+            return
+        if isinstance(ping.exception(), IqTimeout):  # an IqError is an answer, if an unwilling one
+            _log.warning("%s: the server is silent; reconnecting", self._stream.boundjid.bare)
+            await self._drop()

@@ -61,7 +61,7 @@ class TransportCounters:
         resumed: sessions resumed (XEP-0198).
         disconnects: sessions lost.
         bounced: messages of ours that came back.
-        refused: incoming messages thrown away because they could not be decoded.
+        refused: incoming messages thrown away: not decodable, or the behaviour's mailbox was full.
         dropped: messages given up because the outbox was full.
     """
 

@@ -15,6 +15,7 @@ import abc
 import asyncio
 import contextlib
 import logging
+import uuid
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from typing import Any
@@ -31,6 +32,9 @@ from ramp.errors import ConfigurationError, DocumentError, TransportError
 
 EARLY_MESSAGES_MAX = 1_000
 """Messages kept that arrive before the agent's behaviours run (a server hands over what it stored at log-in)."""
+
+MAILBOX_MESSAGES_MAX = 10_000
+"""Messages waiting for one behaviour; more are given up, the newest first (the protocol sends them again)."""
 
 _log = logging.getLogger(__name__)
 
@@ -61,6 +65,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         # SPADE's container installs uvloop's policy and delivers inside the process; this agent wants neither.
         asyncio.set_event_loop_policy(policy)
         self.container.unregister(str(self.jid))
+        self._adopt_loop()
         self.settings = settings
         self.client: Any = None  # a MarketStream once started
         self.counters = TransportCounters()
@@ -74,6 +79,12 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self._connected = asyncio.Event()
         self._finished = asyncio.Event()
         self._failure: BaseException | None = None
+
+    def _adopt_loop(self) -> None:
+        """Use the running event loop: SPADE's container keeps that of the first agent of the process for ever."""
+        with contextlib.suppress(RuntimeError):  # none is running yet; `start` comes here again
+            self.loop = self.container.loop = asyncio.get_running_loop()
+            asyncio.set_event_loop(self.loop)
 
     # -- what subclasses fill in ---------------------------------------------------------------------------------
 
@@ -118,7 +129,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         """
         if self.client is not None:
             raise TransportError(f"{self.jid}: was started before; make a new agent")
-        self.loop = self.container.loop = asyncio.get_running_loop()
+        self._adopt_loop()
         raw = self.settings.fast and speed.apply()
         self.client = MarketStream(
             str(self.jid),
@@ -238,7 +249,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             body=body,
             metadata=metadata,
             thread=thread,
-            stanza_id=self.client.new_id() if self.client is not None else "",
+            stanza_id=uuid.uuid4().hex,
             stanza_max_bytes=self.settings.stanza_max_bytes,
             compress_from_bytes=self.settings.compress_from_bytes,
         )
@@ -317,12 +328,19 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             is_courier = isinstance(behaviour, Courier)
             if behaviour is self._default or (is_courier and carried) or not behaviour.match(msg):
                 continue
-            behaviour.queue.put_nowait(msg)
+            self._deposit(behaviour, msg)
             claimed = True
             carried = carried or is_courier
         if not claimed and self._default is not None:
-            self._default.queue.put_nowait(msg)
+            self._deposit(self._default, msg)
         return []
+
+    def _deposit(self, behaviour: Any, message: Any) -> None:
+        if behaviour.queue.qsize() < MAILBOX_MESSAGES_MAX:
+            behaviour.queue.put_nowait(message)
+        else:
+            self.counters.refused += 1
+            _log.warning("%s: %s is too busy; a message from %s was given up", self.jid, behaviour, message.sender)
 
     async def carry(self, message: Any) -> None:
         """Hand one message to `on_text`; couriers call it, one at a time."""

@@ -1,0 +1,75 @@
+"""XMPP servers for the end-to-end tests: every test that asks for `xmpp_server` runs on each kind of server."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ramp.agents.server_embedded import EmbeddedServer
+from ramp.agents.server_process import ServerProcess
+from ramp.agents.server_prosody import ProsodyServer, prosody_executable
+
+ROOT = Path(__file__).parents[2]
+
+
+def make_server(kind: str, state_dir: Path) -> ServerProcess:
+    """A server of a kind, not started; skips the test where that kind is not installed."""
+    if kind == "prosody":
+        if prosody_executable() is None:
+            pytest.skip("Prosody is not installed (apt-get install prosody)")
+        return ProsodyServer(state_dir)
+    return EmbeddedServer(state_dir)
+
+
+@pytest.fixture(params=["embedded", "prosody"])
+def xmpp_server(request, tmp_path):
+    """A running XMPP server of each kind; the test may kill and restart it."""
+    with make_server(request.param, tmp_path / "xmpp") as server:
+        yield server
+
+
+@pytest.fixture
+def embedded_server(tmp_path):
+    """A running embedded server, for tests that need no second kind."""
+    with make_server("embedded", tmp_path / "xmpp") as server:
+        yield server
+
+
+@pytest.fixture
+def prosody_server(tmp_path):
+    """A running Prosody; skips where it is not installed."""
+    with make_server("prosody", tmp_path / "xmpp") as server:
+        yield server
+
+
+@pytest.fixture
+def spawn():
+    """Starts Python programs as processes of their own and ends them after the test.
+
+    `spawn(path, *arguments)` waits for the program's first line of output ("ready").
+    """
+    processes = []
+
+    def start(program: Path, *arguments: str) -> subprocess.Popen[str]:
+        path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)
+        process = subprocess.Popen(
+            [sys.executable, str(program), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        processes.append(process)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.strip() == "ready", f"{program.name} said {line!r} and ended with {process.poll()}"
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()

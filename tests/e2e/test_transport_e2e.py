@@ -1,0 +1,243 @@
+"""The transport between processes, on the embedded server and on Prosody."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ramp.agents.reconnect import LinkPolicy
+from ramp.agents.server_process import probe
+from ramp.agents.settings import TransportSettings
+from ramp.agents.transport import MarketAgent
+from ramp.errors import TransportError
+
+pytestmark = pytest.mark.e2e
+
+ECHO = Path(__file__).with_name("echo_agents.py")
+LIMIT_S = 60.0  # how long a test waits for what must come
+CFP = {"performative": "cfp", "ontology": "ComputeMarket"}
+POLICY = LinkPolicy(backoff_first_s=0.1, backoff_max_s=1.0)
+
+
+class User(MarketAgent):
+    """Keeps what arrives."""
+
+    def __init__(self, name, server, password="secret", **options):
+        settings = TransportSettings(
+            servers=((server.host, server.port),), ca_file=server.ca_file, policy=POLICY, **options
+        )
+        super().__init__(f"{name}@localhost", password, settings)
+        self.inbox = asyncio.Queue()
+        self.bounces = asyncio.Queue()
+
+    async def on_text(self, sender_bare, metadata, thread, body):
+        self.inbox.put_nowait((sender_bare, metadata, thread, body))
+
+    def on_bounce(self, bounce):
+        self.bounces.put_nowait(bounce)
+
+    async def next(self):
+        async with asyncio.timeout(LIMIT_S):
+            return await self.inbox.get()
+
+
+@contextlib.asynccontextmanager
+async def users(server, *names, **options):
+    agents = [User(name, server, **options) for name in names]
+    await asyncio.gather(*(agent.start() for agent in agents))
+    try:
+        yield agents
+    finally:
+        await asyncio.gather(*(agent.stop() for agent in agents))
+
+
+def address(server):
+    return f"{server.host}:{server.port}"
+
+
+async def until(condition):
+    async with asyncio.timeout(LIMIT_S):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def test_calls_of_five_users_reach_twenty_resources_and_come_back(xmpp_server, spawn):
+    names = [f"ral{number}" for number in range(20)]
+    await asyncio.to_thread(spawn, ECHO, address(xmpp_server), str(xmpp_server.ca_file), *names[:10])
+    await asyncio.to_thread(spawn, ECHO, address(xmpp_server), str(xmpp_server.ca_file), *names[10:])
+    bodies = ["<cfp/>", "<cfp>\r\n\U0001f600 ]]></cfp>", "<unit>same</unit>" * 3000, "<" * 20_000, "&amp;\t'\""]
+    async with users(xmpp_server, *(f"user{number}" for number in range(5))) as asking:
+        for user, body in zip(asking, bodies, strict=True):
+            for name in names:
+                await user.transmit(f"{name}@localhost", body, CFP, f"c-{user.name}")
+        for user, body in zip(asking, bodies, strict=True):
+            answers = [await user.next() for _ in names]
+            assert {sender for sender, *_ in answers} == {f"{name}@localhost" for name in names}
+            assert {(thread, text) for _, _, thread, text in answers} == {(f"c-{user.name}", body)}
+
+
+async def test_server_killed_in_mid_traffic_costs_time_and_no_answer(xmpp_server, spawn):
+    """Numbered requests, sent again until answered, as the protocol does it."""
+    await asyncio.to_thread(spawn, ECHO, address(xmpp_server), str(xmpp_server.ca_file), "ral")
+    async with users(xmpp_server, "user") as (user,):
+        unanswered = {f"{number}" for number in range(150)}
+
+        async def take():
+            while unanswered:
+                unanswered.discard((await user.next())[3])
+
+        taking = asyncio.create_task(take())
+        for number in range(150):
+            if number == 50:
+                xmpp_server.kill()
+            if number == 100:
+                xmpp_server.start()
+            await user.transmit("ral@localhost", f"{number}", CFP, "c")
+            await asyncio.sleep(0.005)
+        async with asyncio.timeout(LIMIT_S):
+            while unanswered:
+                await asyncio.wait({taking}, timeout=1.0)
+                for number in sorted(unanswered):
+                    await user.transmit("ral@localhost", number, CFP, "c")
+        await taking
+        assert user.counters.disconnects == 1
+        assert user.counters.sessions == 2
+
+
+async def test_session_cut_in_mid_traffic_resumes_without_loss(prosody_server, spawn):
+    """No request is sent twice by the test: stream management alone must carry all of them over two cuts."""
+    await asyncio.to_thread(spawn, ECHO, address(prosody_server), str(prosody_server.ca_file), "ral")
+    async with users(prosody_server, "user") as (user,):
+        for number in range(200):
+            if number in (60, 130):
+                user.client.transport.abort()
+            await user.transmit("ral@localhost", f"{number}", CFP, "c")
+            await asyncio.sleep(0.002)
+        answers = [(await user.next())[3] for _ in range(200)]
+        assert sorted(answers, key=int) == [f"{number}" for number in range(200)]
+        assert user.counters.resumed == 2
+        assert user.counters.sessions == 1
+
+
+async def test_what_the_server_never_confirmed_is_sent_again_to_its_successor(prosody_server):
+    """The line is dead but not yet noticed when messages are written; then the server loses its sessions too."""
+    async with users(prosody_server, "writer", "reader") as (writer, reader):
+        assert await writer.drain()
+        psutil.Process(prosody_server.pid).suspend()
+        for number in range(10):
+            await writer.transmit(str(reader.jid), f"{number}", {"performative": "inform"}, "")
+        assert writer.client.unacknowledged()
+        prosody_server.kill()
+        await until(lambda: not writer.is_connected)
+        await writer.transmit(str(reader.jid), "10", {"performative": "inform"}, "")
+        prosody_server.start()
+        assert [(await reader.next())[3] for _ in range(11)] == [f"{number}" for number in range(11)]
+        assert writer.counters.sessions == 2
+
+
+async def test_resource_that_was_killed_gets_its_messages_when_it_is_back(xmpp_server, spawn):
+    async with users(xmpp_server, "user") as (user,):
+        resource = await asyncio.to_thread(spawn, ECHO, address(xmpp_server), str(xmpp_server.ca_file), "ral")
+        await user.transmit("ral@localhost", "first", CFP, "c")
+        assert (await user.next())[3] == "first"
+        resource.kill()
+        resource.wait()
+        await until(lambda: user.is_connected)
+        await user.transmit("ral@localhost", "second", CFP, "c")
+        await asyncio.to_thread(spawn, ECHO, address(xmpp_server), str(xmpp_server.ca_file), "ral")
+        answered = set()
+        async with asyncio.timeout(LIMIT_S):
+            while "third" not in answered:  # sent again until answered: the first may meet the dying session
+                await user.transmit("ral@localhost", "third", CFP, "c")
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(0.5):
+                        answered.add((await user.inbox.get())[3])
+        assert answered <= {"second", "third"}
+
+
+async def test_sender_is_who_logged_in(xmpp_server):
+    from ramp.agents import wire
+
+    async with users(xmpp_server, "mallory", "victim", "bank") as (mallory, victim, bank):
+        mallory.client.post(
+            wire.encode_message(
+                to=str(bank.jid),
+                sender=str(victim.jid),
+                body="pay",
+                metadata={"performative": "request"},
+                thread="",
+                stanza_id="1",
+            )
+        )
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(2.0):  # a server may drop it, replace the sender, or throw the forger out
+                sender, *_ = await bank.inbox.get()
+                assert sender == str(mallory.jid)
+
+
+async def test_foreign_domain_and_unknown_account_bounce(xmpp_server):
+    async with users(xmpp_server, "user", federation=True) as (user,):
+        for to in ("someone@unknown.invalid", "ghost@localhost"):
+            await user.transmit(to, "x", CFP, "c")
+            async with asyncio.timeout(LIMIT_S):
+                bounce = await user.bounces.get()
+            assert bounce.peer_bare == to
+            assert bounce.condition in ("remote-server-not-found", "service-unavailable", "not-allowed")
+        await user.transmit(str(user.jid), "alive", CFP, "")
+        assert (await user.next())[3] == "alive"
+
+
+async def test_wrong_password_is_refused(xmpp_server):
+    async with users(xmpp_server, "owner"):
+        thief = User("owner", xmpp_server, password="guess")
+        with pytest.raises(TransportError, match="refuses the log-in"):
+            await thief.start()
+
+
+async def test_plain_way_without_speed_ups(xmpp_server, spawn):
+    await asyncio.to_thread(spawn, ECHO, address(xmpp_server), str(xmpp_server.ca_file), "ral")
+    async with users(xmpp_server, "user", fast=False) as (user,):
+        for number in range(30):  # past the window of acknowledgements
+            await user.transmit("ral@localhost", f"<{number}>", CFP, "c")
+        assert [(await user.next())[3] for _ in range(30)] == [f"<{number}>" for number in range(30)]
+
+
+def test_servers_listen_on_loopback_only(xmpp_server):
+    process = psutil.Process(xmpp_server.pid)
+    listening = {
+        (line.laddr.ip, line.laddr.port)
+        for one in [process, *process.children(recursive=True)]
+        for line in one.net_connections()
+        if line.status == psutil.CONN_LISTEN
+    }
+    assert listening == {("127.0.0.1", xmpp_server.port)}
+
+
+def test_nothing_is_said_before_encryption(xmpp_server):
+    """The server demands STARTTLS: no log-in mechanism is offered in the clear (RFC 6120, 5.3.1)."""
+    with socket.create_connection((xmpp_server.host, xmpp_server.port), timeout=10) as line:
+        line.sendall(
+            b"<stream:stream to='localhost' xmlns='jabber:client' "
+            b"xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>"
+        )
+        received = b""
+        while b"starttls" not in received:
+            received += line.recv(4096)
+        assert b"mechanism" not in received
+        assert b"register" not in received
+
+
+def test_stop_kill_and_start_again(xmpp_server):
+    port = xmpp_server.port
+    for end in (xmpp_server.stop, xmpp_server.kill):
+        end()
+        assert xmpp_server.pid is None
+        assert not probe(xmpp_server.host, port, "localhost", limit_s=0.2)
+        xmpp_server.start()
+        assert xmpp_server.port == port
+        assert probe(xmpp_server.host, port, "localhost")

@@ -1,0 +1,256 @@
+"""The embedded server as a process, and agents that outlive it: kill -9, restart, cut lines, full outbox."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from ramp.agents import server_process
+from ramp.agents.reconnect import LinkPolicy
+from ramp.agents.server_embedded import EmbeddedServer
+from ramp.agents.server_process import free_port, probe
+from ramp.agents.settings import TransportSettings
+from ramp.agents.transport import MarketAgent
+from ramp.errors import TransportError
+
+LIMIT_S = 30.0  # how long a test waits for what must come
+CFP = {"performative": "cfp"}
+QUICK = LinkPolicy(backoff_first_s=0.05, backoff_max_s=0.5)
+
+
+class Party(MarketAgent):
+    """Answers a call for proposals and keeps everything else."""
+
+    def __init__(self, name, settings):
+        super().__init__(f"{name}@localhost", "secret", settings)
+        self.inbox = asyncio.Queue()
+        self.story = []
+
+    async def on_text(self, sender_bare, metadata, thread, body):
+        if metadata["performative"] == "cfp":
+            await self.transmit(sender_bare, body, {"performative": "propose"}, thread)
+        else:
+            self.inbox.put_nowait(body)
+
+    def on_connected(self, resumed):
+        self.story.append("up")
+
+    def on_disconnected(self, reason):
+        self.story.append("down")
+
+    async def next(self):
+        async with asyncio.timeout(LIMIT_S):
+            return await self.inbox.get()
+
+
+@pytest.fixture
+def server(tmp_path):
+    with EmbeddedServer(tmp_path / "xmpp") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A server that nobody ends."""
+    with EmbeddedServer(tmp_path_factory.mktemp("shared") / "xmpp") as running:
+        yield running
+
+
+@contextlib.asynccontextmanager
+async def parties(server, *names, policy=QUICK, **options):
+    settings = TransportSettings(
+        servers=((server.host, server.port),), ca_file=server.ca_file, policy=policy, **options
+    )
+    agents = [Party(name, settings) for name in names]
+    await asyncio.gather(*(agent.start() for agent in agents))
+    try:
+        yield agents
+    finally:
+        await asyncio.gather(*(agent.stop() for agent in agents))
+
+
+async def until(condition):
+    async with asyncio.timeout(LIMIT_S):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def test_agents_come_back_after_the_server_was_killed(server):
+    async with parties(server, "user", *(f"ral{number}" for number in range(8))) as (user, *resources):
+        for resource in resources:
+            await user.transmit(str(resource.jid), "before", CFP, "")
+        assert [await user.next() for _ in resources] == ["before"] * 8
+        server.kill()
+        await until(lambda: all(agent.story[-1] == "down" for agent in (user, *resources)))
+        for resource in resources:  # waits in the user's outbox
+            await user.transmit(str(resource.jid), "meanwhile", CFP, "")
+        server.start()
+        assert [await user.next() for _ in resources] == ["meanwhile"] * 8
+        assert all(agent.story == ["up", "down", "up"] for agent in (user, *resources))
+        assert user.counters.dropped == 0
+
+
+async def test_agent_comes_back_after_its_line_was_cut(shared):
+    async with parties(shared, "cut", "other") as (cut, other):
+        cut.client.transport.abort()
+        await until(lambda: cut.story == ["up", "down", "up"])
+        await other.transmit(str(cut.jid), "x", CFP, "")
+        assert await other.next() == "x"
+        assert other.story == ["up"]
+
+
+async def test_agent_notices_a_server_that_has_stopped_answering(server):
+    policy = LinkPolicy(
+        backoff_first_s=0.05, backoff_max_s=0.2, ping_interval_s=0.2, ping_limit_s=0.3, attempt_limit_s=1.0
+    )
+    async with parties(server, "watcher", policy=policy) as (watcher,):
+        await asyncio.sleep(0.6)  # several probes of a server that does answer
+        assert watcher.story == ["up"]
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            await until(lambda: watcher.story == ["up", "down"])
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+        await until(lambda: watcher.is_connected)
+
+
+async def test_full_outbox_gives_up_the_oldest(server, caplog):
+    async with parties(server, "writer", "reader", outbox_messages_max=3) as (writer, reader):
+        server.kill()
+        await until(lambda: not writer.is_connected)
+        for number in range(5):
+            await writer.transmit(str(reader.jid), f"{number}", {"performative": "inform"}, "")
+        assert writer.counters.dropped == 2
+        assert "outbox full" in caplog.text
+        server.start()
+        assert [await reader.next() for _ in range(3)] == ["2", "3", "4"]
+
+
+async def test_server_that_lost_its_accounts_gets_them_again(server):
+    async with parties(server, "homeless") as (agent,):
+        server.kill()
+        for path in server.state_dir.glob("accounts.sqlite*"):
+            path.unlink()
+        server.start()
+        await until(lambda: agent.story == ["up", "down", "up"])
+
+
+def test_restart_keeps_port_authority_and_accounts(server):
+    port, authority = server.port, server.ca_file.read_bytes()
+
+    async def log_in():
+        async with parties(server, "keeper"):
+            pass
+
+    asyncio.run(log_in())
+    server.restart()
+    assert (server.port, server.ca_file.read_bytes()) == (port, authority)
+    with contextlib.closing(sqlite3.connect(server.state_dir / "accounts.sqlite")) as accounts:
+        assert accounts.execute("select jid from credentials").fetchall() == [("keeper",)]
+
+
+def test_listens_on_loopback_only_and_on_one_port_only(shared):
+    process = psutil.Process(shared.pid)
+    listening = [
+        (line.laddr.ip, line.laddr.port)
+        for one in [process, *process.children(recursive=True)]
+        for line in one.net_connections()
+        if line.status == psutil.CONN_LISTEN
+    ]
+    assert listening == [("127.0.0.1", shared.port)]
+    assert process.children() == []  # no pool of workers to be left over
+
+
+def test_files_are_in_the_state_directory_and_private(shared):
+    names = {path.name for path in shared.state_dir.iterdir()}
+    assert {"accounts.sqlite", "tls", "embedded.log", "server.lock", "server.pid"} <= names
+    assert shared.state_dir.stat().st_mode & 0o077 == 0
+
+
+def test_document_type_before_the_stream_is_refused(shared):
+    with socket.create_connection((shared.host, shared.port), timeout=10) as line:
+        line.sendall(b"<!DOCTYPE a [<!ENTITY b 'c'>]><stream:stream to='localhost' xmlns='jabber:client' ")
+        line.sendall(b"xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>")
+        with contextlib.suppress(ConnectionResetError):
+            assert line.recv(1000) == b""
+    assert probe(shared.host, shared.port, shared.domain)
+
+
+def test_two_servers_never_share_a_state_directory(shared, monkeypatch):
+    monkeypatch.setattr(server_process, "STOP_LIMIT_S", 0.1)
+    with pytest.raises(TransportError, match=f"process {shared.pid}.*uses"):
+        EmbeddedServer(shared.state_dir).start()
+    assert probe(shared.host, shared.port, shared.domain)
+
+
+def test_port_that_is_taken_is_named(shared, tmp_path):
+    with pytest.raises(TransportError, match=f"port {shared.port} of 127.0.0.1 is taken"):
+        EmbeddedServer(tmp_path / "second", port=shared.port).start()
+
+
+def test_server_that_cannot_start_says_what_its_log_says(tmp_path, monkeypatch):
+    state = tmp_path / "xmpp"
+    state.mkdir()
+    (state / "accounts.sqlite").write_bytes(b"this is no database" * 100)
+    broken = EmbeddedServer(state, port=free_port())
+    with pytest.raises(TransportError, match="file is not a database"):
+        broken.start()
+    assert broken.pid is None
+
+
+LAUNCHER = """
+import sys, time
+from pathlib import Path
+from ramp.agents.server_embedded import EmbeddedServer
+server = EmbeddedServer(Path(sys.argv[1]))
+server.start()
+print(server.pid, server.port, flush=True)
+time.sleep(600)
+"""
+
+
+def test_server_dies_with_its_launcher_and_the_next_one_starts(tmp_path):
+    launcher = subprocess.Popen(
+        [sys.executable, "-c", LAUNCHER, str(tmp_path / "xmpp")], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        pid, port = (int(word) for word in launcher.stdout.readline().split())
+        assert probe("127.0.0.1", port, "localhost")
+    finally:
+        launcher.kill()
+        launcher.communicate()
+    with EmbeddedServer(tmp_path / "xmpp", port=port) as again:  # waits until the orphan is gone
+        assert again.pid != pid
+    end = time.monotonic() + LIMIT_S
+    while psutil.pid_exists(pid) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_another_version_of_pyjabber_is_refused(tmp_path):
+    program = (
+        "import sys; from ramp.agents import server_pyjabber, server_embedded; "
+        "server_pyjabber.EXPECTED_VERSION = '0.4.4'; "
+        f"sys.exit(server_embedded.main(['--port', '1', '--state', {str(tmp_path)!r}]))"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2
+    assert "needs pyjabber 0.4.4, installed is 0.4.5" in result.stderr
+
+
+def test_probe_tells_a_server_from_other_listeners():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        assert not probe("127.0.0.1", other.getsockname()[1], "localhost", limit_s=0.1)
+    assert not probe("127.0.0.1", free_port(), "localhost", limit_s=0.1)
