@@ -17,7 +17,14 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from lxml import etree
 from signxml import DigestAlgorithm, SignatureConfiguration, SignatureMethod, XMLSigner, XMLVerifier
 
-from ramp.errors import DocumentTooLarge, MalformedXml, MeaningViolation, SchemaViolation, SignatureInvalid, SignerUnknown
+from ramp.errors import (
+    DocumentTooLarge,
+    MalformedXml,
+    MeaningViolation,
+    SchemaViolation,
+    SignatureInvalid,
+    SignerUnknown,
+)
 from ramp.model import instant
 from ramp.model.agreement import AccountQuery, Agreement, Cancellation, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant

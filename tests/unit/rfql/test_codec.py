@@ -1,0 +1,265 @@
+"""Metadata and bodies of messages, and what the codec refuses (FIPA SC00061 names the slots)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, MeaningViolation, SchemaViolation
+from ramp.model import contents
+from ramp.model.acl import CONTENT_OF, Message, Performative
+from ramp.model.agreement import AccountQuery, Agreement, Cancellation, Signed
+from ramp.model.instant import DAY, MILLISECOND, SECOND, Instant
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.rfql import agreements, codec
+from ramp.rfql.notary import XmlNotary
+from ramp.rfql.parser import DOCUMENT_BYTES_MAX
+from ramp.rfql.signature import sign_text
+from ramp.runtime.keys import KeyStore
+
+USER = "alice@localhost"
+RESOURCE = "thunder1@localhost"
+ACCEPTANCE = Message(
+    Performative.ACCEPT_PROPOSAL,
+    USER,
+    RESOURCE,
+    "request-4",
+    contents.Acceptance("request-4", "offer-17"),
+    "a-1",
+    "p-1",
+)
+
+
+def refuse(_document: str) -> Signed:
+    raise AssertionError("no signed document here")
+
+
+def decode(encoded: codec.EncodedMessage, verify: Callable[[str], Signed] = refuse, **metadata: str) -> Message:
+    return codec.decode(USER, RESOURCE, {**encoded.metadata, **metadata}, encoded.thread, encoded.body, verify)
+
+
+def test_slots_have_fipa_s_names() -> None:
+    encoded = codec.encode(replace(ACCEPTANCE, reply_by=1500 * MILLISECOND))
+    assert encoded.metadata == {
+        "performative": "accept-proposal",
+        "conversation-id": "request-4",
+        "reply-with": "a-1",
+        "in-reply-to": "p-1",
+        "reply-by": "1500",
+        "ontology": "ComputeMarket",
+        "language": "rfql-xml",
+        "protocol": "fipa-iterated-contract-net",
+    }
+    assert encoded.thread == "request-4"
+    assert encoded.body == '<Acceptance xmlns="urn:ramp:market:1" requestId="request-4" offerId="offer-17"/>'
+
+
+@pytest.mark.parametrize(("reply_by", "text"), [(0, "0"), (250, "0.250"), (1_000_001, "1000.001")])
+def test_reply_by_is_exact(reply_by: int, text: str) -> None:
+    encoded = codec.encode(replace(ACCEPTANCE, reply_by=reply_by))
+    assert encoded.metadata["reply-by"] == text
+    assert decode(encoded).reply_by == reply_by
+
+
+def test_empty_slots_are_left_out() -> None:
+    encoded = codec.encode(replace(ACCEPTANCE, reply_with="", in_reply_to=""))
+    assert not {"reply-with", "in-reply-to", "reply-by"} & encoded.metadata.keys()
+
+
+def test_thread_stands_in_for_a_missing_conversation_id() -> None:
+    encoded = codec.encode(ACCEPTANCE)
+    del encoded.metadata["conversation-id"]
+    assert decode(encoded) == ACCEPTANCE
+    with pytest.raises(DocumentError, match="conversation-id is missing"):
+        codec.decode(USER, RESOURCE, encoded.metadata, None, encoded.body, refuse)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        ({"performative": "accept"}, "performative is 'accept'; right would be"),
+        ({"performative": ""}, "performative is ''"),
+        ({"ontology": "Zoo"}, "ontology is 'Zoo'; right would be 'ComputeMarket'"),
+        ({"language": "fipa-sl"}, "language is 'fipa-sl'; right would be 'rfql-xml'"),
+        ({"reply-by": "soon"}, "reply-by is 'soon'"),
+        ({"reply-by": "-5"}, "reply-by is '-5'"),
+        ({"reply-by": "9" * 5000}, "reply-by is"),
+        ({"performative": "inform"}, "Acceptance does not go with this performative"),
+    ],
+)
+def test_wrong_metadata_is_refused(metadata: dict[str, str], reason: str) -> None:
+    with pytest.raises(DocumentError, match=reason):
+        decode(codec.encode(ACCEPTANCE), **metadata)
+
+
+def test_content_of_another_performative_is_not_sent() -> None:
+    with pytest.raises(MeaningViolation, match="Acceptance is not sent as inform"):
+        codec.encode(replace(ACCEPTANCE, performative=Performative.INFORM))
+
+
+def test_unverified_is_never_sent() -> None:
+    content = contents.Unverified("agreement", "agreement-9", "bad_signature", "")
+    assert contents.Unverified in CONTENT_OF[Performative.CONFIRM]
+    with pytest.raises(MeaningViolation, match="Unverified is not sent"):
+        codec.encode(Message(Performative.CONFIRM, USER, RESOURCE, "request-4", content))
+
+
+def test_unsigned_agreement_is_not_sent(agreement: Agreement) -> None:
+    with pytest.raises(MeaningViolation, match="not signed"):
+        codec.encode(Message(Performative.CONFIRM, USER, RESOURCE, "request-4", Signed(agreement)))
+    settled = contents.Settled("agreement-9", "offer-17", "t-1", Signed(agreement))
+    with pytest.raises(MeaningViolation, match="not signed"):
+        codec.encode(Message(Performative.INFORM, RESOURCE, USER, "request-4", settled))
+
+
+def test_document_over_the_limit_is_refused_before_it_is_sent() -> None:
+    refusals = tuple(Refusal(1, RefusalCode.PRICE, "", "x" * 3000) for _ in range(40))
+    message = Message(Performative.REFUSE, RESOURCE, USER, "request-4", contents.Proposal("request-4", 1, (), refusals))
+    with pytest.raises(DocumentTooLarge, match=rf"Proposal of request-4: 1\d+ bytes; at most {DOCUMENT_BYTES_MAX}"):
+        codec.encode(message)
+
+
+def test_text_that_xml_cannot_carry_is_refused() -> None:
+    with pytest.raises(MeaningViolation, match=r"U\+0007"):
+        codec.encode(replace(ACCEPTANCE, content=contents.Acceptance("request-4", "offer\x07")))
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "reason"),
+    [
+        ("", MalformedXml, "not well-formed"),
+        ("<Acceptance", MalformedXml, "not well-formed"),
+        ("<!-- --><a/>", MalformedXml, "forbidden markup"),
+        ("<Acceptance/>", SchemaViolation, "no document of the market"),
+        ('<Acceptance xmlns="urn:ramp:market:1" requestId="r"/>', SchemaViolation, "offerId"),
+        ('<Offer xmlns="urn:ramp:market:1"/>', SchemaViolation, "no document of the market"),
+        ("\ud800", MalformedXml, "not text"),
+    ],
+)
+def test_wrong_bodies_are_refused(body: str, error: type[DocumentError], reason: str) -> None:
+    with pytest.raises(error, match=reason):
+        codec.decode_content(body, refuse)
+
+
+def test_request_that_makes_no_sense_is_refused_in_a_call(now: Instant) -> None:
+    unit = RequestUnit(1, 70, now, TotalCores(4), not_before=now + DAY)
+    call = contents.CallForProposals("request-4", 1, RequestForQuotation((unit,)))
+    encoded = codec.encode(Message(Performative.CFP, USER, RESOURCE, "request-4", call))
+    with pytest.raises(MeaningViolation, match="does not lie after the start"):
+        decode(encoded)
+
+
+def test_units_are_numbered_by_position(now: Instant) -> None:
+    unit = RequestUnit(2, 70, now, TotalCores(4))
+    call = contents.CallForProposals("request-4", 1, RequestForQuotation((unit,)))
+    with pytest.raises(MeaningViolation, match=r"numbered \[2\]"):
+        codec.encode(Message(Performative.CFP, USER, RESOURCE, "request-4", call))
+
+
+# Signed contents
+
+
+def sent(signed: Signed, performative: Performative = Performative.CONFIRM) -> codec.EncodedMessage:
+    return codec.encode(Message(performative, USER, RESOURCE, "request-4", signed))
+
+
+def test_signed_body_travels_as_it_was_signed(signed: Signed, resource_notary: XmlNotary, now: Instant) -> None:
+    encoded = sent(signed)
+    assert encoded.body == signed.document
+    assert decode(encoded, lambda text: resource_notary.verify(text, now)).content == signed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ('cost="704000"', 'cost="1"', "bad_signature"),
+        ("LINUX", "L<!-- -->INUX", "malformed"),
+    ],
+)
+def test_broken_document_becomes_unverified_or_is_refused(
+    signed: Signed, resource_notary: XmlNotary, now: Instant, old: str, new: str, code: str
+) -> None:
+    """What cannot even be parsed names nobody to answer about, so it is refused as a whole."""
+    encoded = replace(sent(signed), body=signed.document.replace(old, new))
+    if code == "malformed":
+        with pytest.raises(MalformedXml):
+            decode(encoded, lambda text: resource_notary.verify(text, now))
+        return
+    content = decode(encoded, lambda text: resource_notary.verify(text, now)).content
+    assert isinstance(content, contents.Unverified)
+    assert (content.kind, content.reference, content.code) == ("agreement", "agreement-9", code)
+    assert "does not verify" in content.detail
+
+
+def test_codes_of_unverified_documents(
+    signed: Signed,
+    countersigned: Signed,
+    resource_notary: XmlNotary,
+    store: KeyStore,
+    agreement: Agreement,
+    now: Instant,
+) -> None:
+    def content(body: str, at: Instant) -> contents.Unverified:
+        found = codec.decode_content(body, lambda text: resource_notary.verify(text, at))
+        assert isinstance(found, contents.Unverified)
+        return found
+
+    assert content(signed.document, now + 366 * DAY).code == "certificate_expired"
+    mallory = store.identity("mallory@localhost")
+    assert content(sign_text(agreements.write_body(agreement), *mallory), now).code == "unknown_signer"
+    contradictory = sign_text(agreements.write_body(replace(agreement, cost=1)), *store.identity(USER))
+    assert content(contradictory, now).code == "malformed"
+    assert content(countersigned.document.replace('cost="704000"', 'cost="1"'), now).reference == "agreement-9"
+
+
+def test_reference_and_kind_of_unverified_cancellations_and_queries(
+    user_notary: XmlNotary, resource_notary: XmlNotary, now: Instant
+) -> None:
+    cancellation = Cancellation(
+        "c-1", "agreement-9", "offer-17", USER, RESOURCE, rollback=False, reason="", issued_at=now
+    )
+    once = user_notary.sign(Signed(cancellation), now)
+    twice = resource_notary.sign(once, now)
+    query = user_notary.sign(Signed(AccountQuery("n-1", USER, now)), now)
+    for signed, expected in (
+        (once, ("cancellation", "agreement-9")),
+        (twice, ("cancellation", "agreement-9")),
+        (query, ("account_query", "n-1")),
+    ):
+        content = codec.decode_content(signed.document, lambda text: resource_notary.verify(text, now + 366 * DAY))
+        assert isinstance(content, contents.Unverified)
+        assert (content.kind, content.reference, content.code) == (*expected, "certificate_expired")
+
+
+# Settlements
+
+
+def settlement(proof: Signed, agreement_id: str = "agreement-9") -> codec.EncodedMessage:
+    content = contents.Settled(agreement_id, "offer-17", "transfer-5", proof)
+    return codec.encode(Message(Performative.INFORM, RESOURCE, USER, "request-4", content))
+
+
+def test_proof_in_a_settlement_stays_verifiable(countersigned: Signed, user_notary: XmlNotary, now: Instant) -> None:
+    content = decode(settlement(countersigned), lambda text: user_notary.verify(text, now)).content
+    assert isinstance(content, contents.Settled)
+    assert content.agreement.document == countersigned.document
+    assert content.agreement.signers == (USER, RESOURCE)
+
+
+def test_settlement_with_another_agreement_s_proof_is_refused(
+    countersigned: Signed, user_notary: XmlNotary, now: Instant
+) -> None:
+    with pytest.raises(MeaningViolation, match="proof of something else"):
+        decode(settlement(countersigned, "agreement-10"), lambda text: user_notary.verify(text, now))
+
+
+def test_settlement_with_a_broken_proof_is_refused_as_a_whole(
+    countersigned: Signed, user_notary: XmlNotary, now: Instant
+) -> None:
+    encoded = settlement(countersigned)
+    broken = replace(encoded, body=encoded.body.replace("704000", "704001"))
+    with pytest.raises(DocumentError, match="does not verify"):
+        decode(broken, lambda text: user_notary.verify(text, now + SECOND))

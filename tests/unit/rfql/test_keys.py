@@ -1,0 +1,233 @@
+"""Keys and certificates on disk: modes, reuse, renewal, revocation, and what happens to damaged files."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from ramp.errors import ConfigurationError, SignerUnknown
+from ramp.model.agreement import AccountQuery, Signed
+from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
+from ramp.rfql import certificates
+from ramp.runtime.keys import KeyStore, load_ca_certificates
+
+USER = "alice@localhost"
+
+
+@pytest.fixture
+def keys(tmp_path: Path, now: Instant) -> KeyStore:
+    store = KeyStore(tmp_path / "keys")
+    store.create_ca(now)
+    return store
+
+
+def test_ca_is_made_once(keys: KeyStore, now: Instant) -> None:
+    first = keys.ca_certificates()
+    assert keys.create_ca(now + DAY) == first[0]
+    assert KeyStore(keys.folder).create_ca(now + DAY) == first[0]
+    assert load_ca_certificates(keys.folder / "ca.pem") == first
+    assert first[0].extensions.get_extension_for_class(x509.BasicConstraints).value == x509.BasicConstraints(True, 0)
+
+
+def test_lost_public_ca_file_is_written_again(keys: KeyStore, now: Instant) -> None:
+    (keys.folder / "ca.pem").unlink()
+    with pytest.raises(ConfigurationError, match="ramp keys init"):
+        keys.ca_certificates()
+    keys.create_ca(now)
+    assert len(keys.ca_certificates()) == 1
+
+
+def test_private_keys_are_the_owner_s_alone(keys: KeyStore, now: Instant) -> None:
+    keys.issue(USER, now)
+    private = [path for path in keys.folder.rglob("*") if path.is_file() and b"PRIVATE KEY" in path.read_bytes()]
+    assert sorted(path.relative_to(keys.folder).as_posix() for path in private) == [
+        "agents/alice@localhost/identity.pem",
+        "ca/identity.pem",
+    ]
+    for path in private:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_key_that_others_can_read_is_not_used(keys: KeyStore, now: Instant) -> None:
+    keys.issue(USER, now)
+    path = keys.folder / "agents" / USER / "identity.pem"
+    path.chmod(0o640)
+    with pytest.raises(ConfigurationError, match=r"identity\.pem: others can read .* chmod 600"):
+        keys.identity(USER)
+
+
+def test_certificate_of_a_party(keys: KeyStore, now: Instant) -> None:
+    """From the CA, for this identity, for signing only, P-256, for a year, and from a little before its issue."""
+    certificate = keys.issue(USER, now)
+    certificate.verify_directly_issued_by(keys.ca_certificates()[0])
+    assert certificates.identity_of(certificate) == USER
+    assert isinstance(certificate.public_key(), ec.EllipticCurvePublicKey)
+    usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
+    assert (usage.digital_signature, usage.key_cert_sign, usage.key_encipherment) == (True, False, False)
+    assert certificates.valid_from(certificate) == now - 5 * MINUTE
+    assert certificates.valid_until(certificate) == now + 365 * DAY
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.UniformResourceIdentifier) == ["xmpp:alice@localhost"]
+
+
+def test_issue_gives_the_certificate_that_still_holds(keys: KeyStore, now: Instant) -> None:
+    first = keys.issue(USER, now)
+    assert keys.issue(USER, now + 364 * DAY) == first
+    second = keys.issue(USER, now + 366 * DAY)
+    assert second != first
+    assert not certificates.same_key(first, second)
+
+
+def test_certificate_ends_with_its_ca(tmp_path: Path, now: Instant) -> None:
+    keys = KeyStore(tmp_path)
+    keys.create_ca(now, lifetime=10 * DAY)
+    assert certificates.valid_until(keys.issue(USER, now)) == now + 10 * DAY
+
+
+def test_rsa_keys(keys: KeyStore, now: Instant) -> None:
+    key = keys.issue(USER, now, kind="rsa").public_key()
+    assert isinstance(key, rsa.RSAPublicKey)
+    assert key.key_size == 3072
+    notary = keys.notary(USER)
+    signed = notary.sign(Signed(AccountQuery("n-1", USER, now)), now)
+    assert notary.verify(signed.document, now) == signed
+    with pytest.raises(ConfigurationError, match="'dsa'; right would be one of p256, rsa"):
+        keys.issue("bob@localhost", now, kind="dsa")
+
+
+def test_renewal_keeps_the_key_unless_asked(keys: KeyStore, now: Instant) -> None:
+    first = keys.issue(USER, now)
+    renewed = keys.renew(USER, now + DAY)
+    assert renewed.serial_number != first.serial_number
+    assert certificates.same_key(first, renewed)
+    assert keys.identity(USER)[1] == renewed
+    other = keys.renew(USER, now + 2 * DAY, new_key=True)
+    assert not certificates.same_key(renewed, other)
+    assert keys.identity(USER)[0].public_key() == other.public_key()
+
+
+def test_pin_follows_the_party_s_key(keys: KeyStore, now: Instant) -> None:
+    """A verifier that runs all the while sees a new key, and refuses the old one."""
+    keys.issue(USER, now)
+    keys.issue("bank@localhost", now)
+    bank = keys.notary("bank@localhost")
+    query = Signed(AccountQuery("n-1", USER, now))
+    old = keys.notary(USER).sign(query, now)
+    assert bank.verify(old.document, now).signers == (USER,)
+    keys.renew(USER, now + SECOND, new_key=True)
+    assert bank.verify(keys.notary(USER).sign(query, now).document, now).signers == (USER,)
+    with pytest.raises(SignerUnknown, match="is on file"):
+        bank.verify(old.document, now)
+
+
+def test_lost_pin_is_put_back(keys: KeyStore, now: Instant) -> None:
+    certificate = keys.issue(USER, now)
+    (keys.folder / "pins" / f"{USER}.pem").unlink()
+    assert keys.certificate_on_file(USER) is None
+    keys.issue(USER, now)
+    assert keys.certificate_on_file(USER) == certificate
+
+
+def test_inventory_tells_state_and_expiry(keys: KeyStore, now: Instant) -> None:
+    keys.issue("bob@localhost", now, lifetime=DAY)
+    keys.issue(USER, now)
+    keys.renew(USER, now + HOUR)
+    keys.issue("carol@localhost", now)
+    keys.revoke("carol@localhost", now, "left")
+    rows = [(e.name, e.state, e.current, e.key_kind) for e in keys.inventory(now + 2 * DAY)]
+    assert rows == [
+        (USER, "valid", False, "P-256"),
+        (USER, "valid", True, "P-256"),
+        ("bob@localhost", "expired", True, "P-256"),
+        ("carol@localhost", "revoked", True, "P-256"),
+    ]
+    assert {e.state for e in keys.inventory(now - DAY)} == {"not yet valid", "revoked"}
+    bob = next(e for e in keys.inventory(now) if e.name == "bob@localhost")
+    assert bob.valid_until == now + DAY
+    assert len(bob.fingerprint) == 32 * 3 - 1
+
+
+def test_revocation_covers_every_certificate_and_needs_a_new_key(keys: KeyStore, now: Instant) -> None:
+    first = keys.issue(USER, now)
+    second = keys.renew(USER, now + HOUR)
+    lines = keys.revoke(USER, now + 2 * HOUR, "laptop stolen")
+    assert {line.serial for line in lines} == {certificates.serial_text(first), certificates.serial_text(second)}
+    assert {line.reason for line in keys.revocations()} == {"laptop stolen"}
+    assert keys.is_revoked(first)
+    assert keys.is_revoked(second)
+    assert keys.revoke(USER, now + 3 * HOUR) == ()
+    with pytest.raises(ConfigurationError, match="a new key"):
+        keys.renew(USER, now + 3 * HOUR)
+    fresh = keys.issue(USER, now + 3 * HOUR)
+    assert not keys.is_revoked(fresh)
+    assert not certificates.same_key(second, fresh)
+
+
+def test_revocation_is_seen_by_others_at_once(keys: KeyStore, now: Instant) -> None:
+    certificate = keys.issue(USER, now)
+    other = KeyStore(keys.folder)
+    assert not other.is_revoked(certificate)
+    keys.revoke(USER, now)
+    assert other.is_revoked(certificate)
+
+
+def test_damaged_revocation_list_is_not_an_empty_one(keys: KeyStore, now: Instant) -> None:
+    certificate = keys.issue(USER, now)
+    keys.revoke(USER, now)
+    path = keys.folder / "revoked.json"
+    path.write_text(path.read_text("utf-8")[:-5], "utf-8")
+    with pytest.raises(ConfigurationError, match=r"revoked\.json: revocation list cannot be read"):
+        KeyStore(keys.folder).is_revoked(certificate)
+
+
+@pytest.mark.parametrize("name", ["", "../ca", "a/b", ".hidden", "alice@", "al ice", "alice@localhost/res", "x" * 300])
+def test_names_stay_within_the_folder(keys: KeyStore, now: Instant, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="no party's name"):
+        keys.issue(name, now)
+    assert keys.certificate_on_file(name) is None
+
+
+def test_missing_things_say_what_to_do(tmp_path: Path, now: Instant) -> None:
+    keys = KeyStore(tmp_path / "nowhere")
+    with pytest.raises(ConfigurationError, match="ramp keys issue alice@localhost"):
+        keys.identity(USER)
+    with pytest.raises(ConfigurationError, match="ramp keys init"):
+        keys.issue(USER, now)
+    with pytest.raises(ConfigurationError, match="no certificate was issued for 'alice@localhost'"):
+        keys.revoke(USER, now)
+    assert keys.inventory(now) == ()
+
+
+def test_damaged_identity_is_named(keys: KeyStore, now: Instant) -> None:
+    keys.issue(USER, now)
+    path = keys.folder / "agents" / USER / "identity.pem"
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(ConfigurationError, match=r"identity\.pem: no private key and certificate"):
+        keys.identity(USER)
+
+
+def test_nothing_is_left_half_written(keys: KeyStore, now: Instant) -> None:
+    keys.issue(USER, now)
+    keys.renew(USER, now)
+    keys.revoke(USER, now)
+    assert list(keys.folder.rglob(".*")) == []
+
+
+def test_only_one_of_two_first_issues_stands(keys: KeyStore, now: Instant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes start on one store: the second finds the folder there when it wants to publish its own."""
+    other = KeyStore(keys.folder)
+    certify = keys._certify
+
+    def late(*arguments: object) -> x509.Certificate:
+        certificate = certify(*arguments)  # type: ignore[arg-type]
+        other.issue(USER, now)
+        return certificate
+
+    monkeypatch.setattr(keys, "_certify", late)
+    assert keys.issue(USER, now) == other.identity(USER)[1]
+    assert len(keys.inventory(now)) == 1
