@@ -1,0 +1,139 @@
+"""The wire format stands still: what was written yesterday is read today and written again byte for byte.
+
+The golden documents are `schemas/examples/valid`; the ones below are written by hand from the schemas, so that the
+examples are not only our own output. A signature is checked by an independent reference: the standard library's
+canonicalisation, hashlib, and the bare curve.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+from ramp.model import contents
+from ramp.model.acl import CONTENT_OF, Message
+from ramp.model.agreement import Signed
+from ramp.model.instant import SECOND, from_iso
+from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.rfql import codec
+from ramp.rfql.notary import Trust, verify_document
+from ramp.runtime.keys import load_ca_certificates
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
+MESSAGES = sorted(path for path in (EXAMPLES / "valid").glob("*.xml") if not path.name.startswith("rfq-"))
+DS = "{http://www.w3.org/2000/09/xmldsig#}"
+
+BY_HAND = [
+    (
+        contents.CallForProposals(
+            "request-4",
+            2,
+            RequestForQuotation((RequestUnit(1, 55, from_iso("2026-11-21T12:00:00Z"), TotalCores(128)),)),
+            (contents.Bid(1, "thunder1@localhost", 55),),
+            best_offer=True,
+        ),
+        (
+            '<CallForProposals xmlns="urn:ramp:market:1" requestId="request-4" roundNumber="2" bestOffer="true">'
+            '<RequestForQuotation xmlns="http://www.realitygrid.org/AHE/RFQ"><Request><CPUHourCost>55</CPUHourCost>'
+            "<EndDate>2026-11-21</EndDate><EndTime>12:00:00Z</EndTime>"
+            "<Cores><TotalCores>128</TotalCores></Cores></Request></RequestForQuotation>"
+            '<Bid unit="1" resource="thunder1@localhost" cpuHourCost="55"/></CallForProposals>'
+        ),
+    ),
+    (
+        contents.Proposal(
+            "request-4",
+            2,
+            (
+                Offer(
+                    "offer-17",
+                    "request-4",
+                    1,
+                    "thunder1@localhost",
+                    55,
+                    from_iso("2026-11-21T09:00:00Z"),
+                    from_iso("2026-11-21T12:00:00Z"),
+                    128,
+                    0.25,
+                    30 * SECOND,
+                    placement="midplanes <R00, R01> & more",
+                ),
+            ),
+            (Refusal(2, RefusalCode.PRICE, nearest="45 credits/core-hour", detail='the "minimum"\n'),),
+        ),
+        (
+            '<Proposal xmlns="urn:ramp:market:1" requestId="request-4" roundNumber="2"><Offer offerId="offer-17" '
+            'requestId="request-4" unit="1" resource="thunder1@localhost" cpuHourCost="55" '
+            'start="2026-11-21T09:00:00Z" end="2026-11-21T12:00:00Z" cores="128" load="0.25" validFor="PT30S" '
+            'placement="midplanes &lt;R00, R01&gt; &amp; more"/><Refusal unit="2" code="price_below_minimum" '
+            'nearest="45 credits/core-hour" detail="the &quot;minimum&quot;&#10;"/></Proposal>'
+        ),
+    ),
+    (
+        contents.MachineStatus("query-1", '{"free": 128, "note": "a<b"}'),
+        '<MachineStatus xmlns="urn:ramp:market:1" queryId="query-1">{"free": 128, "note": "a&lt;b"}</MachineStatus>',
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "body"), BY_HAND, ids=lambda value: type(value).__name__)
+def test_documents_written_by_hand(content: contents.Content, body: str) -> None:
+    performative = next(p for p, kinds in CONTENT_OF.items() if type(content) in kinds)
+    assert codec.encode(Message(performative, "a", "b", "c", content)).body == body
+    assert codec.decode_content(body, _refuse) == content
+
+
+@pytest.mark.parametrize("path", MESSAGES, ids=lambda path: path.stem)
+def test_examples_are_written_again_byte_for_byte(path: Path) -> None:
+    body = path.read_text("utf-8").rstrip("\n")
+    content = codec.decode_content(body, _verify)
+    performative = next(p for p, kinds in CONTENT_OF.items() if type(content) in kinds)
+    assert codec.encode(Message(performative, "a", "b", "c", content)).body == body
+
+
+@pytest.mark.parametrize("name", ["agreement", "cancellation", "account-query", "countersigned-agreement"])
+def test_signatures_hold_by_an_independent_reference(name: str) -> None:
+    """Exclusive canonical form of these documents equals canonical XML 2.0, which the standard library writes."""
+    document = (EXAMPLES / "valid" / f"{name}.xml").read_text("utf-8").rstrip("\n")
+    start, end = document.rindex("<ds:Signature "), document.rindex("</ds:Signature>") + len("</ds:Signature>")
+    signature = ElementTree.fromstring(document[start:end])
+
+    content = ElementTree.canonicalize(document[:start] + document[end:]).encode()
+    digest = base64.b64decode(_text(signature, "SignedInfo/Reference/DigestValue"))
+    assert hashlib.sha256(content).digest() == digest
+
+    info = re.search(r"<ds:SignedInfo>.*</ds:SignedInfo>", document[start:end])
+    assert info is not None
+    declared = info.group().replace("<ds:SignedInfo>", f'<ds:SignedInfo xmlns:ds="{DS[1:-1]}">')
+    certificate = x509.load_der_x509_certificate(base64.b64decode(_text(signature, "KeyInfo/X509Data/X509Certificate")))
+    key = certificate.public_key()
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    raw = base64.b64decode(_text(signature, "SignatureValue"))
+    pair = encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
+    key.verify(pair, ElementTree.canonicalize(declared).encode(), ec.ECDSA(hashes.SHA256()))
+
+
+def _text(signature: ElementTree.Element, path: str) -> str:
+    found = signature.find("/".join(DS + part for part in path.split("/")))
+    assert found is not None
+    return found.text or ""
+
+
+def _verify(document: str) -> Signed:
+    trust = Trust(load_ca_certificates(EXAMPLES / "market-ca.pem"))
+    verified = verify_document(document, trust, from_iso("2026-11-21T08:00:00Z"))
+    return Signed(verified.body, tuple(one.signer for one in verified.signatures), document)
+
+
+def _refuse(_document: str) -> Signed:
+    raise AssertionError("no signed document here")
