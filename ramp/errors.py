@@ -121,6 +121,12 @@ class LedgerCorrupt(RampError):
     exit_code = 1
 
 
+class LedgerUnavailable(RampError):
+    """The ledger's database does not answer; the same call may succeed later."""
+
+    exit_code = 1
+
+
 class MachineError(RampError):
     """A machine description, shape, host list or allocation request is wrong."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -41,7 +41,7 @@ from ramp.protocol.events import (
     RequestWithdrawn,
     ResourcesAsked,
 )
-from ramp.protocol.outcome import CancellationOutcome
+from ramp.protocol.outcome import CancellationOutcome, RequestStatus
 from ramp.protocol.progress import CancellationEnded, QueryAnswered
 from ramp.protocol.purchase import Purchase
 from ramp.protocol.records import (
@@ -58,8 +58,15 @@ from ramp.protocol.records import (
 from ramp.protocol.timing import Retry, Timing, earliest
 from ramp.protocol.voting import cancel_hold
 
-UNKNOWN_AGREEMENT = "unknown_agreement"
-"""Code of a cancellation whose agreement this user does not have."""
+NOT_ACTIVE = "not_active"
+"""Code of a cancellation whose agreement this user does not have, or no longer."""
+
+
+REPLAYED = "replayed"
+"""The bank's code for a nonce that it has seen before."""
+
+NONCE_MARK = "#"
+"""Separates a query's id from the count of its tries; a nonce is good for one answer, and that may get lost."""
 
 
 @dataclass(slots=True)
@@ -94,11 +101,23 @@ class UserParty:
         self._running: dict[str, Purchase] = {}
         self._cancellations: dict[str, CancellationRequest] = {}
         self._queries: dict[str, _Query] = {}
+        self._given_back: set[str] = set()
 
     @property
     def open_cancellations(self) -> tuple[str, ...]:
         """Agreements that the owner is giving back and that have not been answered for."""
         return tuple(self._cancellations)
+
+    def agreement_state(self, agreement_id: str) -> str:
+        """What an agreement is now: `settling`, `active`, `cancelling`, `cancelled`, or `undone` with its request."""
+        if agreement_id in self._given_back:
+            return "cancelled"
+        if agreement_id in self._cancellations:
+            return "cancelling"
+        outcome = self.purchases[self.agreements[agreement_id].request_id].outcome
+        if outcome is None:
+            return "settling"
+        return "active" if outcome.status is RequestStatus.COMMITTED else "undone"
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -120,6 +139,8 @@ class UserParty:
                 cancellations[record.cancellation.agreement_id] = record.cancellation
             elif isinstance(record, CancellationConcluded):
                 cancellations.pop(record.outcome.agreement_id, None)
+                if record.outcome.done:
+                    self._given_back.add(record.outcome.agreement_id)
         effects: list[Effect] = []
         for request_id, its_records in by_request.items():
             effects += self._recover_request(request_id, its_records, now)
@@ -154,6 +175,7 @@ class UserParty:
                 effects.append(Report(QueryAnswered(query_id, None)))
             elif query.retry.is_due(now):
                 query.retry.again(now)
+                query.send = _renewed(query.send, now)
                 effects.append(query.send)
         return self._armed(effects)
 
@@ -201,8 +223,10 @@ class UserParty:
         if agreement_id in self._cancellations:
             return []
         agreement = self.agreements.get(agreement_id)
-        if agreement is None or agreement.request_id in self._running:
-            outcome = CancellationOutcome(agreement_id, False, 0, UNKNOWN_AGREEMENT, "no bought unit has that id")
+        if agreement is None or self.agreement_state(agreement_id) != "active":
+            state = "unknown" if agreement is None else self.agreement_state(agreement_id)
+            detail = f"only an active agreement can be cancelled; {agreement_id} is {state}"
+            outcome = CancellationOutcome(agreement_id, False, 0, NOT_ACTIVE, detail)
             return [Report(CancellationEnded(outcome))]
         cancellation = Cancellation(
             cancellation_id=self._ids.new("cancellation"),
@@ -240,14 +264,17 @@ class UserParty:
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content
         if isinstance(content, AccountStatement | AccountQueryRefused):
-            return self._answered(content.nonce, content)
+            return self._answered(content.nonce.partition(NONCE_MARK)[0], message, content)
         if isinstance(content, MachineStatus | DirectoryListing) and content.query_id in self._queries:
-            return self._answered(content.query_id, content)
+            return self._answered(content.query_id, message, content)
         if isinstance(content, RefundMade):
             return []
         if isinstance(content, CancellationDone | CancellationRefused | Failed | PaymentStatus):
             machine = self._cancellations.get(content.agreement_id)
             if machine is not None:
+                agreement = machine.agreement
+                expected = agreement.bank if isinstance(content, PaymentStatus) else agreement.resource
+                self._check_sender(message, expected)
                 return machine.handle(content, now) + self._end_cancellation(content.agreement_id, now)
         purchase = self.purchases.get(message.conversation_id)
         if purchase is not None:
@@ -261,10 +288,18 @@ class UserParty:
         )
 
     def _answered(
-        self, query_id: str, answer: AccountStatement | AccountQueryRefused | MachineStatus | DirectoryListing
+        self,
+        query_id: str,
+        message: Message,
+        answer: AccountStatement | AccountQueryRefused | MachineStatus | DirectoryListing,
     ) -> list[Effect]:
-        if self._queries.pop(query_id, None) is None:
+        query = self._queries.get(query_id)
+        if query is None:
             return []
+        self._check_sender(message, query.send.message.receiver)
+        if isinstance(answer, AccountQueryRefused) and answer.code == REPLAYED:
+            return []  # a copy of our own query that the network made; the real answer is on its way
+        del self._queries[query_id]
         return [Report(QueryAnswered(query_id, answer))]
 
     # -- bookkeeping ---------------------------------------------------------------------------------------------
@@ -279,8 +314,7 @@ class UserParty:
             self.agreements.update({agreement.agreement_id: agreement for agreement in decided.agreements})
         concluded = next((record for record in records if isinstance(record, RequestConcluded)), None)
         if concluded is not None:
-            purchase.outcome = concluded.outcome
-            purchase.started_at = started.at
+            purchase.recall(concluded.outcome, decided=decided is not None)
             del self._running[request_id]
             return []
         return self._kept(purchase, purchase.recover(records, now))
@@ -299,7 +333,15 @@ class UserParty:
         if outcome is None:
             return []
         del self._cancellations[agreement_id]
+        if outcome.done:
+            self._given_back.add(agreement_id)
         return [Persist(CancellationConcluded(outcome, now)), Report(CancellationEnded(outcome))]
+
+    def _check_sender(self, message: Message, expected: str) -> None:
+        if message.sender != expected:
+            raise RemoteProtocolError(
+                f"{message.sender} speaks for {expected}", conversation_id=message.conversation_id
+            )
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         self.deadline = earliest(
@@ -308,3 +350,14 @@ class UserParty:
             *(earliest(query.retry.due, query.limit) for query in self._queries.values()),
         )
         return effects
+
+
+def _renewed(send: Send, now: Instant) -> Send:
+    """The same question again; an account query takes a new nonce, for the bank answers each only once."""
+    content = send.message.content
+    if not (isinstance(content, Signed) and isinstance(content.body, AccountQuery)):
+        return send
+    query_id, _, tries = content.body.nonce.partition(NONCE_MARK)
+    nonce = f"{query_id}{NONCE_MARK}{int(tries or 1) + 1}"
+    body = replace(content.body, nonce=nonce, issued_at=now)
+    return Send(replace(send.message, content=Signed(body)))

@@ -1,0 +1,204 @@
+"""Builds agents from a swarm's configuration and its state folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ramp.agents.party_agent import PartyAgent
+from ramp.agents.roles import BankingAgent, DirectoryAgent, ResourceAgent, UserAgent
+from ramp.agents.settings import TransportSettings
+from ramp.errors import ConfigurationError
+from ramp.ledger.account import AccountKind
+from ramp.ledger.interface import Ledger
+from ramp.model.acl import Message
+from ramp.model.agreement import Signed
+from ramp.model.instant import Instant
+from ramp.model.ports import Notary
+from ramp.protocol.bank_party import BankParty
+from ramp.protocol.directory_party import DirectoryParty
+from ramp.protocol.progress import Progress
+from ramp.protocol.resource_party import ResourceParty
+from ramp.protocol.seller import Seller
+from ramp.protocol.user_party import UserParty
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.config import SwarmConfig, open_plugin, pricing_strategy
+from ramp.runtime.host import Host, Ports
+from ramp.runtime.identifiers import RandomIds
+from ramp.runtime.journal import SqliteJournal
+from ramp.runtime.keys import KeyStore
+from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.state_folder import StateFolder, write_private
+
+
+@dataclass(frozen=True, slots=True)
+class Building:
+    """What agents are built from.
+
+    Attributes:
+        config: the swarm.
+        state: its state folder.
+        settings: how agents reach the XMPP server.
+        passwords: of the agents' accounts, by local name.
+        clock: the time.
+    """
+
+    config: SwarmConfig
+    state: StateFolder
+    settings: TransportSettings
+    passwords: dict[str, str]
+    clock: SystemClock
+
+    def build(self, name: str) -> PartyAgent:
+        """Build the agent of a local name, whatever its role.
+
+        Raises:
+            ConfigurationError: if the configuration has no such agent, or its plug-in or files cannot be opened.
+        """
+        if name == self.config.directory:
+            return self._directory(name)
+        if name == self.config.bank:
+            return self._bank(name)
+        if any(user.name == name for user in self.config.users):
+            return self._user(name)
+        return self._resource(name)
+
+    def _directory(self, name: str) -> PartyAgent:
+        address = self.config.address(name)
+
+        def new_host(send: Callable[[Message], None]) -> Host:
+            return Host(DirectoryParty(address), Ports(send=send))
+
+        return DirectoryAgent(
+            address, self.passwords[name], self.settings, new_host=new_host, notary=None, clock=self.clock
+        )
+
+    def _bank(self, name: str) -> PartyAgent:
+        address = self.config.address(name)
+        notary = self._notary(address)
+        ledger = LedgerStore.open(self.config.ledger_url or self.state.ledger)
+        open_accounts(self.config, KeyStore(self.state.keys), ledger, self.clock.now())
+
+        def new_host(send: Callable[[Message], None]) -> Host:
+            party = BankParty(address, timing=self.config.timing)
+            return Host(party, Ports(send=send, notary=notary, ledger=ledger))
+
+        return BankingAgent(
+            address, self.passwords[name], self.settings, new_host=new_host, notary=notary, clock=self.clock
+        )
+
+    def _user(self, name: str) -> PartyAgent:
+        address = self.config.address(name)
+        notary = self._notary(address)
+        built: list[UserAgent] = []
+
+        def watch(progress: Progress) -> None:
+            for agent in built:
+                agent.watch(progress)
+
+        def new_host(send: Callable[[Message], None]) -> Host:
+            party = UserParty(
+                address,
+                bank=self.config.address(self.config.bank),
+                directory=self.config.address(self.config.directory),
+                ids=RandomIds(),
+                timing=self.config.timing,
+            )
+            ports = Ports(
+                send=send,
+                notary=notary,
+                journal=SqliteJournal(self.state.journals / f"{name}.sqlite"),
+                keep_agreement=self._keeper(name),
+                watch=watch,
+            )
+            return Host(party, ports)
+
+        agent = UserAgent(
+            address, self.passwords[name], self.settings, new_host=new_host, notary=notary, clock=self.clock
+        )
+        built.append(agent)
+        return agent
+
+    def _resource(self, name: str) -> PartyAgent:
+        resource = self.config.resource(name)
+        address = self.config.address(name)
+        notary = self._notary(address)
+        started_at = self.state.started_at(self.clock.now())
+        plugin = open_plugin(resource, started_at, self.state.reservations)
+
+        def new_host(send: Callable[[Message], None]) -> Host:
+            seller = Seller(
+                address,
+                terms=resource.terms,
+                prices=resource.prices,
+                strategy=pricing_strategy(resource.pricing),
+                source=plugin.source,
+                ids=RandomIds(),
+                timing=self.config.timing,
+            )
+            directory = self.config.address(self.config.directory)
+            party = ResourceParty(address, directory=directory, seller=seller, timing=self.config.timing)
+            ports = Ports(
+                send=send,
+                notary=notary,
+                journal=SqliteJournal(self.state.journals / f"{name}.sqlite"),
+                plugin=plugin,
+                keep_agreement=self._keeper(name),
+            )
+            return Host(party, ports)
+
+        return ResourceAgent(
+            address, self.passwords[name], self.settings, new_host=new_host, notary=notary, clock=self.clock
+        )
+
+    def _notary(self, address: str) -> Notary:
+        return KeyStore(self.state.keys).notary(address)
+
+    def _keeper(self, name: str) -> Callable[[str, Signed], None]:
+        def keep(agreement_id: str, signed: Signed) -> None:
+            write_private(self.state.agreement(name, agreement_id), signed.document)
+
+        return keep
+
+
+def open_accounts(config: SwarmConfig, keys: KeyStore, ledger: Ledger, now: Instant) -> None:
+    """Open everybody's account, credit the opening deposits once, and put the certificates on file (section 6.3)."""
+    known = {balance.account.account_id: balance.account for balance in ledger.balances()}
+    for user in config.users:
+        address = config.address(user.name)
+        if address not in known:
+            ledger.open_account(address, AccountKind.USER, at=now, credit_limit=user.credit_limit)
+        if user.deposit:
+            ledger.deposit(f"opening-{address}", address, user.deposit, at=now, memo="opening deposit")
+    for resource in config.resources:
+        address = config.address(resource.name)
+        if address not in known:
+            ledger.open_account(address, AccountKind.RESOURCE, at=now, credit_limit=resource.credit_limit)
+    for name in [user.name for user in config.users] + [resource.name for resource in config.resources]:
+        address = config.address(name)
+        path = keys.folder / "pins" / f"{address}.pem"
+        if path.exists():
+            ledger.register_certificate(address, path.read_text("ascii"))
+
+
+def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path | None) -> TransportSettings:
+    """How the swarm's agents reach their server.
+
+    Args:
+        config: the swarm.
+        host: address of the server started with the swarm; unused for an external one.
+        port: its port.
+        ca_file: the authority of its certificate.
+    """
+    server = config.server
+    if server.kind == "external":
+        return TransportSettings(
+            servers=server.addresses,
+            ca_file=server.ca_file,
+            register=server.register,
+            federation=server.federation,
+        )
+    if port == 0:
+        raise ConfigurationError("the server started with the swarm has no port yet", path=config.path)
+    return TransportSettings(servers=((host, port),), ca_file=ca_file)

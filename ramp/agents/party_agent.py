@@ -1,0 +1,169 @@
+"""The SPADE shell of a party: messages, timers and commands go into its host, what the host sends goes out.
+
+Nothing is decided here. The host is called without interruption, so one agent's events happen one after another; what
+it sends leaves in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import ClassVar
+
+from ramp.agents.behaviour import Courier
+from ramp.agents.settings import TransportSettings
+from ramp.agents.transport import MarketAgent
+from ramp.errors import DocumentError, TransportError
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Signed
+from ramp.model.contents import Content, NotUnderstood
+from ramp.model.instant import SECOND, Instant
+from ramp.model.ports import Notary
+from ramp.protocol import events as ev
+from ramp.rfql import codec
+from ramp.rfql.codec import EncodedMessage
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.host import Host
+
+DOCUMENT_FIELD = "x-document"
+"""Metadata field with the kind of document, by which behaviours with equal performatives tell theirs."""
+
+_log = logging.getLogger(__name__)
+
+
+class PartyAgent(MarketAgent):
+    """Runs one party's host on XMPP.
+
+    Args:
+        jid: the agent's address, which is also the party's name.
+        password: of its account.
+        settings: how to reach the server.
+        new_host: makes the host, given what it shall send with.
+        notary: verifies signed documents; None for parties that read none (directory).
+        clock: the time.
+    """
+
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = ()
+
+    def __init__(
+        self,
+        jid: str,
+        password: str,
+        settings: TransportSettings,
+        *,
+        new_host: Callable[[Callable[[Message], None]], Host],
+        notary: Notary | None,
+        clock: SystemClock,
+    ) -> None:
+        super().__init__(jid, password, settings)
+        self.clock = clock
+        self._notary = notary
+        self._outgoing: deque[Message] = deque()
+        self._sending = asyncio.Lock()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_task: asyncio.Task[None] | None = None
+        self._encoded: tuple[Content, EncodedMessage] | None = None
+        self.host = new_host(self._outgoing.append)
+
+    async def setup(self) -> None:
+        """Add the behaviours and let the party begin, or go on where its journal ends."""
+        for courier in self.behaviours_served:
+            self.add_behaviour(courier())
+        self.host.start(self.clock.now())
+        await self._settle()
+
+    async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
+        """Read a message and hand it to the host; what cannot be read is answered NOT_UNDERSTOOD."""
+        now = self.clock.now()
+        try:
+            message = codec.decode(
+                sender_bare, self.host.name, metadata, thread, body, lambda document: self._verify(document, now)
+            )
+        except DocumentError as error:
+            _log.warning("%s: a message of %s cannot be read: %s", self.host.name, sender_bare, error)
+            self._answer_unreadable(sender_bare, metadata, thread, str(error))
+        else:
+            self.host.deliver(message, now)
+        await self._settle()
+
+    async def command(self, command: ev.Command) -> None:
+        """Give the party a command of its owner."""
+        self.host.command(command, self.clock.now())
+        await self._settle()
+
+    async def stop(self) -> None:
+        """End the agent; its timers end with it."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        await super().stop()
+
+    # -- out -----------------------------------------------------------------------------------------------------
+
+    async def _settle(self) -> None:
+        """Send what the host has left to send, then wait for its next deadline."""
+        self._arm()
+        async with self._sending:
+            while self._outgoing:
+                await self._send(self._outgoing.popleft())
+
+    async def _send(self, message: Message) -> None:
+        try:
+            encoded = self._encode(message)
+            await self.transmit(message.receiver, encoded.body, encoded.metadata, encoded.thread)
+        except (DocumentError, TransportError) as error:
+            _log.error("%s: %s to %s not sent: %s", self.host.name, message.performative, message.receiver, error)
+
+    def _encode(self, message: Message) -> EncodedMessage:
+        """Turn a message into text; a call that goes to many resources is written once."""
+        if self._encoded is not None and self._encoded[0] is message.content:
+            return self._encoded[1]
+        encoded = codec.encode(message)
+        content = message.content
+        kind = type(content.body if isinstance(content, Signed) else content).__name__
+        encoded.metadata[DOCUMENT_FIELD] = kind
+        if message.performative is Performative.CFP:
+            self._encoded = (content, encoded)
+        return encoded
+
+    def _answer_unreadable(self, sender: str, metadata: dict[str, str], thread: str, reason: str) -> None:
+        if metadata.get("performative") == Performative.NOT_UNDERSTOOD.value:
+            return
+        conversation_id = metadata.get("conversation-id") or thread or "unknown"
+        self._outgoing.append(
+            Message(
+                Performative.NOT_UNDERSTOOD,
+                self.host.name,
+                sender,
+                conversation_id,
+                NotUnderstood(reason[:1000]),
+                in_reply_to=metadata.get("reply-with", ""),
+            )
+        )
+
+    def _verify(self, document: str, now: Instant) -> Signed:
+        if self._notary is None:
+            raise DocumentError("this agent reads no signed documents")
+        return self._notary.verify(document, now)
+
+    # -- timers --------------------------------------------------------------------------------------------------
+
+    def _arm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        deadline = self.host.deadline
+        if deadline is not None and not self._stopped:
+            delay = max(0, deadline - self.clock.now()) / SECOND
+            self._alarm = asyncio.get_running_loop().call_later(delay, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm_task = asyncio.get_running_loop().create_task(self._on_alarm())
+
+    async def _on_alarm(self) -> None:
+        try:
+            self.host.tick(self.clock.now())
+            await self._settle()
+        except Exception as error:
+            self.on_behaviour_failed("deadline", error)

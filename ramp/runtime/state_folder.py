@@ -1,0 +1,133 @@
+"""Where a swarm keeps everything that outlives its processes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ramp.errors import ConfigurationError
+from ramp.model.instant import Instant
+
+SOCKET_PATH_MAX = 100
+"""Unix sockets' paths end at 107 bytes on Linux; deeper state folders get their sockets elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateFolder:
+    """The state folder (`--state-dir`).
+
+    Attributes:
+        path: the folder.
+    """
+
+    path: Path
+
+    def prepare(self) -> None:
+        """Make the folder with everything in it that needs to be there; readable by its owner only.
+
+        Raises:
+            ConfigurationError: if it cannot be made.
+        """
+        try:
+            for folder in (self.path, self.journals, self.reservations, self.logs, self.run):
+                folder.mkdir(parents=True, exist_ok=True)
+            self.path.chmod(0o700)
+            self.sockets.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise ConfigurationError(f"the state folder cannot be made: {error.strerror}", path=self.path) from error
+
+    @property
+    def keys(self) -> Path:
+        """The market's certificate authority and the agents' keys."""
+        return self.path / "keys"
+
+    @property
+    def server(self) -> Path:
+        """The XMPP server's own folder."""
+        return self.path / "server"
+
+    @property
+    def journals(self) -> Path:
+        """One SQLite file an agent."""
+        return self.path / "journals"
+
+    @property
+    def reservations(self) -> Path:
+        """The plug-ins' durable state."""
+        return self.path / "reservations"
+
+    @property
+    def logs(self) -> Path:
+        """What the processes write."""
+        return self.path / "logs"
+
+    @property
+    def run(self) -> Path:
+        """What is only true while a swarm runs."""
+        return self.path / "run"
+
+    @property
+    def ledger(self) -> Path:
+        """The ledger's file, unless the configuration names a database."""
+        return self.path / "ledger.sqlite"
+
+    @property
+    def sockets(self) -> Path:
+        """Folder of the control sockets; under the state folder unless its path is too long for a socket."""
+        here = self.run / "control"
+        if len(os.fsencode(here.absolute())) + 40 < SOCKET_PATH_MAX:
+            return here
+        digest = hashlib.sha256(os.fsencode(self.path.absolute())).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"ramp-{os.getuid()}-{digest}"
+
+    def socket(self, user: str) -> Path:
+        """Control socket of one User Agent."""
+        return self.sockets / f"{user}.sock"
+
+    def agreements(self, agent: str) -> Path:
+        """Folder of an agent's signed agreements."""
+        return self.path / "agreements" / agent
+
+    def agreement(self, agent: str, agreement_id: str) -> Path:
+        """File of one signed agreement."""
+        return self.agreements(agent) / f"{agreement_id}.xml"
+
+    def started_at(self, now: Instant) -> Instant:
+        """When this market first started: its machines' clocks count from there, also after a restart."""
+        return int(self._once("started_at", str(now)))
+
+    def passwords(self, names: list[str]) -> dict[str, str]:
+        """XMPP passwords of the agents, drawn at the first call and kept readable by the owner only."""
+        path = self.path / "passwords.json"
+        known: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        missing = [name for name in names if name not in known]
+        if missing:
+            known.update({name: secrets.token_urlsafe(18) for name in missing})
+            write_private(path, json.dumps(known, indent=1, sort_keys=True))
+        return known
+
+    def _once(self, name: str, value: str) -> str:
+        path = self.path / name
+        if not path.exists():
+            write_private(path, value)
+        return path.read_text("utf-8").strip()
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
