@@ -1,0 +1,280 @@
+"""`ramp simulate` and `ramp experiment`: logs through machines, and the studies made of that."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from ramp.errors import ConfigurationError, WorkloadError
+from simulation.experiments.discovery import Experiment, experiment_names, find_experiment
+from simulation.kernel import MICROSECONDS_PER_SECOND
+from simulation.machine_files import load_machine
+from simulation.machines.flat import FlatMachine
+from simulation.machines.interface import Connection, JobRequest, Machine
+from simulation.queueing.job_table import jobs_of_log
+from simulation.queueing.shaped_jobs import shaped_jobs
+from simulation.queueing.simulation import EndedJob, Overrun
+from simulation.queueing.trace import TraceWriter, schedule_as_swf
+from simulation.queueing.whole_log import LogRun, ReservationRequest, SchedulerOptions, run_log
+from simulation.schedulers.registry import SCHEDULER_NAMES
+from simulation.schedulers.window_first_fit import WINDOW_DEFAULT, WindowCounts
+from simulation.workload.logs import find_log
+from simulation.workload.metrics import summarise
+from simulation.workload.swf import SwfLog, read_swf, write_swf
+
+_RESERVATION_FORM = "BEGIN:END:SIZE or BEGIN:END:AxBxC[:torus], times in seconds of the log"
+_PROBABILITY = click.FloatRange(0, 1)
+
+
+@click.command()
+@click.option("--machine", "machine_name", required=True, metavar="FILE|NAME|flat:N", help="The machine.")
+@click.option("--log", "log_name", required=True, metavar="FILE|NAME", help="Workload log (SWF, plain or .gz).")
+@click.option("--scheduler", required=True, type=click.Choice(SCHEDULER_NAMES), help="Who may start when.")
+@click.option("--allocator", metavar="NAME", help="Where jobs are placed; overrules the machine's file.")
+@click.option("--shape", type=click.Choice(["slim", "fat"]), help="Shapes of the jobs [default: slim].")
+@click.option("--fat-probability", type=_PROBABILITY, help="Share of fat jobs, in place of --shape.")
+@click.option("--torus-probability", type=_PROBABILITY, help="Share of jobs that are tori [default: 0].")
+@click.option("--load", type=float, help="Offered load, reached by scaling the arrivals [default: the log's].")
+@click.option("--max-jobs", type=click.IntRange(min=1), help="Take only the first N jobs.")
+@click.option("--size-divisor", type=click.IntRange(min=1), default=1, help="Processors of the log in one unit.")
+@click.option("--window", type=click.IntRange(min=1), default=WINDOW_DEFAULT, help="Of window-first-fit.")
+@click.option(
+    "--window-counts",
+    type=click.Choice([str(counts) for counts in WindowCounts]),
+    default=str(WindowCounts.INDICES),
+    help="Window positions: numbers of submission, or jobs that still wait.",
+)
+@click.option(
+    "--overrun",
+    type=click.Choice([str(overrun) for overrun in Overrun]),
+    default=str(Overrun.CUT),
+    show_default=True,
+    help="End a job that outruns its requested time, or keep it running.",
+)
+@click.option("--reservation", "reservations", multiple=True, metavar="B:E:SIZE", help=_RESERVATION_FORM)
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the drawn shapes and connections.")
+@click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write one JSON line a job.")
+@click.option("--swf", type=click.Path(dir_okay=False, path_type=Path), help="Write the schedule as a workload log.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def simulate(
+    *,
+    machine_name: str,
+    log_name: str,
+    scheduler: str,
+    allocator: str | None,
+    shape: str | None,
+    fat_probability: float | None,
+    torus_probability: float | None,
+    load: float | None,
+    max_jobs: int | None,
+    size_divisor: int,
+    window: int,
+    window_counts: str,
+    overrun: str,
+    reservations: tuple[str, ...],
+    seed: int,
+    trace: Path | None,
+    swf: Path | None,
+    as_json: bool,
+) -> None:
+    """Run a workload log through one machine, its allocator and a scheduler.
+
+    Utilisation is work done / (units x time from the first submission to the last end). Jobs larger than the machine
+    are refused and counted. Backfilling plans with requested times; a job that outruns its own is ended, or kept with
+    --overrun keep.
+    """
+    machine = load_machine(machine_name, allocator=allocator)
+    if isinstance(machine, FlatMachine) and (shape, fat_probability, torus_probability) != (None, None, None):
+        raise ConfigurationError("jobs of a flat machine have no shape and no connection", key="shape")
+    if shape is not None and fat_probability is not None:
+        raise ConfigurationError("--shape and --fat-probability say the same thing; give one", key="shape")
+    log = _read_log(log_name)
+    jobs = shaped_jobs(
+        jobs_of_log(log, size_divisor=size_divisor, max_jobs=max_jobs),
+        machine,
+        fat_probability=float(shape == "fat") if fat_probability is None else fat_probability,
+        torus_probability=torus_probability or 0.0,
+        seed=seed,
+    )
+    if load is not None:
+        jobs = jobs.with_load(machine.capacity, load)
+    options = SchedulerOptions(scheduler, window, WindowCounts(window_counts), Overrun(overrun))
+    with contextlib.ExitStack() as stack:
+        observers: list[Callable[[EndedJob], None]] = []
+        if trace is not None:
+            observers.append(TraceWriter(stack.enter_context(_open_for_writing(trace)), machine))
+        if not isinstance(machine, FlatMachine) or reservations:
+            observers.extend(stack.enter_context(_progress(len(jobs.jobs))))
+        began = time.perf_counter()
+        run = run_log(
+            machine,
+            jobs.jobs,
+            options,
+            requests=jobs.requests,
+            reservations=[_reservation(text) for text in reservations],
+            on_end=_all_of(observers),
+        )
+        wall_s = time.perf_counter() - began
+    if swf is not None:
+        write_swf(swf, schedule_as_swf(log, run, f"simulated on {machine.name} with {scheduler}"))
+    _report(machine, run, wall_s, as_json)
+
+
+def _read_log(name: str) -> SwfLog:
+    path = find_log(name)
+    if path is None:
+        raise WorkloadError(
+            "there is no such workload log; `ramp logs list` shows where they are looked for", path=name
+        )
+    return read_swf(path)
+
+
+@contextlib.contextmanager
+def _open_for_writing(path: Path) -> Iterator[Any]:
+    try:
+        stream = path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"cannot be written: {error.strerror}", path=path, key="trace") from error
+    with stream:
+        yield stream
+
+
+def _all_of(observers: list[Callable[[EndedJob], None]]) -> Callable[[EndedJob], None] | None:
+    if len(observers) < 2:
+        return observers[0] if observers else None
+
+    def tell(ended: EndedJob) -> None:
+        for observer in observers:
+            observer(ended)
+
+    return tell
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[list[Callable[[EndedJob], None]]]:
+    """A progress bar on standard error where that is a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield []
+        return
+    columns = (TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("jobs", total=total)
+        step = max(total // 200, 1)
+        count = 0
+
+        def advance(ended: EndedJob) -> None:
+            nonlocal count
+            count += 1
+            if count % step == 0:
+                progress.update(task, completed=count)
+
+        yield [advance]
+
+
+def _reservation(text: str) -> ReservationRequest:
+    """A reservation as written on the command line."""
+    parts = text.split(":")
+    try:
+        begin, end = int(parts[0]), int(parts[1])
+        shape = tuple(int(extent) for extent in parts[2].split("x"))
+        connection = Connection(parts[3]) if len(parts) > 3 else Connection.MESH
+    except (ValueError, IndexError) as error:
+        raise ConfigurationError(f"{text!r}: wanted is {_RESERVATION_FORM}", key="reservation") from error
+    if not 0 <= begin < end or min(shape) < 1 or len(parts) > 4:
+        raise ConfigurationError(f"{text!r}: wanted is {_RESERVATION_FORM}", key="reservation")
+    size = 1
+    for extent in shape:
+        size *= extent
+    request = JobRequest(-1, size, shape if len(shape) > 1 else None, connection=connection)
+    length = (end - begin) * MICROSECONDS_PER_SECOND
+    return ReservationRequest(request, begin * MICROSECONDS_PER_SECOND, length)
+
+
+def _report(machine: Machine, run: LogRun, wall_s: float, as_json: bool) -> None:
+    summary: dict[str, Any] = asdict(summarise(run.schedule))
+    summary["wall_s"] = wall_s
+    summary["jobs_per_s"] = summary["jobs"] / wall_s if wall_s > 0 else 0.0
+    summary["refused"] = run.refused
+    summary["ended_at_request"] = int((run.schedule.end_time - run.schedule.start_time < run.jobs.run_time).sum())
+    if run.reservations:
+        summary["reservations_granted"] = sum(reservation is not None for reservation in run.reservations)
+    if run.refused:
+        click.echo(f"{run.refused} jobs do not fit {machine.name} even when it is empty (--size-divisor?)", err=True)
+    if as_json:
+        click.echo(json.dumps(summary))
+        return
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(justify="left")
+    table.add_column(justify="right")
+    for key, value in summary.items():
+        table.add_row(key, f"{value:,.3f}" if isinstance(value, float) else f"{value:,}")
+    Console(highlight=False).print(table)
+
+
+@click.group()
+def experiment() -> None:
+    """Studies: whole sweeps of simulations, with figures and the numbers of the papers beside ours."""
+
+
+@experiment.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def list_command(as_json: bool) -> None:
+    """Name the experiments."""
+    found = [find_experiment(name) for name in experiment_names()]
+    if as_json:
+        click.echo(json.dumps([{"name": one.name, "about": one.about} for one in found]))
+        return
+    table = Table("Experiment", "About", box=None, pad_edge=False)
+    for one in found:
+        table.add_row(one.name, one.about)
+    Console(highlight=False).print(table)
+
+
+@experiment.command("run")
+@click.argument("name")
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Directory for results.")
+@click.option("--quick", is_flag=True, help="A small version of the study, in under a minute.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of all that is drawn.")
+@click.option("--processes", type=click.IntRange(min=1), help="Processes to use [default: one a core].")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def run_command(name: str, out: Path, quick: bool, seed: int, processes: int | None, as_json: bool) -> None:
+    """Run experiment NAME and write its CSV, PNG and summary.json."""
+    chosen = find_experiment(name)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"cannot be made: {error.strerror}", path=out, key="out") from error
+    began = time.perf_counter()
+    summary = _run_with_progress(chosen, out, quick=quick, seed=seed, processes=processes)
+    if as_json:
+        click.echo(json.dumps(summary))
+        return
+    for line in chosen.tell(summary):
+        click.echo(line)
+    click.echo(f"{len(list(out.iterdir()))} files in {out} after {time.perf_counter() - began:.0f} s", err=True)
+
+
+def _run_with_progress(
+    chosen: Experiment, out: Path, *, quick: bool, seed: int, processes: int | None
+) -> dict[str, Any]:
+    if not sys.stderr.isatty():
+        return chosen.run(out, quick=quick, seed=seed, processes=processes, on_progress=None)
+    columns = (TextColumn(chosen.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(chosen.name, total=None)
+
+        def advance(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        return chosen.run(out, quick=quick, seed=seed, processes=processes, on_progress=advance)

@@ -1,0 +1,217 @@
+"""The 2005 Blue Gene/L allocation study again: its figures 6, 7 and 8 over whole logs.
+
+Y. Aridor, T. Domany, O. Goldshmidt, J. E. Moreira and E. Shmueli, "Resource allocation and utilization in the Blue
+Gene/L supercomputer", IBM J. Res. & Dev. 49(2/3), 2005.
+
+Utilisation here is the work of the shapes (volume x run time) over 128 midplanes x makespan, and the offered load counts
+the same work over the time of the arrivals. The study refers to another paper for its definition; these readings give
+its numbers. What the other readings give is part of the result (`readings.csv`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+from simulation.experiments.bluegene_runs import LOGS, MULTI_TOROIDAL, PLAIN, Setting, fat_sizes, log_sizes, run_setting
+from simulation.experiments.discovery import Experiment, Progress
+from simulation.experiments.result import Comparison, run_all, tell_comparison, write_rows, write_summary
+from simulation.plots.bluegene import draw_figure6, draw_figure7, draw_figure8
+
+LOADS: Final = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+QUICK_LOADS: Final = (0.2, 0.6, 1.0)
+QUICK_JOBS: Final = 5000
+TOLERANCE_POINTS: Final = 4.0
+"""Percentage points within which a utilisation counts as reproduced."""
+PAPER_FULL_LOAD: Final = {
+    ("CTC", MULTI_TOROIDAL): 50.0,
+    ("CTC", PLAIN): 26.0,
+    ("SDSC", MULTI_TOROIDAL): 46.0,
+    ("SDSC", PLAIN): 36.0,
+}
+"""Utilisation in per cent for fat jobs, all tori, at full load."""
+PAPER_LOSS_MAX: Final = 40.0
+"""Per cent of utilisation lost at most from slim to fat jobs of equal sizes."""
+
+Row = Mapping[str, Any]
+
+
+def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress: Progress | None) -> dict[str, Any]:
+    """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
+    loads, max_jobs = (QUICK_LOADS, QUICK_JOBS) if quick else (LOADS, None)
+    figure7 = [
+        Setting(log, machine, fat, torus, load, seed, max_jobs)
+        for load in reversed(loads)  # the long ones first, so that no process is left alone with one at the end
+        for log in LOGS
+        for machine in (MULTI_TOROIDAL, PLAIN)
+        for fat in (0.0, 1.0)
+        for torus in (0.0, 0.5, 1.0)
+    ]
+    figure8 = [
+        Setting(log, MULTI_TOROIDAL, fat, 1.0, load, seed, max_jobs, sizes_as_fat=True)
+        for load in reversed(loads)
+        for log in LOGS
+        for fat in (0.0, 0.5, 1.0)
+    ]
+    readings = _readings(seed, max_jobs)
+    tasks = [*figure7, *figure8, *(setting for _, setting in readings)]
+    rows = run_all(run_setting, tasks, processes=processes, on_progress=on_progress)
+    rows7 = _in_order(rows[: len(figure7)])
+    rows8 = _in_order(rows[len(figure7) : len(figure7) + len(figure8)])
+    rows_of_readings = _tabulate(readings, rows[len(figure7) + len(figure8) :])
+    write_rows(out / "figure6.csv", _histograms(max_jobs))
+    write_rows(out / "figure7.csv", rows7)
+    write_rows(out / "figure8.csv", rows8)
+    write_rows(out / "readings.csv", rows_of_readings)
+    draw_figure6(out / "figure6.csv", out / "figure6.png")
+    draw_figure7(out / "figure7.csv", out / "figure7.png", PAPER_FULL_LOAD)
+    draw_figure8(out / "figure8.csv", out / "figure8.png")
+    return write_summary(
+        out,
+        experiment=EXPERIMENTS[0].name,
+        seed=seed,
+        quick=quick,
+        parameters=_parameters(loads, max_jobs),
+        comparisons=_comparisons(rows7, rows8),
+        findings={"readings": rows_of_readings},
+    )
+
+
+def _readings(seed: int, max_jobs: int | None) -> list[tuple[str, Setting]]:
+    """Other readings of what the study leaves open, at full load with fat jobs that are all tori."""
+    result = []
+    for log, machine in PAPER_FULL_LOAD:
+        base = Setting(log, machine, 1.0, 1.0, 1.0, seed, max_jobs)
+        result += [
+            ("as used", base),
+            ("load counts the log's sizes", replace(base, load_by_log_sizes=True)),
+            ("first candidate found instead of fewest links", replace(base, allocator="first-found")),
+            ("only the first 5000 jobs", replace(base, max_jobs=min(5000, max_jobs or 5000))),
+        ]
+        if LOGS[log][1] > 1:
+            result.append(("sizes rounded down", replace(base, round_down=True)))
+    return result
+
+
+def _tabulate(readings: Sequence[tuple[str, Setting]], rows: Sequence[Row]) -> list[dict[str, Any]]:
+    table = []
+    for (reading, setting), row in zip(readings, rows, strict=True):
+        paper = PAPER_FULL_LOAD[setting.log, setting.machine]
+        entry = {"log": setting.log, "machine": setting.machine, "paper_percent": paper}
+        table.append({**entry, "reading": reading, "ours_percent": round(100 * row["utilisation"], 2)})
+        if reading == "as used":
+            for column, words in (
+                ("utilisation_while_arriving", "utilisation only until the last submission"),
+                ("utilisation_by_log_sizes", "work counts the log's sizes, not the shapes'"),
+            ):
+                table.append({**entry, "reading": words, "ours_percent": round(100 * row[column], 2)})
+    return table
+
+
+def _in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    keys = ("log", "machine", "fat_probability", "torus_probability", "load")
+    return sorted(rows, key=lambda row: tuple(row[key] for key in keys))
+
+
+def _histograms(max_jobs: int | None) -> list[dict[str, Any]]:
+    """Figure 6: how many jobs have which size before and after fattening."""
+    rows = []
+    for log in LOGS:
+        jobs = log_sizes(log, max_jobs=max_jobs)
+        before = Counter(jobs.size.tolist())
+        after = Counter(fat_sizes(jobs, (8, 4, 4)).size.tolist())
+        rows += [
+            {"log": log, "size": size, "jobs_before": before[size], "jobs_after": after[size]}
+            for size in sorted(before.keys() | after.keys())
+        ]
+    return rows
+
+
+def _percent(rows: Sequence[Row], **wanted: object) -> dict[float, float]:
+    """Utilisation in per cent by load of the rows with the wanted values."""
+    return {
+        row["load"]: 100 * row["utilisation"] for row in rows if all(row[key] == value for key, value in wanted.items())
+    }
+
+
+def _largest_gap(one: Mapping[float, float], other: Mapping[float, float]) -> float:
+    return max(abs(one[load] - other[load]) for load in one)
+
+
+def _comparisons(rows7: Sequence[Row], rows8: Sequence[Row]) -> list[Comparison]:
+    result = []
+    for (log, machine), paper in PAPER_FULL_LOAD.items():
+        ours = _percent(rows7, log=log, machine=machine, fat_probability=1.0, torus_probability=1.0)[1.0]
+        what = f"{log}: utilisation, fat tori at full load, {machine}"
+        result.append(Comparison(what, paper, ours, "%", TOLERANCE_POINTS))
+    for log in LOGS:
+        ratio = [
+            _percent(rows7, log=log, machine=machine, fat_probability=1.0, torus_probability=1.0)[1.0]
+            for machine in (MULTI_TOROIDAL, PLAIN)
+        ]
+        paper_ratio = PAPER_FULL_LOAD[log, MULTI_TOROIDAL] / PAPER_FULL_LOAD[log, PLAIN]
+        result.append(
+            Comparison(
+                f"{log}: the same, {MULTI_TOROIDAL} over {PLAIN}", round(paper_ratio, 2), ratio[0] / ratio[1], "times"
+            )
+        )
+    for log in LOGS:
+        curves = [
+            _percent(rows7, log=log, machine=machine, fat_probability=0.0, torus_probability=torus)
+            for machine, torus in ((MULTI_TOROIDAL, 0.0), (MULTI_TOROIDAL, 0.5), (MULTI_TOROIDAL, 1.0), (PLAIN, 1.0))
+        ]
+        gap = max(_largest_gap(one, other) for one in curves for other in curves)
+        words = "almost none" if log == "CTC" else "very small"
+        result.append(
+            Comparison(f"{log}: largest gap between slim curves", words, gap, "points", at_most=TOLERANCE_POINTS)
+        )
+    for log in LOGS:
+        gap = max(
+            _largest_gap(
+                *(
+                    _percent(rows7, log=log, machine=machine, fat_probability=fat, torus_probability=0.0)
+                    for machine in (MULTI_TOROIDAL, PLAIN)
+                )
+            )
+            for fat in (0.0, 1.0)
+        )
+        what = f"{log}: largest gap between machines, meshes"
+        result.append(Comparison(what, "very similar", gap, "points", at_most=TOLERANCE_POINTS))
+    for log in LOGS:
+        slim = _percent(rows8, log=log, fat_probability=0.0)
+        fat_curve = _percent(rows8, log=log, fat_probability=1.0)
+        loss = max(100 * (1 - fat_curve[load] / slim[load]) for load in slim)
+        result.append(
+            Comparison(f"{log}: largest loss from slim to fat at equal sizes", f"up to {PAPER_LOSS_MAX:g}", loss, "%")
+        )
+    return result
+
+
+def _parameters(loads: Sequence[float], max_jobs: int | None) -> dict[str, Any]:
+    return {
+        "logs": {log: {"file": name, "processors_per_midplane": divisor} for log, (name, divisor) in LOGS.items()},
+        "jobs": "all" if max_jobs is None else f"the first {max_jobs} of each log",
+        "loads": list(loads),
+        "scheduler": "first-fit over the whole queue; jobs run as long as the log says",
+        "utilisation": "volume of the shapes x run time / (128 midplanes x time from first submission to last end)",
+        "offered_load": "volume of the shapes x run time / (128 midplanes x time from first to last submission)",
+        "figure8": "all jobs have the sizes that fattening gives them; all are tori; Blue Gene/L",
+        "example_setting": asdict(Setting("CTC", MULTI_TOROIDAL, 1.0, 1.0, 1.0, 1, max_jobs)),
+    }
+
+
+def _tell(summary: Mapping[str, Any]) -> list[str]:
+    lines = tell_comparison(summary)
+    lines += ["", "Other readings of what the study leaves open (fat tori, full load):"]
+    for row in summary["readings"]:
+        numbers = f"paper {row['paper_percent']:4.0f} %  ours {row['ours_percent']:5.1f} %"
+        lines.append(f"  {row['log']:4} {row['machine']:8} {numbers}  {row['reading']}")
+    return lines
+
+
+EXPERIMENTS: Final = (
+    Experiment("bluegene", "utilisation of Blue Gene/L against a 3D torus (Aridor and others 2005)", run, _tell),
+)

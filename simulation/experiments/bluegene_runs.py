@@ -1,0 +1,178 @@
+"""One simulation of the Blue Gene/L allocation study: its parameters and its row of results.
+
+Y. Aridor and others, IBM J. Res. & Dev. 49(2/3), 2005, "Simulation environment". Jobs run as long as the log says,
+since the study's scheduling does not look at estimates.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any, Final
+
+import numpy as np
+
+from ramp.errors import WorkloadError
+from simulation.machine_files import load_machine
+from simulation.machines.bluegene import BlueGene
+from simulation.machines.interface import Machine
+from simulation.queueing.job_table import JobTable, jobs_of_log
+from simulation.queueing.shaped_jobs import shaped_jobs
+from simulation.queueing.simulation import Overrun
+from simulation.queueing.whole_log import SchedulerOptions, run_log
+from simulation.workload.logs import find_log
+from simulation.workload.metrics import summarise, utilisation_while_arriving
+from simulation.workload.shapes import fat_shape
+from simulation.workload.swf import read_swf
+
+LOGS: Final = {"CTC": ("CTC-SP2-1996-3.1-cln", 4), "SDSC": ("SDSC-SP2-1998-4.2-cln", 1)}
+"""The study's logs: file name, and processors that make one midplane."""
+MULTI_TOROIDAL: Final = "bgl"
+PLAIN: Final = "torus3d"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """All that decides one simulation.
+
+    Attributes:
+        log: key of `LOGS`.
+        machine: name of a machine file.
+        fat_probability: share of fat jobs.
+        torus_probability: share of tori.
+        load: offered load.
+        seed: of the drawn shapes, connections and failures.
+        max_jobs: first jobs of the log only; None = all.
+        sizes_as_fat: every job has the size that fattening would give it, whatever its shape (figure 8).
+        load_by_log_sizes: the offered load counts the log's sizes instead of the shapes' volumes.
+        round_down: sizes of a divided log are rounded down instead of up.
+        allocator: overrules the machine file's.
+        broken_share: share of the cables that are out of service.
+    """
+
+    log: str
+    machine: str
+    fat_probability: float
+    torus_probability: float
+    load: float
+    seed: int
+    max_jobs: int | None = None
+    sizes_as_fat: bool = False
+    load_by_log_sizes: bool = False
+    round_down: bool = False
+    allocator: str | None = None
+    broken_share: float = 0.0
+
+
+def log_sizes(log: str, *, max_jobs: int | None = None, round_down: bool = False) -> JobTable:
+    """The jobs of one of the study's logs, with sizes in midplanes.
+
+    Raises:
+        WorkloadError: the log is not on this computer.
+    """
+    return _log_sizes(log, max_jobs, round_down)
+
+
+@cache
+def _log_sizes(log: str, max_jobs: int | None, round_down: bool) -> JobTable:
+    name, divisor = LOGS[log]
+    path = find_log(name)
+    if path is None:
+        raise WorkloadError(
+            f"the log {name} is not on this computer: `ramp logs fetch {name}`, or name its folder in RAMP_LOGS"
+        )
+    table = read_swf(path)
+    if round_down:
+        jobs = jobs_of_log(table, max_jobs=max_jobs)
+        return jobs.with_size(np.maximum(jobs.size // divisor, 1))
+    return jobs_of_log(table, size_divisor=divisor, max_jobs=max_jobs)
+
+
+@cache
+def _empty_machine(name: str, allocator: str | None) -> Machine:
+    return load_machine(name, allocator=allocator)
+
+
+def fat_sizes(jobs: JobTable, extents: tuple[int, ...]) -> JobTable:
+    """The same jobs with the sizes that fattening gives them."""
+    volumes = []
+    for size in jobs.size.tolist():
+        shape = fat_shape(size, extents)
+        volumes.append(size if shape is None else int(np.prod(shape)))
+    return jobs.with_size(np.array(volumes, dtype=np.int64))
+
+
+def run_setting(setting: Setting) -> dict[str, Any]:
+    """Run one simulation; its setting and results as one row of a table.
+
+    Columns of results: `utilisation` (work of the shapes / (128 x makespan)), `utilisation_while_arriving` (until the
+    last submission), `utilisation_by_log_sizes` (work of the log's sizes / (128 x makespan)), `mean_wait_s`,
+    `mean_bounded_slowdown`, `jobs`, `refused` (jobs that never fit), `refused_work` (their share of the work).
+    """
+    machine = _empty_machine(setting.machine, setting.allocator).copy()
+    if setting.broken_share > 0:
+        assert isinstance(machine, BlueGene)
+        break_cables(machine, setting.broken_share, setting.seed)
+    source = log_sizes(setting.log, max_jobs=setting.max_jobs, round_down=setting.round_down)
+    sized = fat_sizes(source, machine.extents) if setting.sizes_as_fat else source
+    shape = partial(
+        shaped_jobs,
+        machine=machine,
+        fat_probability=setting.fat_probability,
+        torus_probability=setting.torus_probability,
+        seed=setting.seed,
+    )
+    shaped = shape(sized)
+    by = sized if setting.load_by_log_sizes else shaped.jobs
+    jobs = replace(shaped.jobs, submit_time=by.with_load(machine.capacity, setting.load).submit_time)
+    options = SchedulerOptions("first-fit", overrun=Overrun.KEEP)
+    run = run_log(machine, jobs, options, requests=shaped.requests)
+    summary = summarise(run.schedule)
+    all_work = float((jobs.size * jobs.run_time).sum())
+    done_work = float((run.jobs.size * run.jobs.run_time).sum())
+    log_work = float((source.size * source.run_time).sum())
+    return {
+        "log": setting.log,
+        "machine": setting.machine,
+        "allocator": setting.allocator or "two-phase",
+        "fat_probability": setting.fat_probability,
+        "torus_probability": setting.torus_probability,
+        "load": setting.load,
+        "seed": setting.seed,
+        "broken_share": setting.broken_share,
+        "utilisation": summary.utilisation,
+        "utilisation_while_arriving": utilisation_while_arriving(run.schedule),
+        "utilisation_by_log_sizes": log_work / (machine.capacity * run.schedule.makespan),
+        "mean_wait_s": summary.mean_wait_s,
+        "mean_bounded_slowdown": summary.mean_bounded_slowdown,
+        "jobs": summary.jobs,
+        "refused": run.refused,
+        "refused_work": 1 - done_work / all_work,
+    }
+
+
+def break_cables(machine: BlueGene, share: float, seed: int) -> int:
+    """Take a share of all cables out of service.
+
+    The cables are drawn in one order a seed, so that a larger share breaks those of a smaller share and more.
+
+    Args:
+        machine: changed.
+        share: 0 to 1 of all cables of all lines.
+        seed: of the order.
+
+    Returns:
+        Number of cables broken.
+    """
+    cables = [
+        (dimension, machine.grid.line_coordinates(dimension, line), label)
+        for dimension in range(len(machine.extents))
+        for line in range(machine.grid.line_count(dimension))
+        for label in range(len(machine.layout.tables[dimension].wiring.cables))
+    ]
+    random.Random(f"{seed}/cables").shuffle(cables)
+    broken = round(share * len(cables))
+    for dimension, line, label in cables[:broken]:
+        machine.fail_links(dimension, line, [label])
+    return broken

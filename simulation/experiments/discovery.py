@@ -1,0 +1,86 @@
+"""Experiments by name.
+
+An experiment is a module of `simulation.experiments` with a constant `EXPERIMENTS`: a tuple of `Experiment`. Adding a
+study means adding such a file; nothing else lists it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import simulation.experiments
+from ramp.errors import ConfigurationError
+
+Progress = Callable[[int, int], None]
+"""Told how many of how many simulations are done."""
+
+
+class RunExperiment(Protocol):
+    """Runs a study and writes its files."""
+
+    def __call__(
+        self, out: Path, *, quick: bool, seed: int, processes: int | None, on_progress: Progress | None
+    ) -> dict[str, Any]:
+        """Run the study.
+
+        Args:
+            out: existing directory for CSV, PNG and `summary.json`.
+            quick: a small version, in under a minute.
+            seed: of all that is drawn.
+            processes: processes to use; None = one a core.
+            on_progress: told about progress.
+
+        Returns:
+            The contents of `summary.json`.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A study that `ramp experiment run` knows.
+
+    Attributes:
+        name: on the command line.
+        about: one line.
+        run: runs it.
+        tell: lines for people about a summary that `run` returned.
+    """
+
+    name: str
+    about: str
+    run: RunExperiment
+    tell: Callable[[dict[str, Any]], list[str]]
+
+
+def all_experiments() -> dict[str, Experiment]:
+    """All experiments by name, from every module of `simulation.experiments` that declares some."""
+    found: dict[str, Experiment] = {}
+    for module_info in pkgutil.iter_modules(simulation.experiments.__path__):
+        module = importlib.import_module(f"{simulation.experiments.__name__}.{module_info.name}")
+        for experiment in getattr(module, "EXPERIMENTS", ()):
+            assert experiment.name not in found, f"two experiments are called {experiment.name}"
+            found[experiment.name] = experiment
+    return dict(sorted(found.items()))
+
+
+def experiment_names() -> list[str]:
+    """Names of all experiments, sorted."""
+    return list(all_experiments())
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment of that name.
+
+    Raises:
+        ConfigurationError: there is none; names those there are.
+    """
+    experiments = all_experiments()
+    if name not in experiments:
+        raise ConfigurationError(f"no experiment {name!r}; there are {', '.join(experiments)}", key="experiment")
+    return experiments[name]
