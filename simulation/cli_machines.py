@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shlex
@@ -120,20 +121,22 @@ def smap(
         header=not noheader,
     )
     rounds = count if iterate_s is not None else 1
-    shown = 0
-    while rounds is None or shown < rounds:
-        if shown and iterate_s is not None:
-            time.sleep(iterate_s)
-        view = _read_view(machine, state_path, trace_path, at_s + shown * step_s)
-        trial = None
-        if test_options is not None:
-            view, trial = _with_trial(machine, view, test_options)
-        _write_pictures(machine, view, svg_path, png_path)
-        if as_json:
-            click.echo(json.dumps(_as_json(view, style.letters, trial), indent=2))
-        else:
-            _print_map(view, _DISPLAYS[display], style, clear=iterate_s is not None)
-        shown += 1
+    try:
+        for shown in range(rounds) if rounds is not None else itertools.count():
+            if shown and iterate_s is not None:
+                time.sleep(iterate_s)
+            view = _read_view(machine, state_path, trace_path, at_s + shown * step_s)
+            trial = None
+            if test_options is not None:
+                view, trial = _with_trial(machine, view, test_options)
+            _write_pictures(machine, view, svg_path, png_path)
+            if as_json:
+                click.echo(json.dumps(_as_json(view, style.letters, trial), indent=2))
+            else:
+                _print_map(view, _DISPLAYS[display], style, clear=iterate_s is not None)
+    except KeyboardInterrupt:
+        if iterate_s is None:  # a live map is left this way
+            raise
 
 
 def _read_view(machine: Machine, state_path: Path | None, trace_path: Path | None, at_s: float) -> MachineView:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
+from ramp.errors import MachineError
 from simulation.machines.grid import Grid
 from simulation.machines.view import HELD, PENDING, MachineView, ViewJob
 
@@ -29,6 +30,8 @@ RESET = "\x1b[0m"
 SLICE_GAP = "   "
 FLAT_ROW = 64
 """Processors a line of the map of a flat machine."""
+UNITS_MAX = 65_536
+"""Units a map may have; a larger one could not be read, and would fill memory."""
 
 Display = Literal["jobs", "slurm_partitions", "blocks", "reservations"]
 
@@ -63,7 +66,13 @@ def render(view: MachineView, display: Display = "jobs", style: Style = Style())
 
 
 def map_lines(view: MachineView, style: Style = Style()) -> list[str]:
-    """The map alone, one text a line."""
+    """The map alone, one text a line.
+
+    Raises:
+        MachineError: the machine has more than `UNITS_MAX` units.
+    """
+    if view.total > UNITS_MAX:
+        raise MachineError(f"{view.machine}: a map of {view.total} units is too large; at most {UNITS_MAX} are drawn")
     cells = _cells(view, style)
     if view.is_flat:
         return [" ".join(cells[first : first + FLAT_ROW]) for first in range(0, len(cells), FLAT_ROW)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 from ramp.errors import DocumentError, MachineError
@@ -20,6 +21,8 @@ PENDING = "PD"
 """Slurm's short state of a job that waits."""
 HELD = "H"
 """A market's hold: units set aside for an offer."""
+STATE_KEYS = frozenset({"time_s", "drained", "down", "jobs", "blocks", "reservations", "slurm_partitions"})
+"""Keys of a machine state document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +200,7 @@ def view_of_trace(machine: Machine, rows: Iterable[tuple[int, Mapping[str, Any]]
     waiting: list[tuple[float, ViewJob]] = []
     for line_number, row in rows:
         try:
-            submit, start, end = (float(row[key]) for key in ("submit_time", "start_time", "end_time"))
+            submit, start, end = (_seconds(row[key]) for key in ("submit_time", "start_time", "end_time"))
             if start <= at_s < end:
                 running.append((start, _job(view, {**row, "elapsed_s": at_s - start})))
             elif submit <= at_s < start:
@@ -218,9 +221,14 @@ def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> Ma
     Raises:
         DocumentError: an entry lacks a field or has one that makes no sense, or two jobs hold the same unit.
     """
-    view = empty_view(machine, float(state.get("time_s", 0.0)))
-    where = "top level"
+    view = empty_view(machine)
+    where = "time_s"
     try:
+        unknown = sorted(set(state) - STATE_KEYS)
+        if unknown:
+            where = unknown[0]
+            raise ValueError(f"unknown key; known are {', '.join(sorted(STATE_KEYS))}")  # noqa: TRY301
+        view = replace(view, now_s=_seconds(state.get("time_s", 0.0)))
         where = "drained"
         drained = view.drained | _units(view, str(state.get("drained", "")))
         where = "down"
@@ -269,7 +277,19 @@ def _units(view: MachineView, text: str) -> int:
 
 
 def _size(view: MachineView, text: str) -> int:
-    return int(text or 0) if view.is_flat else _units(view, text).bit_count()
+    if not view.is_flat:
+        return _units(view, text).bit_count()
+    size = int(text or 0)
+    if not 0 <= size <= view.total:
+        raise MachineError(f"{size} processors on a machine of {view.total}")
+    return size
+
+
+def _seconds(value: Any) -> float:
+    seconds = float(value)
+    if not isfinite(seconds):
+        raise ValueError(f"{value} is no number of seconds")
+    return seconds
 
 
 def _job(view: MachineView, entry: Mapping[str, Any]) -> ViewJob:
@@ -284,7 +304,7 @@ def _job(view: MachineView, entry: Mapping[str, Any]) -> ViewJob:
         units=_units(view, text),
         size=_size(view, text),
         hostlist=text,
-        elapsed_s=float(entry.get("elapsed_s", 0.0)),
+        elapsed_s=_seconds(entry.get("elapsed_s", 0.0)),
         connection=tuple(str(value) for value in connection),
         links=tuple((str(name), tuple(int(label) for label in labels)) for name, labels in links.items()),
         slurm_partition=str(entry.get("slurm_partition", "")),
@@ -309,7 +329,7 @@ def _block(view: MachineView, entry: Mapping[str, Any]) -> ViewBlock:
 
 def _reservation(view: MachineView, entry: Mapping[str, Any]) -> ViewReservation:
     text = str(entry["nodes"])
-    start, end = float(entry["start_s"]), float(entry["end_s"])
+    start, end = _seconds(entry["start_s"]), _seconds(entry["end_s"])
     state = "ACTIVE" if start <= view.now_s < end else "INACTIVE"
     return ViewReservation(str(entry["name"]), str(entry.get("state", state)), start, end, _size(view, text), text)
 

@@ -64,6 +64,67 @@ def test_a_job_can_be_tried():
     assert (told["jobs"][-1]["state"], told["test_only"]) == ("PD", None)
 
 
+def test_a_tried_job_keeps_clear_of_what_is_out_of_service(tmp_path):
+    path = tmp_path / "state.json"
+    jobs = [{"job_number": 7, "nodes": "bgl[700x711,730]"}, {"job_number": 8, "nodes": "bgl712"}]
+    path.write_text(json.dumps({"down": "bgl[000x333]", "drained": "bgl[400x633]", "jobs": jobs}))
+    told = json.loads(run(smap, "--state", path, "--test-only", "-g 1x1x1", "--json"))
+    assert told["jobs"][-1]["nodes"] == "bgl702"
+    assert told["jobs"][-1]["job_number"] == 9
+
+
+FOUR = """
+name = "four"
+kind = "cabled-torus"
+prefix = "q"
+drained = "q0000"
+[[dimension]]
+name = "a"
+ring = [0, 1]
+[[dimension]]
+name = "x"
+ring = [0, 1, 2]
+[[dimension]]
+name = "y"
+ring = [0, 1]
+[[dimension]]
+name = "z"
+ring = [0, 1]
+"""
+
+
+def test_four_dimensions_are_slices_side_by_side(tmp_path):
+    machine, state, svg = tmp_path / "four.toml", tmp_path / "state.json", tmp_path / "four.svg"
+    machine.write_text(FOUR)
+    jobs = [{"job_number": 1, "nodes": "q[0100x0201]"}, {"job_number": 2, "nodes": "q[1010x1211]"}]
+    state.write_text(json.dumps({"jobs": jobs}))
+    told = json.loads(run(smap, machine, "--state", state, "--json", "--svg", svg))
+    assert told["map"] == [
+        "a=0      a=1",
+        " . . .    B B B",
+        ". . .    B B B",
+        "",
+        " # A A    . . .",
+        ". A A    . . .",
+    ]
+    assert svg.read_text().count("<path") > 24 * 3
+
+
+def test_fewer_dimensions(tmp_path):
+    machine, state = tmp_path / "two.toml", tmp_path / "state.json"
+    parts = FOUR.replace("q0000", "q00").split("[[dimension]]")
+    machine.write_text("[[dimension]]".join([parts[0], *parts[2:4]]))
+    state.write_text(json.dumps({"jobs": [{"job_number": 1, "nodes": "q[10x21]"}]}))
+    assert json.loads(run(smap, machine, "--state", state, "--json"))["map"] == [" # A A", ". A A"]
+    machine.write_text("[[dimension]]".join([parts[0].replace("q00", "q0"), parts[2]]))
+    assert json.loads(run(smap, machine, "--json", "--svg", tmp_path / "one.svg"))["map"] == ["# . ."]
+
+
+def test_a_map_too_large_to_read_is_refused():
+    with pytest.raises(MachineError, match="100000 units is too large"):
+        run(smap, "flat:100000")
+
+
 def test_tables_of_blocks_reservations_and_slurm_partitions(tmp_path):
     state = {
         "time_s": 100,
@@ -169,6 +230,10 @@ def test_a_flat_machine_is_a_row_of_processors(tmp_path):
          r"jobs\[1\]: jobs 1 and 2 hold the same units"),
         ('{"reservations": [{"name": "r", "nodes": "bgl000", "start_s": "soon", "end_s": 2}]}', r"reservations\[0\]"),
         ('{"down": "bgl0"}', "down: host list"),
+        ('{"job": []}', "job: unknown key; known are blocks, down"),
+        ('{"time_s": "noon"}', "time_s: could not convert"),
+        ('{"jobs": [{"job_number": 1, "nodes": "bgl000", "elapsed_s": Infinity}]}', "inf is no number of seconds"),
+        ('{"jobs": [7]}', r"jobs\[0\]"),
     ],
 )  # fmt: skip
 def test_a_wrong_state_is_refused_with_its_place(tmp_path, text, message):

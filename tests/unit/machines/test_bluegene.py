@@ -251,3 +251,18 @@ def test_first_found_ignores_the_merit():
     assert (placement.shape, placement.link_count) == ((1, 1, 2), 4)
     with pytest.raises(MachineError, match="no allocator 'best'; there are first-found"):
         load_machine("bgl", allocator="best")
+
+
+def test_the_first_found_of_equals_wins_even_if_another_could_have_been_cheaper(tmp_path):
+    """Mesh {2, 3} would take one cable, but that one failed; by way of 0 it takes two, as does {0, 1} by way of 3."""
+    path = tmp_path / "four.toml"
+    path.write_text(
+        'name = "four"\nkind = "cabled-torus"\nprefix = "f"\n'
+        'failed_links = [{dimension = "x", line = [], labels = [0]}]\n'
+        '[[dimension]]\nname = "x"\nwidth = 4\ncables = ["2.2>3.5", "2.4>0.5", "0.2>3.3", "3.2>1.5"]\n'
+    )
+    machine = load_machine(path)
+    placement = machine.place(request(1, (2,), MESH))
+    assert (placement.members, placement.links) == (((0, 1),), ((2, 3),))
+    machine.set_node_state(1, NodeState.DOWN)
+    assert machine.place(request(1, (2,), MESH)).members == ((2, 3),)
