@@ -1,0 +1,244 @@
+"""What the simulated machines behind Resource Agents have in common: quotes on a profile, reservations in a book.
+
+A machine states how many of its cores will be taken by when (`BookedMachine.profile`, its own load and all live
+reservations together); quotes, holds and their ends follow from that alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.errors import PluginError
+from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit
+from ramp.model.slot import Reservation, Slot
+from simulation.resource.machine_clock import MachineClock
+from simulation.resource.reservation_book import ReservationBook, Standing
+from simulation.workload.profile import NEVER, CoreProfile
+from simulation.workload.queue_plan import ReservedWindow
+
+LOAD_SLICES: Final = 24
+"""Equal parts of the horizon for which a snapshot gives the projected load."""
+
+
+class BookedMachine(ABC):
+    """A machine of like cores, any of which serve any job; a `ramp.plugins.interface.ResourcePlugin`."""
+
+    source: str
+
+    def __init__(
+        self, *, plugin: str, source: str, resource: str, cores: int, clock: MachineClock, state_dir: Path | None
+    ) -> None:
+        """Open the machine's book.
+
+        Args:
+            plugin: registered name of the plug-in.
+            source: what drives the machine's queue, `log` or `synthetic`.
+            resource: the machine's name.
+            cores: its cores.
+            clock: wall instants to machine time.
+            state_dir: folder of the book, None for memory.
+
+        Raises:
+            PluginError: the book cannot be read.
+        """
+        self.source = source
+        self.resource = resource
+        self.capacity = cores
+        self.clock = clock
+        self._plugin = plugin
+        self._book = ReservationBook(plugin, resource, state_dir)
+
+    @abstractmethod
+    def profile(self, now: Instant, until: int) -> CoreProfile:
+        """Cores taken from `now` on, by the machine's own jobs and by all live reservations, in machine time.
+
+        Args:
+            now: wall instant.
+            until: machine time up to which the profile must be complete, exclusive; `NEVER` for all of it.
+        """
+
+    @abstractmethod
+    def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Running and queued jobs as a snapshot lists them (`ResourcePlugin.snapshot`)."""
+
+    def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
+        """The earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
+        cores = unit.cores.total
+        if cores > self.capacity:
+            detail = f"{cores} cores are wanted, the machine has {self.capacity}"
+            return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{self.capacity} cores", detail)
+        earliest, duration = unit.earliest_start(now), unit.run_duration(now)
+        latest = unit.deadline - duration
+        if unit.deadline <= now:
+            detail = f"the deadline {iso(unit.deadline)} has passed"
+            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, detail=detail)
+        if duration <= 0 or latest < earliest:
+            nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""
+            detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
+            return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
+        start = self._first_free(cores, duration, earliest, latest, now)
+        if start is None:
+            free_from = self._first_free(cores, duration, earliest, None, now)
+            detail = (
+                f"{cores} of {self.capacity} cores are not free together for {seconds(duration):g} s "
+                f"between {iso(earliest)} and {iso(unit.deadline)}"
+            )
+            return Refusal(unit.number, RefusalCode.CORES_TAKEN, _iso_or_empty(free_from), detail)
+        return Slot(start, start + duration, cores, self._load(start, start + duration, now))
+
+    def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
+        """Set a slot aside; see `ResourcePlugin.hold`.
+
+        A slot whose start has passed meanwhile can be held as long as its rest is free. An offer's key holds once:
+        after its hold has run out it is refused with `HOLD_EXPIRED`.
+        """
+        with self._book.writing() as writer:
+            standing = self._book.standing(key, now)
+            if standing is Standing.UNKNOWN:
+                if until <= now:
+                    detail = f"the hold would have ended at {iso(until)}"
+                    return Refusal(unit.number, RefusalCode.HOLD_EXPIRED, detail=detail)
+                taken = self._taken(slot, now)
+                if taken:
+                    return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=taken)
+                writer.hold(key, unit.number, slot, until)
+            return self._answer(key, now)
+
+    def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
+        """Make a hold firm; see `ResourcePlugin.confirm`."""
+        with self._book.writing() as writer:
+            if self._book.standing(key, now) is Standing.HELD:
+                writer.confirm(key)
+            return self._answer(key, now)
+
+    def release(self, key: str, now: Instant) -> None:
+        """Give a hold or reservation back; see `ResourcePlugin.release`.
+
+        A key that is released before it was ever held (messages overtake each other) can never be held.
+        """
+        with self._book.writing() as writer:
+            if self._book.standing(key, now) is not Standing.RELEASED:
+                writer.release(key)
+
+    def reservation(self, key: str, now: Instant) -> Reservation | None:
+        """The hold or reservation of a key, or None; a firm one stays known after its end."""
+        entry = self._book.entry(key)
+        if entry is None or entry.standing(now) not in {Standing.HELD, Standing.FIRM}:
+            return None
+        return entry.reservation
+
+    def reservations(self, now: Instant) -> tuple[Reservation, ...]:
+        """All holds and reservations that have not ended, by start."""
+        return self._book.live(now)
+
+    def next_event(self, now: Instant) -> Instant | None:
+        """When the next hold runs out, or None."""
+        return min((each.held_until for each in self._book.live(now) if each.held_until is not None), default=None)
+
+    def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
+        """The machine as `ramp qstat` shows it; see `ResourcePlugin.snapshot`.
+
+        Starts and ends of queued jobs and ends of running ones are projections; `projected_load` is the time-mean over
+        each of `LOAD_SLICES` equal parts of the horizon, `time` being the part's begin.
+        """
+        running, queued = self.jobs(now)
+        machine_now = self.clock.log_time(now)
+        busy = self.profile(now, machine_now + 1).max_over(machine_now, machine_now + 1)
+        slices = min(LOAD_SLICES, max(horizon, 1))
+        bounds = [now + horizon * part // slices for part in range(slices + 1)]
+        return {
+            "resource": self.resource,
+            "source": self.source,
+            "time": iso(now),
+            "machine_time_s": machine_now / SECOND,
+            "cores": self.capacity,
+            "cores_busy": busy,
+            "load": busy / self.capacity,
+            "running": running,
+            "queued": queued,
+            "reservations": [
+                {
+                    "reservation_id": each.reservation_id,
+                    "key": each.key,
+                    "cores": each.slot.cores,
+                    "start": iso(each.slot.start),
+                    "end": iso(each.slot.end),
+                    "firm": each.firm,
+                    "held_until": None if each.held_until is None else iso(each.held_until),
+                }
+                for each in self._book.live(now)
+            ],
+            "projected_load": [
+                {"time": iso(begin), "load": self._load(begin, end, now)}
+                for begin, end in pairwise(bounds)
+                if begin < end
+            ],
+        }
+
+    def reserved_windows(self, now: Instant) -> list[ReservedWindow]:
+        """What live holds and reservations take, in machine time."""
+        windows = []
+        for each in self._book.live(now):
+            start = self.clock.log_time(each.slot.start)
+            windows.append(ReservedWindow(start, max(self.clock.log_time(each.slot.end), start + 1), each.slot.cores))
+        return windows
+
+    def _answer(self, key: str, now: Instant) -> Reservation | Refusal:
+        """What stands under a key, or why nothing does."""
+        entry = self._book.entry(key)
+        standing = self._book.standing(key, now)
+        if entry is not None and entry.reservation is not None and standing in {Standing.HELD, Standing.FIRM}:
+            return entry.reservation
+        unit = entry.unit if entry is not None else 0
+        if standing is Standing.RELEASED:
+            return Refusal(unit, RefusalCode.CANCELLED, detail=f"{key} was released")
+        reason = "was never held" if entry is None else "is no longer held: its time ran out"
+        return Refusal(unit, RefusalCode.HOLD_EXPIRED, detail=f"{key} {reason}")
+
+    def _taken(self, slot: Slot, now: Instant) -> str:
+        """Why a slot cannot be had any more; empty if it can."""
+        start = max(slot.start, now)
+        if start >= slot.end:
+            return f"the slot ended at {iso(slot.end)}"
+        if not 0 < slot.cores <= self.capacity:
+            raise PluginError(
+                self._plugin, f"a slot of {slot.cores} cores was never quoted: {self.resource} has {self.capacity}"
+            )
+        log_start, log_end = self.clock.log_time(start), self.clock.log_time(slot.end)
+        free = self.capacity - self.profile(now, log_end).max_over(log_start, max(log_end, log_start + 1))
+        return "" if slot.cores <= free else f"{slot.cores} cores are wanted, {free} are left over the whole slot"
+
+    def _first_free(
+        self, cores: int, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant
+    ) -> Instant | None:
+        """First start in [earliest, latest] (None = any later one) with the cores free throughout."""
+        log_earliest, log_duration = self.clock.log_time(earliest), self.clock.log_duration(duration)
+        if latest is None:
+            found = self.profile(now, NEVER).earliest_start(cores, log_duration, log_earliest)
+        else:
+            log_latest = self.clock.log_time(latest)
+            profile = self.profile(now, log_latest + log_duration)
+            found = profile.earliest_start(cores, log_duration, log_earliest, log_latest)
+        if found is None:
+            return None
+        start = max(earliest, self.clock.instant(found))
+        return start if latest is None or start <= latest else None
+
+    def _load(self, start: Instant, end: Instant, now: Instant) -> float:
+        """Share of the machine taken over [start, end) in the time-mean."""
+        log_start, log_end = self.clock.log_time(start), self.clock.log_time(end)
+        profile = self.profile(now, log_end)
+        return profile.mean_over(log_start, max(log_end, log_start + 1)) / self.capacity
+
+
+def _iso_or_empty(instant: Instant | None) -> str:
+    """An instant as text; empty where there is none or it lies behind the calendar's end."""
+    try:
+        return "" if instant is None else iso(instant)
+    except OverflowError:
+        return ""
