@@ -122,6 +122,24 @@ def test_document_over_the_limit_is_refused_before_it_is_sent() -> None:
         codec.encode(message)
 
 
+def test_limit_counts_bytes_not_characters() -> None:
+    refusal = Refusal(1, RefusalCode.PRICE, "", "я" * (DOCUMENT_BYTES_MAX // 2))
+    message = Message(
+        Performative.REFUSE, RESOURCE, USER, "request-4", contents.Proposal("request-4", 1, (), (refusal,))
+    )
+    with pytest.raises(DocumentTooLarge):
+        codec.encode(message)
+
+
+def test_line_ends_and_tabs_survive_the_parser_s_normalisation() -> None:
+    """XML turns a bare carriage return into a line feed, and in attributes every white space into a space."""
+    text = "a\rb\r\nc\td\ne"
+    for content in (contents.Rejection("request-4", "offer-17", text), contents.MachineStatus("query-1", text)):
+        performative = next(p for p, kinds in CONTENT_OF.items() if type(content) in kinds)
+        message = Message(performative, USER, RESOURCE, "request-4", content)
+        assert decode(codec.encode(message)) == message
+
+
 def test_text_that_xml_cannot_carry_is_refused() -> None:
     with pytest.raises(MeaningViolation, match=r"U\+0007"):
         codec.encode(replace(ACCEPTANCE, content=contents.Acceptance("request-4", "offer\x07")))

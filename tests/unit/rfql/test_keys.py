@@ -174,6 +174,10 @@ def test_revocation_is_seen_by_others_at_once(keys: KeyStore, now: Instant) -> N
     assert not other.is_revoked(certificate)
     keys.revoke(USER, now)
     assert other.is_revoked(certificate)
+    bob = keys.issue("bob@localhost", now)
+    assert not other.is_revoked(bob)
+    keys.revoke("bob@localhost", now)
+    assert other.is_revoked(bob)
 
 
 def test_damaged_revocation_list_is_not_an_empty_one(keys: KeyStore, now: Instant) -> None:

@@ -190,12 +190,61 @@ def test_unsigned_document_is_refused(verifier: XmlNotary, body: str, now: Insta
         verifier.verify(body, now)
 
 
+def contradictory(agreement: Agreement, which: str) -> Agreement:
+    offer = agreement.offer
+    return {
+        "cost": replace(agreement, cost=1),
+        "request": replace(agreement, request_id="request-5"),
+        "resource": replace(agreement, offer=replace(offer, resource=MALLORY)),
+        "unit": replace(agreement, offer=replace(offer, unit=2)),
+        "total": replace(agreement, request=replace(agreement.request, number=2), offer=replace(offer, unit=2)),
+        "slot": replace(agreement, offer=replace(offer, end=offer.start), cost=0),
+        "validity": replace(agreement, valid_until=agreement.issued_at),
+    }[which]
+
+
+@pytest.mark.parametrize(
+    ("which", "reason"),
+    [
+        ("cost", "cost: 1 is not the offer's 704000"),
+        ("request", "requestId: 'request-5' is not the offer's 'request-4'"),
+        ("resource", "resource: 'thunder1@localhost' is not the offer's 'mallory@localhost'"),
+        ("unit", "Unit number: 1 is not the offer's 2"),
+        ("total", "Unit number: 2 of only 1"),
+        ("slot", "end does not lie after its start"),
+        ("validity", "validUntil: does not lie after issuedAt"),
+    ],
+)
 def test_contradictory_agreement_is_refused_though_signed(
-    verifier: XmlNotary, user_notary: XmlNotary, agreement: Agreement, now: Instant
+    verifier: XmlNotary, user_notary: XmlNotary, agreement: Agreement, now: Instant, which: str, reason: str
 ) -> None:
-    attack = user_notary.sign(Signed(replace(agreement, cost=1)), now).document
-    assert 'cost="1"' in attack
-    with pytest.raises(MeaningViolation, match="cost: 1 is not the offer's 704000"):
+    attack = user_notary.sign(Signed(contradictory(agreement, which)), now).document
+    with pytest.raises(MeaningViolation, match=reason):
+        verifier.verify(attack, now)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('countersignedAt="2026-11-21T08:00:00Z"', 'countersignedAt="soon"', "countersignedAt: 'soon' is wrong"),
+        ("<Agreement ", "<Note/><Agreement ", "Note: not expected here"),
+        ("countersignedAt=", 'note="x" countersignedAt=', "attribute note"),
+    ],
+)
+def test_document_outside_the_schema_is_refused_though_signed(
+    verifier: XmlNotary,
+    store: KeyStore,
+    signed: Signed,
+    agreement: Agreement,
+    now: Instant,
+    old: str,
+    new: str,
+    reason: str,
+) -> None:
+    wrapped = agreements.wrap(signed.document, agreement, now)
+    assert old in wrapped
+    attack = sign_text(wrapped.replace(old, new, 1), *store.identity(RESOURCE))
+    with pytest.raises(SchemaViolation, match=reason):
         verifier.verify(attack, now)
 
 
@@ -217,6 +266,16 @@ def test_countersignature_by_the_user_is_refused(
 ) -> None:
     attack = sign_text(agreements.wrap(signed.document, agreement, now), *store.identity(USER))
     with pytest.raises(SignerUnknown, match=r"signed by 'alice@localhost'; right would be 'thunder1@localhost'"):
+        verifier.verify(attack, now)
+
+
+def test_resource_s_signature_over_another_party_s_is_refused(
+    verifier: XmlNotary, store: KeyStore, body: str, agreement: Agreement, now: Instant
+) -> None:
+    """The resource and Mallory, both of this market, charge Alice together."""
+    inner = sign_text(body, *store.identity(MALLORY))
+    attack = sign_text(agreements.wrap(inner, agreement, now), *store.identity(RESOURCE))
+    with pytest.raises(SignerUnknown, match=r"signed by 'mallory@localhost'; right would be 'alice@localhost'"):
         verifier.verify(attack, now)
 
 
