@@ -193,11 +193,13 @@ def _draw_outline(axes: Axes, paper: _Paper, places: Sequence[Sequence[int]], co
                 (low[0] - rim, low[2] - EDGE - 0.1),
             )
         ]
-        axes.add_patch(Polygon(corners, closed=True, fill=False, edgecolor=color, linewidth=1.6, joinstyle="round"))
+        axes.add_patch(Polygon(corners, closed=True, fill=False, edgecolor=color, linewidth=1.6, zorder=0.9))
     # upright edges at the two outer corners join the planes of one box
     for x, z in ((low[0] - rim, high[2] + 0.3), (high[0] + EDGE + rim, low[2] - EDGE - 0.1)):
         first, last = paper.corner((x, low[1], z)), paper.corner((x, high[1], z))
-        axes.add_line(Line2D(*zip(first, last, strict=True), color=color, linewidth=1.0, linestyle=(0, (2, 2))))
+        axes.add_line(
+            Line2D(*zip(first, last, strict=True), color=color, linewidth=1.0, linestyle=(0, (2, 2)), zorder=0.9)
+        )
 
 
 def _draw_cables(
@@ -239,7 +241,9 @@ def _draw_axes_cross(axes: Axes, paper: _Paper, names: Sequence[str]) -> None:
     left, bottom = paper.corner((0, 0, paper.extents[2] - 1))
     start = (left - 0.4, bottom - 1.15)
     tips = ((1.0, 0.0), (0.0, 1.0), (DEPTH[0], DEPTH[1]))
-    axes.plot([start[0]], [start[1]])
+    # arrows and texts do not widen the view; points do
+    for dx, dy in tips:
+        axes.plot([start[0] + 1.2 * dx], [start[1] + 1.2 * dy], marker="")
     for name, (dx, dy) in zip(names, tips, strict=False):
         axes.annotate("", (start[0] + dx * 0.8, start[1] + dy * 0.8), start, arrowprops={"arrowstyle": "->"})
         axes.text(start[0] + dx, start[1] + dy, name, ha="center", va="center")
