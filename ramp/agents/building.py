@@ -137,8 +137,13 @@ class Building:
                 ids=RandomIds(),
                 timing=self.config.timing,
             )
-            directory = self.config.address(self.config.directory)
-            party = ResourceParty(address, directory=directory, seller=seller, timing=self.config.timing)
+            party = ResourceParty(
+                address,
+                directory=self.config.address(self.config.directory),
+                bank=self.config.address(self.config.bank),
+                seller=seller,
+                timing=self.config.timing,
+            )
             ports = Ports(
                 send=send,
                 notary=notary,

@@ -95,6 +95,7 @@ class Auction(StateMachine[AuctionState]):
         self._round_started: Instant = 0
         self._asked: dict[int, RequestUnit] = {}
         self._answered: set[str] = set()
+        self._heard: set[tuple[str, int]] = set()
         self._offers: list[Offer] = []
         self._refusals: list[ResourceRefusal] = []
         self._last_bids: tuple[Bid, ...] = ()
@@ -117,6 +118,10 @@ class Auction(StateMachine[AuctionState]):
         """
         content = message.content
         if isinstance(content, DirectoryListing):
+            if message.sender != self._directory:
+                raise RemoteProtocolError(
+                    f"{message.sender} speaks for {self._directory}", conversation_id=self.conversation_id
+                )
             return self._on_listing(content, now)
         if isinstance(content, Proposal):
             return self._on_proposal(message.sender, content, now)
@@ -193,6 +198,8 @@ class Auction(StateMachine[AuctionState]):
         self._answered = set()
         self._offers = []
         self._refusals = []
+        if self._silent.issuperset(self._resources):
+            self._silent.clear()  # a line was down, not everybody: the first voice must not end the round for all
         self._limit = now + self.options.round_time
         self._retry.begin(now)
         self._arm()
@@ -236,26 +243,28 @@ class Auction(StateMachine[AuctionState]):
                 f"{sender} was not called in round {proposal.round_number}", conversation_id=self.conversation_id
             )
         current = proposal.round_number == self._round_number
-        if current and sender in self._answered:
-            return []
+        if (sender, proposal.round_number) in self._heard:
+            return []  # judged once: a copy would be held against a lower price, and reject an offer that still counts
+        self._heard.add((sender, proposal.round_number))
         effects: list[Effect] = []
         for offer in proposal.offers:
-            effects += self._consider(sender, offer, now)
-        self._refusals += [ResourceRefusal(sender, refusal) for refusal in proposal.refusals if current]
-        if current:
-            self._answered.add(sender)
-            self._silent.discard(sender)
+            effects += self._consider(sender, offer)
+        if not current:
+            return effects
+        self._refusals += [ResourceRefusal(sender, refusal) for refusal in proposal.refusals]
+        self._answered.add(sender)
+        self._silent.discard(sender)
         expected = [name for name in self._resources if name not in self._silent]
         if not all(name in self._answered for name in expected):
             return effects
         return effects + self._close_round("Proposal", now)
 
-    def _consider(self, sender: str, offer: Offer, now: Instant) -> list[Effect]:
+    def _consider(self, sender: str, offer: Offer) -> list[Effect]:
         unit = self._asked.get(offer.unit)
         if unit is None or offer.resource != sender or offer.request_id != self.conversation_id:
             return [self._reject(sender, offer, "the offer names another resource, request or unit")]
         self._offers.append(offer)
-        reason = shortcoming(unit, offer, now)
+        reason = shortcoming(unit, offer)
         if not reason:
             self._rankings[offer.unit].add(offer)
             return []

@@ -129,7 +129,7 @@ class BankParty:
             refused = RefundRefused(cancellation.agreement_id, BAD_SIGNATURE, detail)
             return [self._reply(message, Performative.REFUSE, refused)]
         self._asked.setdefault(f"refund/{cancellation.agreement_id}", []).append(message)
-        return [PostRefund(cancellation.agreement_id)]
+        return [PostRefund(cancellation.agreement_id, cancellation.user, cancellation.resource)]
 
     def _on_account_query(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
         """BalanceRequest: signed by the account's owner, fresh, and never seen before."""

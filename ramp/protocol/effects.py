@@ -84,9 +84,11 @@ class PostPayment:
 
 @dataclass(frozen=True, slots=True)
 class PostRefund:
-    """Ask the ledger to reverse an agreement's payment, once; answered by `RefundPosted`."""
+    """Ask the ledger to reverse, once, what the user paid to the resource; answered by `RefundPosted`."""
 
     agreement_id: str
+    user: str
+    resource: str
 
 
 @dataclass(frozen=True, slots=True)

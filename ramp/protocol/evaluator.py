@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.instant import Instant, iso
+from ramp.model.instant import iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
 from ramp.protocol.events import Preference
 
 
-def shortcoming(unit: RequestUnit, offer: Offer, now: Instant) -> str:
+def shortcoming(unit: RequestUnit, offer: Offer) -> str:
     """Why an offer does not meet a unit, or the empty string if it does.
 
     Args:
         unit: the unit with the price to be met as its `cpu_hour_cost`.
         offer: what is offered.
-        now: bounds the start of units without a StartDate.
     """
     if offer.cpu_hour_cost > unit.cpu_hour_cost:
         return f"{offer.cpu_hour_cost} credits/core-hour is above the {unit.cpu_hour_cost} asked"

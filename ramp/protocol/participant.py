@@ -54,10 +54,11 @@ class Participant(StateMachine[ParticipantState]):
     Args:
         intended: what is to be held; also the first record of its journal.
         resource: name of the selling agent.
+        bank: name of the Banking Agent that the resource trusts with its money.
         timing: the protocol's limits.
     """
 
-    def __init__(self, intended: HoldIntended, *, resource: str, timing: Timing) -> None:
+    def __init__(self, intended: HoldIntended, *, resource: str, bank: str, timing: Timing) -> None:
         super().__init__(intended.offer.request_id, PARTICIPANT, S.NEW)
         self.offer: Offer = intended.offer
         self.unit: RequestUnit = intended.unit
@@ -69,6 +70,7 @@ class Participant(StateMachine[ParticipantState]):
         self._slot: Slot = intended.slot
         self._intended = intended
         self._resource = resource
+        self._bank = bank
         self._timing = timing
         self._retry = Retry(timing)
         self._transfer_id = ""
@@ -219,6 +221,8 @@ class Participant(StateMachine[ParticipantState]):
         if self.state is S.HELD:
             effects = self._release(RefusalCode.CANCELLED, body.reason, "Cancellation", now)
             return [*effects, self._cancelled(body.agreement_id)]
+        if self.agreement is not None and body.agreement_id != self.agreed.agreement_id:
+            return [self._refuse_cancellation("unknown_agreement", "the slot is sold under another agreement", body)]
         if self.state is S.SETTLING and self._cancellation is None:
             self._cancellation = signed
             return [Persist(CancellationReceived(self.offer.offer_id, signed, now))]
@@ -281,6 +285,7 @@ class Participant(StateMachine[ParticipantState]):
         facts = (
             (body.user, self.user, "user"),
             (body.resource, self._resource, "resource"),
+            (body.bank, self._bank, "bank"),
             (body.offer, self.offer, "offer"),
             (body.reservation_id, self.reservation_id, "reservation id"),
             (body.cost, self.offer.cost, "cost"),

@@ -16,7 +16,7 @@ from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.protocol.progress import RequestEnded
 from ramp.protocol.records import CommitDecided, Record, RequestConcluded, RequestStarted
 from ramp.protocol.timing import Timing, earliest
-from ramp.protocol.voting import Voting, reject
+from ramp.protocol.voting import Voting, cancel_hold, reject
 
 
 class Purchase:
@@ -50,6 +50,8 @@ class Purchase:
         )
         self._voting: Voting | None = None
         self._won: AuctionResult | None = None
+        self._recalled = False
+        self._recalled_decided = False
 
     @property
     def stage(self) -> str:
@@ -83,9 +85,23 @@ class Purchase:
             effects = self.confirmation.recover(records, now)
         return self._armed(effects + self._advance(now))
 
+    def recall(self, outcome: RequestOutcome, *, decided: bool) -> None:
+        """Know again how this request ended in an earlier life.
+
+        Args:
+            outcome: how it ended.
+            decided: whether the two-phase commit had been decided, so that no hold is cancelled any more.
+        """
+        self.outcome = outcome
+        self.started_at = outcome.started_at
+        self._recalled = True
+        self._recalled_decided = decided
+
     def handle(self, message: Message, now: Instant) -> list[Effect]:
         """Hand a message to the machine it concerns."""
         content = message.content
+        if self._recalled:
+            return self._after_the_end(message)
         if isinstance(content, HoldGranted | HoldRefused | HoldCancelled):
             effects = self._voting.handle(message, now) if self._voting is not None else []
         elif self.confirmation is not None and not isinstance(content, Proposal):
@@ -114,6 +130,15 @@ class Purchase:
             if machine is not None and machine.deadline is not None and now >= machine.deadline:
                 effects += machine.tick(now)
         return self._armed(effects + self._advance(now))
+
+    # -- late messages -------------------------------------------------------------------------------------------
+
+    def _after_the_end(self, message: Message) -> list[Effect]:
+        """A late message to a request of an earlier life: an undecided hold is let go, the rest is no news."""
+        content = message.content
+        if isinstance(content, HoldGranted) and not self._recalled_decided:
+            return [cancel_hold(self._user, message.sender, self.request_id, content.offer_id)]
+        return []
 
     # -- from one machine to the next ----------------------------------------------------------------------------
 

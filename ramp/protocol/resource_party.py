@@ -57,15 +57,17 @@ class ResourceParty:
     Args:
         name: the agent's name.
         directory: name of the directory agent.
+        bank: name of the Banking Agent that the resource trusts with its money.
         seller: the bidding side.
         timing: the protocol's limits.
     """
 
-    def __init__(self, name: str, *, directory: str, seller: Seller, timing: Timing) -> None:
+    def __init__(self, name: str, *, directory: str, bank: str, seller: Seller, timing: Timing) -> None:
         self.name = name
         self.deadline: Instant | None = None
         self.participants: OrderedDict[str, Participant] = OrderedDict()
         self._directory = directory
+        self._bank = bank
         self._seller = seller
         self._timing = timing
         self._by_agreement: dict[str, Participant] = {}
@@ -91,7 +93,7 @@ class ResourceParty:
         """Take every hold and sale up again from the journal, and register."""
         for record in records:
             if isinstance(record, HoldIntended):
-                participant = Participant(record, resource=self.name, timing=self._timing)
+                participant = self._new_participant(record)
                 self.participants[record.offer.offer_id] = participant
             elif isinstance(
                 record,
@@ -189,7 +191,7 @@ class ResourceParty:
         self._seller.forget(acceptance.offer_id)
         until = now + self._timing.hold_time
         intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, now)
-        participant = Participant(intended, resource=self.name, timing=self._timing)
+        participant = self._new_participant(intended)
         self.participants[acceptance.offer_id] = participant
         return self._kept(participant, participant.start(now))
 
@@ -205,6 +207,15 @@ class ResourceParty:
         body = signed.body
         assert isinstance(body, Agreement)
         participant = self.participants.get(body.offer.offer_id)
+        sold = self._by_agreement.get(body.agreement_id)
+        if sold is not None and sold is not participant:  # the bank pays an agreement id once, so it buys one slot
+            twice = Failed(
+                body.agreement_id,
+                body.offer.offer_id,
+                RefusalCode.BAD_AGREEMENT,
+                "another slot is sold under that agreement id",
+            )
+            return [self._reply(message, Performative.FAILURE, twice)]
         if participant is not None:
             return self._kept(participant, participant.on_agreement(signed, now))
         unknown = Failed(
@@ -265,6 +276,9 @@ class ResourceParty:
     def _registration(self) -> Send:
         registration = Registration(RESOURCE_SERVICE, self._timing.lease)
         return Send(Message(Performative.SUBSCRIBE, self.name, self._directory, self.name, registration))
+
+    def _new_participant(self, intended: HoldIntended) -> Participant:
+        return Participant(intended, resource=self.name, bank=self._bank, timing=self._timing)
 
     def _kept(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
         """Keep the indexes true after a participant has moved."""

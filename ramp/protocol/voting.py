@@ -122,6 +122,7 @@ class Voting(StateMachine[VotingState]):
         if isinstance(content, HoldGranted):
             effects = self._on_granted(message.sender, content, now)
         elif isinstance(content, HoldRefused):
+            self._check_voter(message.sender, content.offer_id)
             effects = self._on_refused(content.offer_id, str(content.code), content.detail, "HoldRefused", now)
         elif isinstance(content, HoldCancelled):
             self._cancelling.pop(content.offer_id, None)
@@ -196,12 +197,16 @@ class Voting(StateMachine[VotingState]):
     def _ballot_of(self, offer_id: str) -> _Ballot | None:
         return next((ballot for ballot in self._ballots.values() if ballot.offer.offer_id == offer_id), None)
 
+    def _check_voter(self, sender: str, offer_id: str) -> None:
+        ballot = self._ballot_of(offer_id)
+        if ballot is not None and sender != ballot.offer.resource:
+            raise RemoteProtocolError(f"{sender} votes on another's offer", conversation_id=self.conversation_id)
+
     def _on_granted(self, sender: str, granted: HoldGranted, now: Instant) -> list[Effect]:
         ballot = self._ballot_of(granted.offer_id)
         if ballot is None or ballot.lost or self.state in (VotingState.ABORTING, VotingState.ENDED):
             return [cancel_hold(self._user, sender, self.conversation_id, granted.offer_id)]
-        if sender != ballot.offer.resource:
-            raise RemoteProtocolError(f"{sender} agrees to another's offer", conversation_id=self.conversation_id)
+        self._check_voter(sender, granted.offer_id)
         if not ballot.open:
             return []
         held_until = now + granted.hold_for

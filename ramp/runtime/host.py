@@ -32,9 +32,13 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
+from ramp.protocol.user_party import REPLAYED
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
 """Nonces of account queries are remembered this long; queries themselves are accepted for a fraction of it."""
+
+NOT_THEIR_PAYMENT = "bad_terms"
+"""Code of a refund that two parties ask for who are not the ones between whom the money moved."""
 
 
 class Journal(Protocol):
@@ -233,12 +237,8 @@ class Host:
         match effect:
             case fx.PostPayment():
                 return self._pay(ledger, effect, now)
-            case fx.PostRefund(agreement_id):
-                try:
-                    transfer = ledger.refund(agreement_id, at=now)
-                except LedgerRefusal as refusal:
-                    return ev.RefundPosted(agreement_id, "", 0, refusal.code, refusal.reason)
-                return ev.RefundPosted(agreement_id, transfer.transfer_id, transfer.amount)
+            case fx.PostRefund():
+                return self._refund(ledger, effect, now)
             case fx.LookUpPayment(call_id, agreement_id):
                 return self._look_up_payment(ledger, call_id, agreement_id)
             case fx.LookUpAccount():
@@ -249,11 +249,34 @@ class Host:
         try:
             transfer = ledger.pay(agreement.agreement_id, agreement.user, agreement.resource, agreement.cost, at=now)
         except LedgerRefusal as refusal:
-            earlier = ledger.refusal(agreement.agreement_id)
-            if earlier is None:
-                earlier = ledger.record_refusal(agreement.agreement_id, refusal.code, refusal.reason, at=now)
-            return ev.PaymentPosted(agreement.agreement_id, "", 0, earlier.code, earlier.reason)
+            code, reason = self._record_refusal(ledger, agreement.agreement_id, refusal, now)
+            return ev.PaymentPosted(agreement.agreement_id, "", 0, code, reason)
         return ev.PaymentPosted(agreement.agreement_id, transfer.transfer_id, transfer.amount)
+
+    def _record_refusal(
+        self, ledger: Ledger, agreement_id: str, refusal: LedgerRefusal, now: Instant
+    ) -> tuple[str, str]:
+        """Make a refusal final and return the one that counts, which is the first."""
+        try:
+            recorded = ledger.record_refusal(agreement_id, refusal.code, refusal.reason, at=now)
+        except LedgerRefusal:  # the id is paid on other terms, or is none: what there is stays as it is
+            return refusal.code, refusal.reason
+        return recorded.code, recorded.reason
+
+    def _refund(self, ledger: Ledger, effect: fx.PostRefund, now: Instant) -> ev.RefundPosted:
+        agreement_id = effect.agreement_id
+        try:
+            payment = ledger.transfer(agreement_id)
+            if payment is not None and (payment.debit_account, payment.credit_account) != (
+                effect.user,
+                effect.resource,
+            ):
+                reason = "the payment is not between the two who signed"
+                return ev.RefundPosted(agreement_id, "", 0, NOT_THEIR_PAYMENT, reason)
+            transfer = ledger.refund(agreement_id, at=now)
+        except LedgerRefusal as refusal:
+            return ev.RefundPosted(agreement_id, "", 0, refusal.code, refusal.reason)
+        return ev.RefundPosted(agreement_id, transfer.transfer_id, transfer.amount)
 
     def _look_up_payment(self, ledger: Ledger, call_id: str, agreement_id: str) -> ev.PaymentLookedUp:
         payment = ledger.transfer(agreement_id)
@@ -267,10 +290,11 @@ class Host:
         return ev.PaymentLookedUp(call_id, agreement_id, "unknown", "")
 
     def _look_up_account(self, ledger: Ledger, effect: fx.LookUpAccount, now: Instant) -> ev.AccountLookedUp:
-        if not ledger.use_nonce(effect.account, effect.nonce, effect.issued_at + NONCE_LIFETIME, now):
-            return ev.AccountLookedUp(effect.call_id, 0, 0, 0, (), "replayed", "this query has been answered before")
         wants_lines = effect.since is not None or effect.until is not None
         try:
+            if not ledger.use_nonce(effect.account, effect.nonce, effect.issued_at + NONCE_LIFETIME, now):
+                replayed = "this query has been answered before"
+                return ev.AccountLookedUp(effect.call_id, 0, 0, 0, (), REPLAYED, replayed)
             balance = ledger.balance(effect.account)
             lines = ledger.statement(effect.account, effect.since, effect.until).lines if wants_lines else ()
         except LedgerRefusal as refusal:

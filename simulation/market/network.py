@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -27,6 +27,29 @@ class NetworkFaults:
     delay_mean: Duration = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """One party that nobody reaches for a while, as when its line is cut.
+
+    Attributes:
+        name: the party.
+        since: first instant, or time after the run's start in a plan.
+        until: first instant at which it is reached again.
+    """
+
+    name: str
+    since: Instant
+    until: Instant
+
+    def after(self, start: Instant) -> Isolation:
+        """The same in virtual time."""
+        return Isolation(self.name, start + self.since, start + self.until)
+
+    def cuts(self, message: Message, now: Instant) -> bool:
+        """Whether a message sent now is lost."""
+        return self.since <= now < self.until and self.name in (message.sender, message.receiver)
+
+
 HEALTHY = NetworkFaults()
 
 
@@ -47,7 +70,7 @@ class Network:
         faults: how bad it is before `healed_at`.
         healed_at: from then on it is healthy, with the floor delay.
         random: its own stream.
-        schedule: called with the arrival time and the message, once for each copy.
+        isolations: who cannot be reached when.
     """
 
     def __init__(
@@ -55,27 +78,28 @@ class Network:
         faults: NetworkFaults,
         healed_at: Instant,
         random: Random,
-        schedule: Callable[[Instant, Message], None],
+        isolations: Sequence[Isolation] = (),
     ) -> None:
         self.counts = NetworkCounts()
         self._faults = faults
         self._healed_at = healed_at
         self._random = random
-        self._schedule = schedule
+        self._isolations = isolations
 
-    def send(self, message: Message, now: Instant) -> None:
-        """Take one message."""
+    def route(self, message: Message, now: Instant) -> tuple[Duration, ...]:
+        """Take one message: the delays of the copies that will arrive, none where it is lost."""
         self.counts.sent += 1
         name = message.performative.value
         self.counts.by_performative[name] = self.counts.by_performative.get(name, 0) + 1
         faults = self._faults if now < self._healed_at else HEALTHY
-        if faults.loss and self._random.random() < faults.loss:
+        isolated = any(each.cuts(message, now) for each in self._isolations)
+        if isolated or (faults.loss and self._random.random() < faults.loss):
             self.counts.lost += 1
-            return
-        self._schedule(now + self._delay(faults), message)
+            return ()
         if faults.duplication and self._random.random() < faults.duplication:
             self.counts.doubled += 1
-            self._schedule(now + self._delay(faults), message)
+            return (self._delay(faults), self._delay(faults))
+        return (self._delay(faults),)
 
     def _delay(self, faults: NetworkFaults) -> Duration:
         extra = int(self._random.expovariate(1 / faults.delay_mean)) if faults.delay_mean else 0

@@ -15,19 +15,18 @@ from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
 from ramp.model.acl import Message
 from ramp.model.instant import Duration, Instant
-from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.bank_party import BankParty
 from ramp.protocol.directory_party import DirectoryParty
 from ramp.protocol.party import Party
-from ramp.protocol.pricing import PricingStrategy, paper_price
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.resource_party import ResourceParty
-from ramp.protocol.seller import PriceRange, Seller
+from ramp.protocol.seller import Seller
 from ramp.protocol.timing import Timing
 from ramp.protocol.user_party import UserParty
+from ramp.rfql.codec import EncodedMessage
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import MemoryJournal
 from simulation.checkers.observation import Checker
@@ -35,8 +34,11 @@ from simulation.kernel import EventQueue
 from simulation.market.counted_ids import CountedIds
 from simulation.market.fault_plan import NO_FAULTS, FaultPlan
 from simulation.market.network import Network
+from simulation.market.observing import Observer, Script
 from simulation.market.random_streams import stream
+from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.virtual_notary import VirtualNotary
+from simulation.market.wire import Wire
 
 P = TypeVar("P", bound=Party)
 
@@ -47,27 +49,15 @@ START: Instant = 1_800_000_000_000_000
 
 
 class _Crashed(Exception):
-    """A party has crashed before an effect."""
+    """A party has crashed before an effect.
 
+    Args:
+        down_for: how long until it restarts; None: until it is told to.
+    """
 
-@dataclass(frozen=True, slots=True)
-class ResourceSpec:
-    """One resource of a simulated market."""
-
-    name: str
-    machine: ResourcePlugin
-    terms: StaticTerms
-    prices: PriceRange
-    strategy: PricingStrategy = paper_price
-    credit_limit: int = 10**9
-
-
-@dataclass(frozen=True, slots=True)
-class UserSpec:
-    """One user of a simulated market, with its money in minor units."""
-
-    name: str
-    deposit: int
+    def __init__(self, down_for: Duration | None) -> None:
+        self.down_for = down_for
+        super().__init__()
 
 
 @dataclass(slots=True)
@@ -86,6 +76,7 @@ class _Actor:
 @dataclass(frozen=True, slots=True)
 class _Delivery:
     message: Message
+    encoded: EncodedMessage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +110,9 @@ class World:
         timing: the protocol's limits.
         checkers: watch every step.
         listen: is told every party's progress (party, progress, virtual time).
+        observer: is told every effect, message, crash and restart.
+        script: decides about messages and crashes instead of the fault plan where it wants to.
+        wire: carries messages as text with real signatures instead of typed values.
     """
 
     def __init__(
@@ -131,6 +125,9 @@ class World:
         timing: Timing | None = None,
         checkers: Sequence[Checker] = (),
         listen: Listener | None = None,
+        observer: Observer | None = None,
+        script: Script | None = None,
+        wire: Wire | None = None,
     ) -> None:
         self.timing = timing or Timing()
         self.faults = faults
@@ -141,8 +138,12 @@ class World:
         self._queue: EventQueue[_Event] = EventQueue(START)
         self._checkers = tuple(checkers)
         self._listen = listen
+        self._observer = observer
+        self._script = script
+        self._wire = wire
         self._crash_random = stream(seed, "crash")
-        self._network = Network(faults.network, self.healed_at, stream(seed, "network"), self._arrive)
+        isolations = tuple(isolation.after(START) for isolation in faults.isolations)
+        self._network = Network(faults.network, self.healed_at, stream(seed, "network"), isolations)
         self._ledger = Book()
         self._machines = {spec.name: spec.machine for spec in resources}
         self._actors: dict[str, _Actor] = {}
@@ -227,9 +228,11 @@ class World:
 
     def _step(self, event: _Event) -> None:
         match event:
-            case _Delivery(message):
+            case _Delivery(message, encoded):
                 actor = self._actors.get(message.receiver)
                 if actor is not None and actor.host is not None:
+                    if self._wire is not None and encoded is not None:
+                        message = self._wire.decode(message.sender, message.receiver, encoded, self.now)
                     for checker in self._checkers:
                         checker.on_delivered(message, self)
                     self._guarded(actor, lambda host: host.deliver(message, self.now))
@@ -238,7 +241,7 @@ class World:
                 actor.ticket = actor.armed_for = None
                 self._guarded(actor, lambda host: host.tick(self.now))
             case _Restart(name):
-                self._start(self._actors[name])
+                self.restart(name)
             case _Command(name, command):
                 self._obey(self._actors[name], command)
         for checker in self._checkers:
@@ -262,20 +265,39 @@ class World:
             return False
         try:
             action(host)
-        except _Crashed:
-            self._crash(actor)
+        except _Crashed as crashed:
+            self._crash(actor, crashed.down_for)
             return False
         self._arm(actor)
         return True
 
-    def _crash(self, actor: _Actor) -> None:
+    def crash(self, name: str, down_for: Duration | None = None) -> None:
+        """Let a party crash now; it restarts after `down_for`, or never by itself (None)."""
+        if self._actors[name].host is not None:
+            self._crash(self._actors[name], down_for)
+
+    def restart(self, name: str) -> None:
+        """Start a party again that is down."""
+        actor = self._actors[name]
+        if actor.host is None:
+            if self._observer is not None:
+                self._observer.restarted(name, self.now)
+            self._start(actor)
+
+    def perform(self, name: str, effects: Sequence[fx.Effect]) -> None:
+        """Let a party that is up carry out effects that its owner asked it for directly."""
+        self._guarded(self._actors[name], lambda host: host.perform(effects, self.now))
+
+    def _crash(self, actor: _Actor, down_for: Duration | None) -> None:
         self.crashes += 1
         actor.host = None
+        if self._observer is not None:
+            self._observer.crashed(actor.name, self.now)
         if actor.ticket is not None:
             self._queue.cancel(actor.ticket)
         actor.ticket = actor.armed_for = None
-        down = 1 + int(self._crash_random.expovariate(1 / self.faults.restart_mean))
-        self._queue.schedule(self.now + down, _Restart(actor.name))
+        if down_for is not None:
+            self._queue.schedule(self.now + down_for, _Restart(actor.name))
 
     def _start(self, actor: _Actor) -> None:
         actor.host = Host(actor.build(), actor.ports())
@@ -302,8 +324,8 @@ class World:
         def ports() -> Ports:
             return Ports(
                 send=self._send,
-                notary=VirtualNotary(name),
-                before=self._maybe_crash,
+                notary=VirtualNotary(name) if self._wire is None else self._wire.notary(name),
+                before=lambda effect: self._before(name, effect),
                 watch=lambda progress: self._watch(name, progress),
                 **fixed,  # type: ignore[arg-type]
             )
@@ -323,7 +345,7 @@ class World:
                 ids=ids,
                 timing=self.timing,
             )
-            return ResourceParty(spec.name, directory=DIRECTORY, seller=seller, timing=self.timing)
+            return ResourceParty(spec.name, directory=DIRECTORY, bank=BANK, seller=seller, timing=self.timing)
 
         self._add(spec.name, build, {"journal": MemoryJournal(), "plugin": spec.machine})
 
@@ -337,17 +359,25 @@ class World:
 
     # -- ports ---------------------------------------------------------------------------------------------------
 
-    def _maybe_crash(self, effect: fx.Effect) -> None:
+    def _before(self, name: str, effect: fx.Effect) -> None:
+        if self._script is not None and (scripted := self._script.crash(name, effect)) is not None:
+            raise _Crashed(scripted.down_for)
         if self.faults.crash and self.now < self.healed_at and self._crash_random.random() < self.faults.crash:
-            raise _Crashed
+            raise _Crashed(1 + int(self._crash_random.expovariate(1 / self.faults.restart_mean)))
+        if self._observer is not None:
+            self._observer.carried_out(name, effect, self.now)
 
     def _send(self, message: Message) -> None:
         for checker in self._checkers:
             checker.on_sent(message, self)
-        self._network.send(message, self.now)
-
-    def _arrive(self, at: Instant, message: Message) -> None:
-        self._queue.schedule(at, _Delivery(message))
+        delays = self._script.route(message) if self._script is not None else None
+        if delays is None:
+            delays = self._network.route(message, self.now)
+        if self._observer is not None:
+            self._observer.sent(message, delays, self.now)
+        encoded = self._wire.encode(message) if self._wire is not None else None
+        for delay in delays:
+            self._queue.schedule(self.now + delay, _Delivery(message, encoded))
 
     def _watch(self, name: str, progress: Progress) -> None:
         if self._listen is not None:

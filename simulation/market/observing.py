@@ -1,0 +1,50 @@
+"""What looks into a simulated market from outside: an observer of everything, and a script that makes things happen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ramp.model.acl import Message
+from ramp.model.instant import Duration, Instant
+from ramp.protocol.effects import Effect
+
+
+class Observer(Protocol):
+    """Is told everything in the order in which it happens."""
+
+    def carried_out(self, name: str, effect: Effect, now: Instant) -> None:
+        """A party is about to carry out an effect."""
+        ...
+
+    def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
+        """The network has taken a message; each delay is one copy that will arrive."""
+        ...
+
+    def crashed(self, name: str, now: Instant) -> None:
+        """A party is down."""
+        ...
+
+    def restarted(self, name: str, now: Instant) -> None:
+        """A party is about to come up again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedCrash:
+    """A crash that a script wants; `down_for` None means until the script restarts the party."""
+
+    down_for: Duration | None = None
+
+
+class Script(Protocol):
+    """Decides single things that the fault plan would otherwise draw."""
+
+    def route(self, message: Message) -> Sequence[Duration] | None:
+        """Delays of the copies that arrive (none: lost), or None to leave it to the network."""
+        ...
+
+    def crash(self, name: str, effect: Effect) -> ScriptedCrash | None:
+        """Whether the party crashes before this effect."""
+        ...
