@@ -1,0 +1,191 @@
+"""A log as a live queue: the decisions where logs leave things open, with numbers worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ramp.errors import WorkloadError
+from ramp.model.instant import HOUR, SECOND
+from simulation.workload import replay_source
+from simulation.workload.profile import CoreProfile
+from simulation.workload.queue_plan import QueuePlan, ReservedWindow
+from simulation.workload.replay import DEFAULT_REQUEST, OUTRUN_GRACE, ReplayLog
+from simulation.workload.replay_source import open_replay
+from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
+
+
+def log_of(*jobs: tuple[int, int, int, int, int]) -> SwfLog:
+    """Jobs as (submit, wait, run, cores, requested time), numbered from 1."""
+    columns = np.full((FIELD_COUNT, len(jobs)), -1, dtype=np.int64)
+    columns[0] = np.arange(1, len(jobs) + 1)
+    names = ("submit_time", "wait_time", "run_time", "allocated_processors", "requested_time")
+    for name, values in zip(names, zip(*jobs, strict=True), strict=True):
+        columns[FIELD_NAMES.index(name)] = values
+    return SwfLog(columns)
+
+
+def names_at(replay: ReplayLog, second: int) -> tuple[list[int], list[int]]:
+    state = replay.state_at(second * SECOND)
+    return replay.job_number[state.running].tolist(), replay.job_number[state.queued].tolist()
+
+
+def test_time_counts_from_the_first_submission() -> None:
+    replay = ReplayLog.build(log_of((31_656_837, 10, 100, 4, 200)), 8)
+    assert names_at(replay, -1) == ([], [])
+    assert names_at(replay, 0) == ([], [1])
+    assert names_at(replay, 10) == ([1], [])
+    assert names_at(replay, 109) == ([1], [])
+    assert names_at(replay, 110) == ([], [])
+
+
+def test_an_unsorted_log_is_sorted_by_submission() -> None:
+    replay = ReplayLog.build(log_of((50, 0, 10, 1, 10), (20, 0, 10, 1, 10), (20, 5, 10, 1, 10)), 8)
+    assert replay.job_number.tolist() == [2, 3, 1]
+
+
+def test_jobs_that_cannot_be_replayed_are_left_out_and_counted() -> None:
+    replay = ReplayLog.build(log_of((0, 0, 10, 9, 10), (0, 0, 10, -1, 10), (5, 0, 10, 8, 10)), 8)
+    assert replay.left_out == 2
+    assert names_at(replay, 5) == ([3], [])
+    with pytest.raises(WorkloadError, match="1 to 2 cores"):
+        ReplayLog.build(log_of((0, 0, 10, 9, 10)), 2)
+
+
+def test_an_unknown_wait_is_none_and_a_job_that_never_ran_only_waits() -> None:
+    replay = ReplayLog.build(log_of((0, -1, 50, 2, 60), (0, 20, -1, 2, 60)), 8)
+    assert names_at(replay, 0) == ([1], [2])
+    assert names_at(replay, 20) == ([1], [])
+
+
+def test_requested_times_that_are_not_stated_are_the_median() -> None:
+    replay = ReplayLog.build(log_of((0, 0, 9, 1, -1), (0, 0, 9, 1, 10), (0, 0, 9, 1, 30), (0, 0, 9, 1, 500)), 8)
+    assert (replay.requested // SECOND).tolist() == [30, 10, 30, 500]
+    assert ReplayLog.build(log_of((0, 0, 9, 1, -1)), 8).requested.tolist() == [DEFAULT_REQUEST]
+
+
+def test_projected_ends_come_from_requests_and_outrun_jobs_end_any_moment() -> None:
+    replay = ReplayLog.build(log_of((0, 0, 1000, 1, 100), (0, 0, 1000, 1, 5000)), 8)
+    running = replay.state_at(200 * SECOND).running
+    assert replay.projected_ends(running, 200 * SECOND).tolist() == [200 * SECOND + OUTRUN_GRACE, 5000 * SECOND]
+    assert replay.projected_ends(running, 99 * SECOND)[0] == 100 * SECOND
+    assert replay.projected_ends(running, 100 * SECOND)[0] == 100 * SECOND + OUTRUN_GRACE
+
+
+def test_more_running_than_the_machine_has_count_as_waiting_in_order_of_submission() -> None:
+    replay = ReplayLog.build(log_of((0, 9, 100, 5, 10), (1, 4, 100, 5, 10), (2, 1, 100, 3, 10), (3, 50, 9, 1, 9)), 8)
+    # By start: job 3 (at 3 s), job 2 (at 5 s), job 1 (at 9 s) does not fit any more; by submission it is before job 4.
+    assert names_at(replay, 10) == ([3, 2], [1, 4])
+
+
+def plan(running: list[tuple[int, int]], queued: list[tuple[int, int]], reserved: list[ReservedWindow]) -> QueuePlan:
+    pairs = [np.array(pair, dtype=np.int64).reshape(-1, 2) for pair in (running, queued)]
+    return QueuePlan(
+        now=0,
+        capacity=10,
+        running=(pairs[0][:, 0], pairs[0][:, 1]),
+        queued=(pairs[1][:, 0], pairs[1][:, 1]),
+        reserved=reserved,
+    )
+
+
+def test_waiting_jobs_are_planned_in_order_without_overtaking() -> None:
+    made = plan([(6, 100)], [(4, 50), (8, 30), (2, 10)], [])
+    made.profile()
+    assert made.planned_starts == [0, 100, 100]
+
+
+def test_jobs_are_planned_around_reservations() -> None:
+    made = plan([(6, 100)], [(4, 50), (8, 30)], [ReservedWindow(20, 60, 3), ReservedWindow(120, 140, 10)])
+    made.profile()
+    # 4 cores are free from 0, but from 20 on 3 of them are promised; 8 fit from 150 on (4 until 150).
+    assert made.planned_starts == [60, 140]
+
+
+def test_the_plan_goes_only_as_far_as_it_is_asked_for() -> None:
+    made = plan([(10, 100)], [(10, 50)] * 5, [])
+    assert made.profile(120).max_over(0, 120) == 10
+    assert made.planned_starts == [100]
+    assert made.profile().earliest_start(1, 1, 0) == 350
+
+
+def profile() -> CoreProfile:
+    starts, ends, cores = np.array([0, 10, 30]), np.array([20, 40, 50]), np.array([4, 3, 2])
+    return CoreProfile.of_intervals(8, 0, starts, ends, cores)
+
+
+def test_profile_by_hand() -> None:
+    assert profile().times.tolist() == [0, 10, 20, 30, 40, 50]
+    assert profile().taken.tolist() == [4, 7, 3, 5, 2, 0]
+    assert profile().max_over(0, 10) == 4
+    assert profile().max_over(0, 11) == 7
+    assert profile().mean_over(5, 25) == pytest.approx((5 * 4 + 10 * 7 + 5 * 3) / 20)
+    assert profile().mean_over(45, 55) == pytest.approx(1.0)
+    assert profile().mean_over(60, 70) == 0
+
+
+@pytest.mark.parametrize(
+    ("cores", "duration", "earliest", "latest", "start"),
+    [
+        (4, 10, 0, 100, 0),
+        (4, 11, 0, 100, 40),
+        (5, 10, 0, 100, 20),
+        (5, 10, 21, 100, 40),
+        (5, 10, 21, 39, None),
+        (8, 1, 0, 50, 50),
+        (8, 10**9, 0, 49, None),
+        (1, 1, 0, 0, 0),
+        (1, 1, 5, 4, None),
+    ],
+)
+def test_earliest_start_by_hand(cores: int, duration: int, earliest: int, latest: int, start: int | None) -> None:
+    assert profile().earliest_start(cores, duration, earliest, latest) == start
+
+
+def test_claims_on_the_same_core_take_it_once() -> None:
+    both = np.array([0, 0]), np.array([10, 20]), np.array([6, 6])
+    assert CoreProfile.of_intervals(8, 0, *both).taken.tolist() == [8, 6, 0]
+
+
+def test_windows_before_the_profile_are_refused() -> None:
+    with pytest.raises(ValueError, match="before the profile's begin"):
+        profile().max_over(-1, 5)
+
+
+def test_a_file_is_indexed_once_and_again_when_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "a.swf"
+    write_swf(path, log_of((0, 5, 10, 4, 20), (3, 0, 9, 9, 9)))
+    first = open_replay(str(path), 8)
+    assert (first.source, first.path, first.replay.left_out) == ("log", path, 1)
+    (cached,) = (tmp_path / "cache" / "ramp" / "replay").iterdir()
+    monkeypatch.setattr(replay_source, "read_swf", lambda _: pytest.fail("the log was read again"))
+    replay_source._replay_of_file.cache_clear()
+    again = open_replay(str(path), 8)
+    assert names_at(again.replay, 4) == names_at(first.replay, 4) == ([], [1])
+    assert names_at(again.replay, 5) == ([1], [])
+    assert again.replay.left_out == 1
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cached.write_bytes(b"broken")
+    replay_source._replay_of_file.cache_clear()
+    assert names_at(open_replay(str(path), 8).replay, 5) == ([1], [])
+    write_swf(path, log_of((0, 0, 10, 4, 20)))
+    assert names_at(open_replay(str(path), 8).replay, 0) == ([1], [])
+
+
+def test_where_a_log_is_missing_a_synthetic_one_of_its_length_stands_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("RAMP_LOGS", str(tmp_path))
+    opened = open_replay("LLNL-Thunder-2007-1.1-cln", 64, seed=4)
+    assert (opened.source, opened.path) == ("synthetic", None)
+    assert opened.replay.submitted[-1] == pytest.approx(5 * 30 * 24 * HOUR, rel=0.05)
+    assert open_replay("LLNL-Thunder-2007-1.1-cln", 64, seed=4).replay is opened.replay
+    other = open_replay("RICC-2010-2", 64, seed=4).replay
+    assert not np.array_equal(other.submitted[:50], opened.replay.submitted[:50])
+    with pytest.raises(WorkloadError, match=r"no copy of the log 'Nowhere'.*CEA-Curie"):
+        open_replay("Nowhere", 64)
