@@ -17,12 +17,10 @@ import click
 
 from ramp.errors import DocumentError, MachineError
 from simulation.machine_files import load_machine
-from simulation.machines.bluegene import BlueGene
 from simulation.machines.hostlist import DEFAULT_DIMENSIONS, compress, expand
 from simulation.machines.interface import Machine, Placement
 from simulation.machines.render import DOCUMENTED_LETTERS, SMAP_LETTERS, Display, Style, letters_of, map_lines, render
 from simulation.machines.slurm_options import parse_options
-from simulation.machines.trial import try_job
 from simulation.machines.view import MachineView, view_of, view_of_state, view_of_trace
 
 CLEAR_SCREEN = "\x1b[H\x1b[2J"
@@ -171,6 +169,10 @@ def _read(path: Path) -> str:
 
 def _with_trial(machine: Machine, view: MachineView, options_text: str) -> tuple[MachineView, Placement | None]:
     """Add the job of --test-only where the machine would put it; without a place it waits."""
+    # bring the compiler along, which takes most of a second: not for every command
+    from simulation.machines.bluegene import BlueGene
+    from simulation.machines.trial import try_job
+
     if not isinstance(machine, BlueGene):
         raise MachineError(f"{machine.name}: --test-only wants a machine of cabled lines")
     options = parse_options(shlex.split(options_text), os.environ)
@@ -194,9 +196,7 @@ def _write_pictures(machine: Machine, view: MachineView, svg_path: Path | None, 
     # matplotlib takes most of a second to import: only for pictures
     from simulation.plots.machine3d import draw_machine
 
-    wirings = None
-    if isinstance(machine, BlueGene):
-        wirings = dict(zip(machine.dimension_names, [table.wiring for table in machine.layout.tables], strict=True))
+    wirings = getattr(machine, "wirings", None)
     try:
         if svg_path is not None:
             draw_machine(view, svg_path, "svg", wirings)

@@ -23,6 +23,7 @@ from simulation.machines.names import unit_name
 from simulation.machines.occupancy import Occupancy, StateVector
 from simulation.machines.search import first_fit
 from simulation.machines.tables import LinkTable
+from simulation.machines.wiring import LineWiring
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,12 @@ class BlueGene:
     def dimension_names(self) -> tuple[str, ...]:
         """Names of the dimensions: x, y, z on Blue Gene/L."""
         return self.layout.dimension_names
+
+    @property
+    def wirings(self) -> dict[str, LineWiring]:
+        """The wiring of each dimension's lines, by name."""
+        tables = zip(self.layout.dimension_names, self.layout.tables, strict=True)
+        return {name: table.wiring for name, table in tables}
 
     @property
     def capacity(self) -> int:

@@ -6,17 +6,19 @@ Every `kind` of machine has one builder here; `simulation.machine_files` reads t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ramp.errors import ConfigurationError, MachineError
 from simulation.machines.allocators import find_allocator
-from simulation.machines.bluegene import BlueGene, Layout
 from simulation.machines.flat import FlatMachine
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates
 from simulation.machines.interface import Machine, NodeState
 from simulation.machines.tables import LinkTable, build_link_table
 from simulation.machines.wiring import LineWiring, parse_wiring, ring_wiring
+
+if TYPE_CHECKING:
+    from simulation.machines.bluegene import BlueGene
 
 DEFAULT_ALLOCATOR = "two-phase"
 """Allocator of a machine of cabled lines whose description names none."""
@@ -71,6 +73,9 @@ def build_machine(
 def _build_cabled(
     description: Mapping[str, Any], source: str, allocator: str | None, table_source: TableSource
 ) -> BlueGene:
+    # brings the compiler along, which takes most of a second: not for flat machines
+    from simulation.machines.bluegene import BlueGene, Layout
+
     _refuse_unknown(description, _CABLED_KEYS, source)
     dimensions = description.get("dimension")
     if not isinstance(dimensions, list) or not dimensions:
