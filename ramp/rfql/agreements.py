@@ -15,7 +15,7 @@ from ramp.rfql import markup, request_for_quotation
 from ramp.rfql.namespaces import MARKET
 from ramp.rfql.offers import OFFER, check_offer
 from ramp.rfql.parser import Element
-from ramp.rfql.record import BOOLEAN, INSTANT, INTEGER, TEXT, Form, Record, attribute_name
+from ramp.rfql.record import BOOLEAN, INSTANT, INTEGER, SENTENCE, TEXT, Form, Record, attribute_name
 from ramp.rfql.statements import ACCOUNT_QUERY
 
 CANCELLATION: Final = Record(
@@ -27,12 +27,14 @@ CANCELLATION: Final = Record(
         "user": TEXT,
         "resource": TEXT,
         "rollback": BOOLEAN,
-        "reason": TEXT,
+        "reason": SENTENCE,
         "issued_at": INSTANT,
     },
 )
 CANCELLATION_DONE: Final = Record(contents.CancellationDone, {"agreement_id": TEXT, "refund": INTEGER})
-CANCELLATION_REFUSED: Final = Record(contents.CancellationRefused, {"agreement_id": TEXT, "code": TEXT, "detail": TEXT})
+CANCELLATION_REFUSED: Final = Record(
+    contents.CancellationRefused, {"agreement_id": TEXT, "code": TEXT, "detail": SENTENCE}
+)
 
 _AGREEMENT_FORMS: Final[dict[str, Form]] = {
     "agreement_id": TEXT,

@@ -12,6 +12,9 @@ from typing import Final
 from ramp.errors import MeaningViolation
 from ramp.model.instant import SECOND, Duration
 
+SENTENCE_CHARACTERS_MAX: Final = 4000
+"""Longest sentence for people, as the type Sentence of schemas/common.xsd has it."""
+
 _SPECIAL: Final = re.compile("[&<>\"'\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufffe\\uffff]")
 _FORBIDDEN: Final = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ud800-\\udfff\\ufffe\\uffff]")
 _DURATION: Final = re.compile(r"(-?)PT([0-9]{1,12})(?:\.([0-9]{1,6}))?S")
@@ -42,6 +45,16 @@ def escape_attribute(value: str) -> str:
     if _SPECIAL.search(value) is None:
         return value
     return _escaped(value).replace('"', "&quot;").replace("\t", "&#9;").replace("\n", "&#10;")
+
+
+def escape_sentence(value: str) -> str:
+    """Escape a sentence for people for an attribute: what XML cannot carry is replaced, what is too long is cut.
+
+    Such a sentence may quote the output of a batch system; a message must not be lost over an escape sequence in it.
+    """
+    if len(value) > SENTENCE_CHARACTERS_MAX:
+        value = value[: SENTENCE_CHARACTERS_MAX - 1] + "…"
+    return escape_attribute(_FORBIDDEN.sub("\ufffd", value))
 
 
 def write_duration(duration: Duration) -> str:

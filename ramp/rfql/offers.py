@@ -10,7 +10,7 @@ from ramp.model.offer import Offer, Refusal
 from ramp.rfql import request_for_quotation
 from ramp.rfql.namespaces import MARKET
 from ramp.rfql.parser import Element
-from ramp.rfql.record import BOOLEAN, CODE, DURATION, INSTANT, INTEGER, REAL, TEXT, Record
+from ramp.rfql.record import BOOLEAN, CODE, DURATION, INSTANT, INTEGER, REAL, SENTENCE, TEXT, Record
 
 OFFER: Final = Record(
     Offer,
@@ -26,10 +26,10 @@ OFFER: Final = Record(
         "load": REAL,
         "valid_for": DURATION,
         "source": TEXT,
-        "placement": TEXT,
+        "placement": SENTENCE,
     },
 )
-REFUSAL: Final = Record(Refusal, {"unit": INTEGER, "code": CODE, "nearest": TEXT, "detail": TEXT})
+REFUSAL: Final = Record(Refusal, {"unit": INTEGER, "code": CODE, "nearest": SENTENCE, "detail": SENTENCE})
 BID: Final = Record(contents.Bid, {"unit": INTEGER, "resource": TEXT, "cpu_hour_cost": INTEGER})
 
 _REQUEST_AND_OFFER: Final = {"request_id": TEXT, "offer_id": TEXT}
@@ -39,14 +39,14 @@ PROPOSAL: Final = Record(
     {"request_id": TEXT, "round_number": INTEGER},
     children={"offers": OFFER, "refusals": REFUSAL},
 )
-REJECTION: Final = Record(contents.Rejection, {**_REQUEST_AND_OFFER, "reason": TEXT})
+REJECTION: Final = Record(contents.Rejection, {**_REQUEST_AND_OFFER, "reason": SENTENCE})
 ACCEPTANCE: Final = Record(contents.Acceptance, _REQUEST_AND_OFFER)
 HOLD_GRANTED: Final = Record(contents.HoldGranted, {**_REQUEST_AND_OFFER, "reservation_id": TEXT, "hold_for": DURATION})
-HOLD_REFUSED: Final = Record(contents.HoldRefused, {**_REQUEST_AND_OFFER, "code": CODE, "detail": TEXT})
+HOLD_REFUSED: Final = Record(contents.HoldRefused, {**_REQUEST_AND_OFFER, "code": CODE, "detail": SENTENCE})
 HOLD_CANCELLED: Final = Record(contents.HoldCancelled, _REQUEST_AND_OFFER)
 CONFIRMED: Final = Record(contents.Confirmed, {"agreement_id": TEXT, "offer_id": TEXT})
-FAILED: Final = Record(contents.Failed, {"agreement_id": TEXT, "offer_id": TEXT, "code": CODE, "detail": TEXT})
-NOT_UNDERSTOOD: Final = Record(contents.NotUnderstood, {"reason": TEXT})
+FAILED: Final = Record(contents.Failed, {"agreement_id": TEXT, "offer_id": TEXT, "code": CODE, "detail": SENTENCE})
+NOT_UNDERSTOOD: Final = Record(contents.NotUnderstood, {"reason": SENTENCE})
 
 CALL: Final = "CallForProposals"
 

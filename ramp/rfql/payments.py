@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.model import contents
-from ramp.rfql.record import INSTANT, INTEGER, TEXT, Record
+from ramp.rfql.record import INSTANT, INTEGER, SENTENCE, TEXT, Record
 
-_REFUSED: Final = {"agreement_id": TEXT, "code": TEXT, "detail": TEXT}
+_REFUSED: Final = {"agreement_id": TEXT, "code": TEXT, "detail": SENTENCE}
 _DONE: Final = {"agreement_id": TEXT, "transfer_id": TEXT, "amount": INTEGER}
 
 PAYMENT_MADE: Final = Record(contents.PaymentMade, _DONE)

@@ -30,6 +30,7 @@ def _read_boolean(text: str) -> bool:
 
 
 TEXT: Final = Form(markup.escape_attribute, str)
+SENTENCE: Final = Form(markup.escape_sentence, str)
 INTEGER: Final = Form(str, int)
 REAL: Final = Form(repr, float)
 BOOLEAN: Final = Form(lambda value: "true" if value else "false", _read_boolean)

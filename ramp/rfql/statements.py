@@ -6,7 +6,7 @@ from typing import Final
 
 from ramp.model import contents
 from ramp.model.agreement import AccountQuery
-from ramp.rfql.record import INSTANT, INTEGER, TEXT, Record
+from ramp.rfql.record import INSTANT, INTEGER, SENTENCE, TEXT, Record
 
 ACCOUNT_QUERY: Final = Record(
     AccountQuery, {"nonce": TEXT, "account": TEXT, "issued_at": INSTANT, "since": INSTANT, "until": INSTANT}
@@ -36,4 +36,4 @@ ACCOUNT_STATEMENT: Final = Record(
     },
     children={"lines": LINE},
 )
-ACCOUNT_QUERY_REFUSED: Final = Record(contents.AccountQueryRefused, {"nonce": TEXT, "code": TEXT, "detail": TEXT})
+ACCOUNT_QUERY_REFUSED: Final = Record(contents.AccountQueryRefused, {"nonce": TEXT, "code": TEXT, "detail": SENTENCE})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.model.request import TorusTerms
+from ramp.rfql import markup
 from ramp.rfql.namespaces import TORUS
 from ramp.rfql.parser import Element
 
@@ -22,9 +23,9 @@ def write_terms(terms: TorusTerms) -> str:
         extents = "x".join(map(str, terms.geometry)) or ANY_GEOMETRY
         rotate = "" if terms.rotate else ' rotate="false"'
         parts.append(f'<Geometry xmlns="{TORUS}"{rotate}>{extents}</Geometry>')
-    parts.append(f'<ConnectionType xmlns="{TORUS}">{terms.connection}</ConnectionType>')
+    parts.append(f'<ConnectionType xmlns="{TORUS}">{markup.escape_text(terms.connection)}</ConnectionType>')
     if terms.node_use:
-        parts.append(f'<NodeUse xmlns="{TORUS}">{terms.node_use}</NodeUse>')
+        parts.append(f'<NodeUse xmlns="{TORUS}">{markup.escape_text(terms.node_use)}</NodeUse>')
     return "".join(parts)
 
 

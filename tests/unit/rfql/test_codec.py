@@ -123,10 +123,10 @@ def test_document_over_the_limit_is_refused_before_it_is_sent() -> None:
 
 
 def test_limit_counts_bytes_not_characters() -> None:
-    refusal = Refusal(1, RefusalCode.PRICE, "", "я" * (DOCUMENT_BYTES_MAX // 2))
-    message = Message(
-        Performative.REFUSE, RESOURCE, USER, "request-4", contents.Proposal("request-4", 1, (), (refusal,))
-    )
+    refusals = tuple(
+        Refusal(1, RefusalCode.PRICE, "", "я" * 4000) for _ in range(12)
+    )  # 48 000 characters, 96 000 bytes
+    message = Message(Performative.REFUSE, RESOURCE, USER, "request-4", contents.Proposal("request-4", 1, (), refusals))
     with pytest.raises(DocumentTooLarge):
         codec.encode(message)
 
@@ -138,6 +138,16 @@ def test_line_ends_and_tabs_survive_the_parser_s_normalisation() -> None:
         performative = next(p for p, kinds in CONTENT_OF.items() if type(content) in kinds)
         message = Message(performative, USER, RESOURCE, "request-4", content)
         assert decode(codec.encode(message)) == message
+
+
+def test_sentences_for_people_never_stop_a_message() -> None:
+    """A batch system's coloured output, far too long: replaced and cut, but the refusal itself arrives."""
+    content = contents.Failed("agreement-9", "offer-17", RefusalCode.PLUGIN_FAILED, "\x1b[31mdown\x1b[0m " + "x" * 9000)
+    decoded = decode(codec.encode(Message(Performative.FAILURE, RESOURCE, USER, "request-4", content))).content
+    assert isinstance(decoded, contents.Failed)
+    assert decoded.detail.startswith("\ufffd[31mdown\ufffd[0m xxx")
+    assert decoded.detail.endswith("x…")
+    assert len(decoded.detail) == 4000
 
 
 def test_text_that_xml_cannot_carry_is_refused() -> None:
