@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
+from rich.text import Text
 
 from ramp.errors import WorkloadError
 from simulation.workload.fetch import fetch_log
@@ -38,7 +39,7 @@ def list_command(as_json: bool) -> None:
     for column in (2, 3, 5):
         table.columns[column].justify = "right"
     for row in rows:
-        found = row["path"] or "missing: ramp logs fetch " + row["name"]
+        found = Text(row["path"] or "missing: ramp logs fetch " + row["name"])
         table.add_row(
             row["name"], row["machine"], str(row["cores"]), str(row["jobs"]), row["start"], str(row["months"]), found
         )

@@ -8,8 +8,8 @@ base times would lie before the first job otherwise). The log's own numbers are 
 
 Decisions where logs leave it open:
 
-- A job without known cores, or wider than the machine, is left out; a wait of -1 counts as 0 (such logs state when the
-  job started); a job that never ran (cancelled) waits until submit + wait and is gone then.
+- A job without known cores or submission, or wider than the machine, is left out; a wait of -1 counts as 0 (such logs
+  state when the job started); a job that never ran (cancelled) waits until submit + wait and is gone then.
 - A running job's projected end is its start + requested time; one that has outrun its request is expected to end
   `OUTRUN_GRACE` from now, since a scheduler that lets it run expects it to end any moment.
 - A requested time that the log does not state is taken as the median of those it states, or as `DEFAULT_REQUEST` where

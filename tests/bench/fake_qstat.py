@@ -36,9 +36,9 @@ def _unit(now: Instant) -> RequestUnit:
 def _timed(quote: Callable[[Instant], object], instants: list[Instant]) -> list[float]:
     durations = []
     for now in instants:
-        begin = time.perf_counter()
+        begin = time.thread_time()  # quotes wait for nothing: their CPU time is theirs whatever else the computer does
         quote(now)
-        durations.append(time.perf_counter() - begin)
+        durations.append(time.thread_time() - begin)
     return durations
 
 

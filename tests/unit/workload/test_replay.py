@@ -10,11 +10,12 @@ import pytest
 from ramp.errors import WorkloadError
 from ramp.model.instant import HOUR, SECOND
 from simulation.workload import replay_source
+from simulation.workload.logs import find_log
 from simulation.workload.profile import CoreProfile
 from simulation.workload.queue_plan import QueuePlan, ReservedWindow
 from simulation.workload.replay import DEFAULT_REQUEST, OUTRUN_GRACE, ReplayLog
 from simulation.workload.replay_source import open_replay
-from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
+from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, read_swf, write_swf
 
 
 def log_of(*jobs: tuple[int, int, int, int, int]) -> SwfLog:
@@ -189,3 +190,43 @@ def test_where_a_log_is_missing_a_synthetic_one_of_its_length_stands_in(
     assert not np.array_equal(other.submitted[:50], opened.replay.submitted[:50])
     with pytest.raises(WorkloadError, match=r"no copy of the log 'Nowhere'.*CEA-Curie"):
         open_replay("Nowhere", 64)
+
+
+@pytest.mark.logs
+@pytest.mark.parametrize(
+    ("name", "cores"),
+    [("CEA-Curie-2011-2.1-cln", 93312), ("RICC-2010-2", 8192), ("LLNL-Thunder-2007-1.1-cln", 4008)],
+)
+def test_real_logs_against_a_scan(name: str, cores: int) -> None:
+    path = find_log(name)
+    if path is None:
+        pytest.skip(f"{name} is in none of the folders of RAMP_LOGS")
+    log = read_swf(path)
+    replay = ReplayLog.build(log, cores)
+    stated = log.submit_time >= 0
+    submit = log.submit_time - log.submit_time[stated].min()
+    start = submit + np.maximum(log.wait_time, 0)
+    end = start + np.maximum(log.run_time, 0)
+    usable = stated & (log.processors > 0) & (log.processors <= cores)
+    for now in np.random.default_rng(6).integers(0, submit.max(), 40).tolist():
+        running = np.flatnonzero(usable & (start <= now) & (now < end))
+        queued = np.flatnonzero(usable & (submit <= now) & (now < start))
+        state = replay.state_at(now * SECOND)
+        taken = int(replay.cores[state.running].sum())
+        assert taken <= cores
+        assert sorted(replay.job_number[np.concatenate((state.running, state.queued))].tolist()) == sorted(
+            log.job_number[np.concatenate((running, queued))].tolist()
+        )
+        if log.processors[running].sum() <= cores:
+            assert sorted(replay.job_number[state.running].tolist()) == sorted(log.job_number[running].tolist())
+        else:
+            left = np.setdiff1d(state.queued, replay.queued_index.holding(now * SECOND))
+            assert int(replay.cores[left].min()) > cores - taken
+        plan = QueuePlan(
+            now=now * SECOND,
+            capacity=cores,
+            running=(replay.cores[state.running], replay.projected_ends(state.running, now * SECOND)),
+            queued=(replay.cores[state.queued], replay.requested[state.queued]),
+        )
+        assert plan.profile().taken.max() <= cores
+        assert plan.profile().taken[-1] == 0
