@@ -17,6 +17,14 @@ SAMPLE = Path(__file__).parent / "smap" / "slurm_sample.json"
 PRINTED = (Path(__file__).parent / "smap" / "slurm_sample.txt").read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def cache_of_its_own(tmp_path_factory):
+    """Keep link tables out of the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 def run(command, *arguments, **options):
     result = CliRunner().invoke(command, [str(argument) for argument in arguments], **options)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
