@@ -83,8 +83,8 @@ class ControlServer:
         try:
             while line := await reader.readline():
                 await self._answer(line, reader, writer)
-        except (ConnectionError, ValueError) as error:
-            _log.info("control connection ended: %s", error)
+        except (ConnectionError, ValueError, asyncio.CancelledError) as error:
+            _log.info("control connection ended: %r", error)
         finally:
             self._clients.discard(task)
             with contextlib.suppress(ConnectionError, RuntimeError):

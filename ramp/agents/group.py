@@ -1,0 +1,187 @@
+"""One process of a swarm: runs a group of agents, restarts any that fails, and says what happens as JSON lines.
+
+Run by the supervisor as `python -m ramp.agents.group`. Every line on standard output is an event with `agent`, `event`
+(`ready`, `failed`, `stopped`) and `detail`; the log goes to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import ctypes
+import json
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+from ramp.agents.building import Building, transport_settings
+from ramp.agents.control import ControlServer
+from ramp.agents.party_agent import PartyAgent
+from ramp.agents.roles import ResourceAgent, UserAgent
+from ramp.errors import ConfigurationError
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.config import load_config
+from ramp.runtime.state_folder import StateFolder
+
+RESTART_FIRST_S = 0.5
+"""Pause before a failed agent is started again; doubles up to the longest, in seconds."""
+
+RESTART_LONGEST_S = 15.0
+
+STOP_LIMIT_S = 5.0
+"""How long an agent may take to stop, in seconds."""
+
+_PR_SET_PDEATHSIG = 1
+
+_log = logging.getLogger(__name__)
+
+
+def _end_with_parent(parent: int) -> None:
+    """Ask the kernel to end this process when its supervisor dies, even of kill -9 (Linux prctl)."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:
+        raise SystemExit("the supervisor is gone")
+
+
+class Group:
+    """The agents of one process.
+
+    Args:
+        building: makes agents.
+        names: their local names, in the order of starting.
+    """
+
+    def __init__(self, building: Building, names: list[str]) -> None:
+        self._building = building
+        self._names = names
+        self._stopping = asyncio.Event()
+        self._starting = asyncio.Lock()
+
+    def stop(self) -> None:
+        """End all agents in good order."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Run until stopped.
+
+        Raises:
+            ConfigurationError: if an agent can never be built.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            for name in self._names:
+                tasks.create_task(self._keep_alive(name), name=name)
+
+    async def _keep_alive(self, name: str) -> None:
+        pause = RESTART_FIRST_S
+        while not self._stopping.is_set():
+            agent: PartyAgent | None = None
+            try:
+                agent = await self._start(name)
+                pause = RESTART_FIRST_S
+                await self._live(name, agent)
+            except ConfigurationError:
+                raise
+            except Exception as error:  # whatever ended it, the agent is started again
+                _log.exception("agent %s failed", name)
+                _emit(name, "failed", f"{type(error).__name__}: {error}")
+            finally:
+                await _end(agent)
+            if not self._stopping.is_set():
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), pause)
+                pause = min(2 * pause, RESTART_LONGEST_S)
+        _emit(name, "stopped", "")
+
+    async def _start(self, name: str) -> PartyAgent:
+        async with self._starting:  # one registration at a time: the embedded server wants it so
+            agent = self._building.build(name)
+            try:
+                await agent.start()
+            except BaseException:
+                await _end(agent)
+                raise
+            return agent
+
+    async def _live(self, name: str, agent: PartyAgent) -> None:
+        control = None
+        if isinstance(agent, UserAgent):
+            control = ControlServer(agent, self._building.state.socket(name), self._building.state)
+            await control.start()
+        _emit(name, "ready", str(agent.host.ports.plugin.source) if agent.host.ports.plugin is not None else "")
+        try:
+            finished = asyncio.create_task(agent.wait_finished())
+            stopping = asyncio.create_task(self._stopping.wait())
+            await asyncio.wait({finished, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            if finished.done():
+                await finished
+            finished.cancel()
+            if isinstance(agent, ResourceAgent) and agent.is_connected:
+                await agent.leave()
+        finally:
+            if control is not None:
+                await control.stop()
+
+
+async def _end(agent: PartyAgent | None) -> None:
+    if agent is None:
+        return
+    with contextlib.suppress(Exception):
+        await asyncio.wait_for(agent.stop(), STOP_LIMIT_S)
+    for close in (getattr(agent.host.ports.journal, "close", None), getattr(agent.host.ports.ledger, "close", None)):
+        if close is not None:
+            close()
+
+
+def _emit(agent: str, event: str, detail: str) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.write(json.dumps({"agent": agent, "event": event, "detail": detail}) + "\n")
+        sys.stdout.flush()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a group of agents until SIGTERM."""
+    parser = argparse.ArgumentParser(prog="python -m ramp.agents.group", description=main.__doc__)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--state-dir", type=Path, required=True)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--ca-file", type=Path)
+    parser.add_argument("--agents", required=True)
+    parser.add_argument("--parent", type=int, required=True)
+    parser.add_argument("--log-level", default="WARNING")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    _end_with_parent(options.parent)
+    exit_code = 0
+    try:
+        asyncio.run(_run(options))
+    except* ConfigurationError as errors:
+        _emit("", "broken", "; ".join(str(error) for error in errors.exceptions))
+        exit_code = 2
+    return exit_code
+
+
+async def _run(options: argparse.Namespace) -> None:
+    config = load_config(options.config)
+    state = StateFolder(options.state_dir)
+    names = options.agents.split(",")
+    building = Building(
+        config=config,
+        state=state,
+        settings=transport_settings(config, options.host, options.port, options.ca_file),
+        passwords=state.passwords(names),
+        clock=SystemClock(),
+    )
+    group = Group(building, names)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, group.stop)
+    await group.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
