@@ -111,7 +111,7 @@ class Catalogue:
 
     def kinds_of(self, request: JobRequest) -> NDArray[np.int64]:
         """Numbers of the kinds to try for a request, in order: with NAV the torus, then the mesh."""
-        key = (request.shape, request.size if request.shape is None else 0, request.rotate, request.connection)
+        key = request.kind
         kinds = self._kinds.get(key)
         if kinds is None:
             numbers = [self._add(self._layouts(request, choice)) for choice in self._connections(request)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 from ramp.errors import MachineError
 
@@ -197,6 +197,7 @@ class Machine(Protocol):
         ...
 
 
+@runtime_checkable
 class GridMachine(Machine, Protocol):
     """A machine whose units have coordinates and names, in any number of dimensions."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from ramp.errors import DocumentError, MachineError
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates
-from simulation.machines.interface import Machine, NodeState, Placement
+from simulation.machines.interface import GridMachine, Machine, NodeState, Placement
 
 RUNNING = "R"
 """Slurm's short state of a running job."""
@@ -167,16 +167,14 @@ def job_of_placement(machine: Machine, placement: Placement) -> ViewJob:
 
 def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
     """The view of a machine without its jobs."""
-    names: tuple[str, ...] = getattr(machine, "dimension_names", ())
-    if not names:
+    if not isinstance(machine, GridMachine):
         return MachineView(machine.name, machine.extents, now_s=now_s)
-    prefix: str = getattr(machine, "prefix", "")
     states = {unit: machine.node_state(unit) for unit in range(Grid(machine.extents).size)}
     return MachineView(
         machine.name,
         machine.extents,
-        names,
-        prefix,
+        machine.dimension_names,
+        machine.prefix,
         drained=sum(1 << unit for unit, state in states.items() if state is NodeState.DRAINED),
         down=sum(1 << unit for unit, state in states.items() if state is NodeState.DOWN),
         now_s=now_s,
