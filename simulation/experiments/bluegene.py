@@ -3,9 +3,9 @@
 Y. Aridor, T. Domany, O. Goldshmidt, J. E. Moreira and E. Shmueli, "Resource allocation and utilization in the Blue
 Gene/L supercomputer", IBM J. Res. & Dev. 49(2/3), 2005.
 
-Utilisation here is the work of the shapes (volume x run time) over 128 midplanes x makespan, and the offered load counts
-the same work over the time of the arrivals. The study refers to another paper for its definition; these readings give
-its numbers. What the other readings give is part of the result (`readings.csv`).
+Utilisation here is the work of the shapes (volume x run time) over 128 midplanes x makespan, and the offered load
+counts the same work over the time of the arrivals. The study refers to another paper for its definition; these
+readings give its numbers. What the other readings give is part of the result (`readings.csv`).
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def run_setting(setting: Setting) -> dict[str, Any]:
         "broken_share": setting.broken_share,
         "utilisation": summary.utilisation,
         "utilisation_while_arriving": utilisation_while_arriving(run.schedule),
-        "utilisation_by_log_sizes": log_work / (machine.capacity * run.schedule.makespan),
+        "utilisation_by_log_sizes": log_work / (machine.capacity * max(run.schedule.makespan, 1)),
         "mean_wait_s": summary.mean_wait_s,
         "mean_bounded_slowdown": summary.mean_bounded_slowdown,
         "jobs": summary.jobs,

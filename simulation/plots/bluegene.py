@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 _DOTS_PER_INCH: Final = 130
 MACHINE_TITLES: Final = {"bgl": "Blue Gene/L", "torus3d": "3D torus"}
-_COLOURS: Final = {"bgl": "#1f4e9c", "torus3d": "#c44e1f"}
+COLOURS: Final = {"bgl": "#1f4e9c", "torus3d": "#c44e1f"}
 _STYLES: Final = {0.0: ":", 0.5: "--", 1.0: "-"}
 _SHAPES: Final = {0.0: "slim", 0.5: "half of them fat", 1.0: "fat"}
 
@@ -90,7 +90,7 @@ def draw_figure7(source: Path, target: Path, paper_at_full_load: Mapping[tuple[s
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
     for row_of_panels, fat in zip(panels, (0.0, 1.0), strict=True):
         for axes, log in zip(row_of_panels, ("CTC", "SDSC"), strict=True):
-            for machine, colour in _COLOURS.items():
+            for machine, colour in COLOURS.items():
                 for torus, style in _STYLES.items():
                     points = curve(
                         rows,
@@ -127,7 +127,7 @@ def draw_figure8(source: Path, target: Path) -> None:
 
 
 def _load_axes(axes: Axes, title: str) -> None:
-    axes.plot([0.2, 1.0], [20, 100], color="#999999", linewidth=0.7)
+    axes.plot([0.2, 1.0], [20, 100], color="#999999", linewidth=0.7, label="all that is offered")
     axes.set_xlabel("offered load (work / capacity)")
     axes.set_ylabel("utilisation (%)")
     axes.set_xlim(0.18, 1.03)
