@@ -109,6 +109,27 @@ async def test_agent_comes_back_after_its_line_was_cut(shared):
         assert other.story == ["up"]
 
 
+async def test_log_in_that_broke_half_way_does_not_spoil_the_next_one(shared, caplog):
+    caplog.set_level("INFO", logger="ramp.agents.reconnect")
+    async with parties(shared, "halfway") as (agent,):
+        agent.client["feature_mechanisms"].attempted_mechs.add("PLAIN")  # as slixmpp leaves it behind
+        agent.client.transport.abort()
+        await until(lambda: agent.story == ["up", "down", "up"])
+        assert "refused" not in caplog.text
+
+
+async def test_full_line_holds_the_sender_until_it_drains_or_is_lost(shared):
+    async with parties(shared, "pressed") as (agent,):
+        for release in (agent.client.resume_writing, agent.client.transport.abort):
+            agent.client.pause_writing()
+            sending = asyncio.create_task(agent.transmit(str(agent.jid), "x", {"performative": "inform"}, ""))
+            await asyncio.sleep(0.05)
+            assert not sending.done()
+            release()
+            assert await agent.next() == "x"
+            await sending
+
+
 async def test_agent_notices_a_server_that_has_stopped_answering(server):
     policy = LinkPolicy(
         backoff_first_s=0.05, backoff_max_s=0.2, ping_interval_s=0.2, ping_limit_s=0.3, attempt_limit_s=1.0
@@ -159,7 +180,9 @@ def test_restart_keeps_port_authority_and_accounts(server):
         assert accounts.execute("select jid from credentials").fetchall() == [("keeper",)]
 
 
-def test_listens_on_loopback_only_and_on_one_port_only(shared):
+async def test_listens_on_loopback_only_and_on_one_port_only(shared):
+    async with parties(shared, "somebody"):
+        pass  # a log-in is what makes pyjabber start its pool of workers
     process = psutil.Process(shared.pid)
     listening = [
         (line.laddr.ip, line.laddr.port)
