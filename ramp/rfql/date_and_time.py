@@ -8,6 +8,7 @@ from typing import Final
 
 from ramp.model import instant
 from ramp.model.instant import Instant
+from ramp.rfql.markup import shown
 
 _ZONE: Final = r"(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})?"
 _DATE: Final = re.compile(r"\s*(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})" + _ZONE + r"\s*")
@@ -37,9 +38,9 @@ def join(date: str, time: str) -> Instant:
     day = _DATE.fullmatch(date)
     clock = _TIME.fullmatch(time)
     if day is None:
-        raise ValueError(f"{date!r} is no date; right would be for example 2026-11-21")
+        raise ValueError(f"{shown(date)} is no date; right would be for example 2026-11-21")
     if clock is None:
-        raise ValueError(f"{time!r} is no time; right would be for example 08:30:00")
+        raise ValueError(f"{shown(time)} is no time; right would be for example 08:30:00")
     if day["zone"] and clock["zone"] and _offset(day["zone"]) != _offset(clock["zone"]):
         raise ValueError(f"the date's zone {day['zone']} and the time's zone {clock['zone']} differ")
     ends_day = clock["hour"] == "24"

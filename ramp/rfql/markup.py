@@ -15,6 +15,9 @@ from ramp.model.instant import SECOND, Duration
 SENTENCE_CHARACTERS_MAX: Final = 4000
 """Longest sentence for people, as the type Sentence of schemas/common.xsd has it."""
 
+VALUE_SHOWN_MAX: Final = 80
+"""Characters of a value that a message quotes."""
+
 _SPECIAL: Final = re.compile("[&<>\"'\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufffe\\uffff]")
 _FORBIDDEN: Final = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ud800-\\udfff\\ufffe\\uffff]")
 _DURATION: Final = re.compile(r"(-?)PT([0-9]{1,12})(?:\.([0-9]{1,6}))?S")
@@ -55,6 +58,11 @@ def escape_sentence(value: str) -> str:
     if len(value) > SENTENCE_CHARACTERS_MAX:
         value = value[: SENTENCE_CHARACTERS_MAX - 1] + "…"
     return escape_attribute(_FORBIDDEN.sub("\ufffd", value))
+
+
+def shown(value: str) -> str:
+    """A value as it is quoted in a message: a long one is cut, it may be a whole document."""
+    return repr(value) if len(value) <= VALUE_SHOWN_MAX else f"{value[:VALUE_SHOWN_MAX]!r}..."
 
 
 def write_duration(duration: Duration) -> str:

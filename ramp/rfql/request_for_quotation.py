@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from lxml import etree
+
 from ramp.errors import DocumentError, MeaningViolation
 from ramp.model import instant
 from ramp.model.instant import SECOND, Duration, Instant
@@ -111,6 +113,18 @@ def write_request(rfq: RequestForQuotation) -> str:
         raise MeaningViolation(f"units are numbered {numbers}; right would be one or more, by position from 1")
     inside = "".join([write_unit(unit, root=False) for unit in rfq.units])
     return f'<RequestForQuotation xmlns="{RFQ}">{inside}</RequestForQuotation>'
+
+
+def write_request_file(rfq: RequestForQuotation) -> str:
+    """Write a request for quotation for people: with an XML declaration, indented, a line end at the end.
+
+    Raises:
+        MeaningViolation: as `write_request`.
+    """
+    root = parse_file(write_request(rfq))
+    etree.indent(root)
+    text: str = etree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
 def write_unit(unit: RequestUnit, *, root: bool) -> str:
@@ -321,7 +335,8 @@ class _UnitReader:
         if date is None:
             if time is not None and which == "Start":
                 self._tell(
-                    "StartTime", f"{time.strip()} without a StartDate; right would be both, or a StartDate alone"
+                    "StartTime",
+                    f"{markup.shown(time.strip())} without a StartDate; right would be both, or a StartDate alone",
                 )
             return None
         if time is None and which == "End":

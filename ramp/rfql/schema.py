@@ -10,6 +10,7 @@ from typing import Any, Final
 from lxml import etree
 
 from ramp.errors import SchemaViolation
+from ramp.rfql.markup import VALUE_SHOWN_MAX, shown
 from ramp.rfql.namespaces import schemas_dir
 from ramp.rfql.parser import Element
 
@@ -112,7 +113,7 @@ def violations_of(compiled: etree.XMLSchema) -> tuple[str, ...]:
 def _plain(rest: str) -> str:
     body = _FACET.sub("", rest, count=1)
     if match := _ENUMERATED.match(body):
-        return f"{match['value']!r} is not allowed; {_nearest(match['value'], match['names'])}"
+        return f"{shown(match['value'])} is not allowed; {_nearest(match['value'], match['names'])}"
     if match := _NOT_EXPECTED.match(body):
         if not match["names"]:
             return (
@@ -125,13 +126,13 @@ def _plain(rest: str) -> str:
         )
     if match := _ATOMIC.match(body):
         kind = body[match.end() :].strip(" '.").removeprefix("xs:")
-        return f"{match['value']!r} is wrong; right would be {_RIGHT_OF_TYPE.get(kind, kind)}"
+        return f"{shown(match['value'])} is wrong; right would be {_RIGHT_OF_TYPE.get(kind, kind)}"
     if match := _PATTERN.match(body):
         kind = _TYPE_OF_PATTERN.get(match["pattern"][:4], "")
-        return f"{match['value']!r} is wrong; right would be {_RIGHT_OF_TYPE.get(kind, match['pattern'])}"
+        return f"{shown(match['value'])} is wrong; right would be {_RIGHT_OF_TYPE.get(kind, match['pattern'])}"
     if match := _LEAST.match(body):
-        return f"{match['value']!r} is wrong; right would be a number from {match['least']}"
-    return body
+        return f"{shown(match['value'])} is wrong; right would be a number from {match['least']}"
+    return body if len(body) <= 4 * VALUE_SHOWN_MAX else f"{body[: 4 * VALUE_SHOWN_MAX]}..."
 
 
 def _alternatives(names: str) -> str:

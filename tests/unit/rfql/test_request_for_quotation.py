@@ -9,7 +9,7 @@ import pytest
 from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, MeaningViolation, SchemaViolation
 from ramp.model.instant import HOUR, SECOND, from_iso
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TorusTerms, TotalCores
-from ramp.rfql.request_for_quotation import load_request, parse_request, write_request
+from ramp.rfql.request_for_quotation import load_request, parse_request, write_request, write_request_file
 
 RFQ = "http://www.realitygrid.org/AHE/RFQ"
 
@@ -187,6 +187,16 @@ def test_huge_number_costs_nothing_to_refuse() -> None:
         parse_request(document(f"<CPUHourCost>{'9' * 80_000}</CPUHourCost>{END}{CORES}"))
 
 
+@pytest.mark.parametrize("name", ["EndDate", "StartTime", "OperatingSystem", "Colour"])
+def test_long_value_is_cut_in_the_message(name: str) -> None:
+    value = f"<{name}>{'x' * 80_000}</{name}>"
+    end = END.replace("<EndDate>2026-11-21</EndDate>", value) if name == "EndDate" else END + value
+    with pytest.raises(DocumentError) as caught:
+        parse_request(document(f"<CPUHourCost>70</CPUHourCost>{end}{CORES}"))
+    assert name in str(caught.value)
+    assert len(str(caught.value)) < 3000
+
+
 def test_comments_are_allowed_in_files_and_cut_no_value() -> None:
     text = document(f"<!-- cheap --><CPUHourCost>7<!-- -->0</CPUHourCost>{END}{CORES}")
     assert parse_request(text).units[0].cpu_hour_cost == 70
@@ -245,6 +255,18 @@ def test_written_document_is_the_published_form() -> None:
         "<StartDate>2026-11-21</StartDate><StartTime>09:00:00.500000Z</StartTime>"
         "<Cores><TotalCores>128</TotalCores></Cores></Request></RequestForQuotation>"
     )
+
+
+def test_file_for_people_is_indented_and_reads_back() -> None:
+    unit = RequestUnit(1, 70, from_iso("2026-11-21T12:00:00Z"), TotalCores(128), os_version="grün & <neu>")
+    text = write_request_file(RequestForQuotation((unit,)))
+    assert text.splitlines()[:4] == [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<RequestForQuotation xmlns="{RFQ}">',
+        "  <Request>",
+        "    <CPUHourCost>70</CPUHourCost>",
+    ]
+    assert parse_request(text.encode()) == RequestForQuotation((unit,))
 
 
 def test_wall_time_below_a_second_is_not_written() -> None:
