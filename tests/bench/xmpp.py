@@ -1,0 +1,74 @@
+"""The market over real XMPP: the paper's twenty resources, its round and its ten-round auction.
+
+The reference is the paper itself (Table 4): there a round lasts its fixed interval, here until the last answer is in.
+Each server (embedded, and Prosody where it is installed) runs the swarm of `agents_config/swarms/quickstart.toml`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ramp.agents import supervise
+from ramp.model.instant import HOUR, MINUTE
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.rfql.request_for_quotation import write_request
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.control_client import ControlClient
+from ramp.runtime.state_folder import StateFolder
+
+PAPER_TEN_ROUNDS_S = 151.26
+PAPER_ONE_ROUND_S = 18.81
+REPEATS = 5
+QUICKSTART = Path(__file__).parents[2] / "agents_config" / "swarms" / "quickstart.toml"
+
+
+def _request() -> str:
+    now = SystemClock().now() // MINUTE * MINUTE
+    start = now + 5 * MINUTE
+    unit = RequestUnit(1, 70, start + 2 * HOUR, TotalCores(16), not_before=start, wall_time=HOUR)
+    return write_request(RequestForQuotation((unit,)))
+
+
+def _auction(state: StateFolder, rounds: int, *, quote_only: bool) -> dict[str, Any]:
+    with ControlClient(state.socket("alice")) as client:
+        options = {"rounds": rounds, "quote_only": quote_only}
+        ended = client.answer({"verb": "submit", "document": _request(), "options": options})
+    outcome: dict[str, Any] = ended["outcome"]
+    assert outcome["status"] in ("committed", "quoted"), outcome
+    return outcome
+
+
+def _measure(kind: str) -> list[tuple[str, float, str]]:
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "swarm.toml"
+        config.write_text(QUICKSTART.read_text("utf-8").replace('kind = "embedded"', f'kind = "{kind}"'), "utf-8")
+        state = StateFolder(Path(folder) / "state")
+        begin = SystemClock().now()
+        supervise.start_detached(config, state)
+        launched = SystemClock().now() - begin
+        try:
+            _auction(state, 3, quote_only=True)  # warm-up: connections, caches
+            rounds = [r for _ in range(REPEATS) for r in _auction(state, 5, quote_only=True)["rounds"]]
+            one = statistics.median(record["duration"] for record in rounds) / 1e6
+            ten = statistics.median(_auction(state, 10, quote_only=False)["duration"] for _ in range(REPEATS)) / 1e6
+            single = statistics.median(_auction(state, 1, quote_only=False)["duration"] for _ in range(REPEATS)) / 1e6
+        finally:
+            supervise.stop(state)
+    return [
+        (f"{kind}: launch of 20 resources, 2 users, bank, directory", launched / 1e6, "s"),
+        (f"{kind}: one round, 20 resources", one * 1e3, "ms"),
+        (f"{kind}: 1-round auction with commitment and payment", single, "s"),
+        (f"{kind}: 10-round auction with commitment and payment", ten, "s"),
+        (f"{kind}: paper's 1 round / ours", PAPER_ONE_ROUND_S / single, "x"),
+        (f"{kind}: paper's 10 rounds / ours", PAPER_TEN_ROUNDS_S / ten, "x"),
+    ]
+
+
+def run() -> list[tuple[str, float, str]]:
+    """Measure over the servers that are here."""
+    kinds = ["embedded"] + (["prosody"] if shutil.which("prosody") else [])
+    return [row for kind in kinds for row in _measure(kind)]
