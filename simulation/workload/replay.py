@@ -10,10 +10,12 @@ Decisions where logs leave it open:
 
 - A job without known cores or submission, or wider than the machine, is left out; a wait of -1 counts as 0 (such logs
   state when the job started); a job that never ran (cancelled) waits until submit + wait and is gone then.
-- A running job's projected end is its start + requested time; one that has outrun its request is expected to end
-  `OUTRUN_GRACE` from now, since a scheduler that lets it run expects it to end any moment.
-- A requested time that the log does not state is taken as the median of those it states, or as `DEFAULT_REQUEST` where
-  it states none: a site's default limit, no knowledge of the job.
+- A running job's projected end is its start + requested time. One that has outrun its request is given the next of
+  `OVERRUN_STEPS` beyond it, so that the longer it overruns the longer it is expected to go on (after D. Tsafrir,
+  Y. Etsion, D. G. Feitelson, "Backfilling Using System-Generated Predictions Rather than User Runtime Estimates",
+  IEEE TPDS 18(6), 2007, where predictions that proved too short are corrected by such steps).
+- A requested time that the log does not state is taken as the run time that 99 of 100 of its jobs keep within: the
+  site's limit as far as the log shows it (12 hours for Thunder, which states next to none), no knowledge of the job.
 - Where the log runs more cores at a time than the machine has (time sharing, slips in the log), the jobs that started
   last and do not fit count as waiting, so that no core is taken twice.
 """
@@ -33,8 +35,13 @@ from simulation.workload.swf import SwfLog
 
 Int64Array = NDArray[np.int64]
 
-OUTRUN_GRACE: Final[Duration] = MINUTE
+OVERRUN_STEPS: Final[tuple[Duration, ...]] = (
+    *(minutes * MINUTE for minutes in (1, 5, 15, 30)),
+    *(hours * HOUR for hours in (1, 2, 5, 10, 20, 50, 100)),
+)
+"""How far beyond its request a job is expected to run at most; behind the last one, that once more from now."""
 DEFAULT_REQUEST: Final[Duration] = HOUR
+"""Requested time where the log states none and no job ran."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +107,8 @@ class ReplayLog:
         started = submitted + np.maximum(jobs.wait_time, 0) * SECOND
         ended = started + np.maximum(jobs.run_time, 0) * SECOND
         stated = jobs.requested_time > 0
-        default = int(np.median(jobs.requested_time[stated])) * SECOND if stated.any() else DEFAULT_REQUEST
+        ran = jobs.run_time[jobs.run_time > 0]
+        default = int(np.percentile(ran, 99, method="higher")) * SECOND if ran.size else DEFAULT_REQUEST
         return ReplayLog(
             capacity=capacity,
             job_number=jobs.job_number,
@@ -140,8 +148,13 @@ class ReplayLog:
         Returns:
             Shape of `running`; microseconds, all after `now`.
         """
-        ends = self.started[running] + self.requested[running]
-        return np.where(ends > now, ends, now + OUTRUN_GRACE).astype(np.int64)
+        ends: Int64Array = self.started[running] + self.requested[running]
+        if (ends > now).all():
+            return ends
+        steps = np.array((0, *OVERRUN_STEPS), dtype=np.int64)
+        step = np.searchsorted(steps, now - ends, side="right")
+        beyond = np.where(step < len(steps), ends + steps[np.minimum(step, len(steps) - 1)], now + steps[-1])
+        return np.where(ends > now, ends, beyond).astype(np.int64)
 
     def _fitting(self, cores: Int64Array) -> NDArray[np.bool_]:
         """Mask of the jobs that fit the machine when taken in order, each that does not fit being passed over."""

@@ -13,7 +13,7 @@ from simulation.workload import replay_source
 from simulation.workload.logs import find_log
 from simulation.workload.profile import CoreProfile
 from simulation.workload.queue_plan import QueuePlan, ReservedWindow
-from simulation.workload.replay import DEFAULT_REQUEST, OUTRUN_GRACE, ReplayLog
+from simulation.workload.replay import DEFAULT_REQUEST, ReplayLog
 from simulation.workload.replay_source import open_replay
 from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, read_swf, write_swf
 
@@ -61,18 +61,34 @@ def test_an_unknown_wait_is_none_and_a_job_that_never_ran_only_waits() -> None:
     assert names_at(replay, 20) == ([1], [])
 
 
-def test_requested_times_that_are_not_stated_are_the_median() -> None:
-    replay = ReplayLog.build(log_of((0, 0, 9, 1, -1), (0, 0, 9, 1, 10), (0, 0, 9, 1, 30), (0, 0, 9, 1, 500)), 8)
-    assert (replay.requested // SECOND).tolist() == [30, 10, 30, 500]
-    assert ReplayLog.build(log_of((0, 0, 9, 1, -1)), 8).requested.tolist() == [DEFAULT_REQUEST]
+def test_requested_times_that_are_not_stated_are_what_99_of_100_jobs_keep_within() -> None:
+    jobs = [(0, 0, run, 1, 7) for run in range(1, 100)]
+    replay = ReplayLog.build(log_of(*jobs, (0, 0, 5000, 1, -1), (0, 0, 9000, 1, 0), (0, 0, -1, 1, 0)), 8)
+    # 101 jobs ran; the 100th shortest run is 5000 s.
+    assert (replay.requested // SECOND).tolist() == [7] * 99 + [5000] * 3
+    assert ReplayLog.build(log_of((0, 4, 0, 1, -1)), 8).requested.tolist() == [DEFAULT_REQUEST]
 
 
-def test_projected_ends_come_from_requests_and_outrun_jobs_end_any_moment() -> None:
-    replay = ReplayLog.build(log_of((0, 0, 1000, 1, 100), (0, 0, 1000, 1, 5000)), 8)
-    running = replay.state_at(200 * SECOND).running
-    assert replay.projected_ends(running, 200 * SECOND).tolist() == [200 * SECOND + OUTRUN_GRACE, 5000 * SECOND]
-    assert replay.projected_ends(running, 99 * SECOND)[0] == 100 * SECOND
-    assert replay.projected_ends(running, 100 * SECOND)[0] == 100 * SECOND + OUTRUN_GRACE
+@pytest.mark.parametrize(
+    ("now", "end"),
+    [
+        (99, 100),
+        (100, 160),
+        (159, 160),
+        (160, 400),
+        (400, 1000),
+        (1000, 1900),
+        (1900, 3700),
+        (3700, 7300),
+        (100 + 180_000, 100 + 360_000),
+        (100 + 360_000, 100 + 720_000),
+        (500_000, 860_000),
+    ],
+)
+def test_projected_ends_come_from_requests_and_overruns_grow(now: int, end: int) -> None:
+    replay = ReplayLog.build(log_of((0, 0, 10**6, 1, 100), (0, 0, 10**6, 1, 9 * 10**5)), 8)
+    running = replay.state_at(now * SECOND).running
+    assert replay.projected_ends(running, now * SECOND).tolist() == [end * SECOND, 9 * 10**5 * SECOND]
 
 
 def test_more_running_than_the_machine_has_count_as_waiting_in_order_of_submission() -> None:
