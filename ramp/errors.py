@@ -72,6 +72,10 @@ class SignerUnknown(DocumentError):
     """The signer's certificate is not of this market, not on file, expired, or not the expected party's."""
 
 
+class CertificateExpired(SignerUnknown):
+    """The certificate is past its last day, or before its first."""
+
+
 class ProtocolError(RampError):
     """A conversation went against the protocol's tables.
 

@@ -66,8 +66,8 @@ class ResourcePlugin(Protocol):
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
         """Set the slot aside until `until`; the same key again answers the same reservation.
 
-        Refused with `SLOT_TAKEN` if the slot has gone meanwhile. A key that was released stays released
-        (`CANCELLED`). Durable when it returns.
+        Refused with `SLOT_TAKEN` if the slot has gone meanwhile. A key holds once: after its hold has run out it is
+        refused with `HOLD_EXPIRED`, and one that was released stays released (`CANCELLED`). Durable when it returns.
         """
         ...
 
@@ -84,7 +84,10 @@ class ResourcePlugin(Protocol):
         ...
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
-        """The live hold or reservation of that key, or None; a hold past its deadline is none."""
+        """The hold or reservation of that key, or None.
+
+        A hold past its deadline is none; a firm reservation stays known after its slot has ended.
+        """
         ...
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:

@@ -13,7 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from ramp.errors import SignatureInvalid, SignerUnknown
+from ramp.errors import CertificateExpired, SignatureInvalid, SignerUnknown
 from ramp.model import instant
 from ramp.model.instant import Instant
 
@@ -24,10 +24,6 @@ RSA_BITS_MIN = 2048
 """Shortest RSA key accepted (NIST SP 800-131A)."""
 
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
-
-
-class CertificateExpired(SignerUnknown):
-    """The certificate is past its last day, or before its first."""
 
 
 def identity_of(certificate: x509.Certificate) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ramp.errors import (
+    CertificateExpired,
     DocumentError,
     MalformedXml,
     MeaningViolation,
@@ -23,7 +24,6 @@ from ramp.model.acl import CONTENT_OF, LANGUAGE, ONTOLOGY, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import MILLISECOND, Duration
 from ramp.rfql import agreements, directory, offers, payments, schema, statements
-from ramp.rfql.certificates import CertificateExpired
 from ramp.rfql.namespaces import MARKET
 from ramp.rfql.parser import Element, check_size, parse_wire
 from ramp.rfql.record import Record

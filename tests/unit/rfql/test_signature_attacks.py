@@ -18,6 +18,7 @@ from lxml import etree
 from signxml import DigestAlgorithm, SignatureConfiguration, SignatureMethod, XMLSigner, XMLVerifier
 
 from ramp.errors import (
+    CertificateExpired,
     DocumentTooLarge,
     MalformedXml,
     MeaningViolation,
@@ -29,7 +30,7 @@ from ramp.model import instant
 from ramp.model.agreement import AccountQuery, Agreement, Cancellation, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
 from ramp.rfql import agreements
-from ramp.rfql.certificates import CertificateExpired, PrivateKey
+from ramp.rfql.certificates import PrivateKey
 from ramp.rfql.notary import XmlNotary
 from ramp.rfql.parser import DOCUMENT_BYTES_MAX
 from ramp.rfql.signature import sign_text
