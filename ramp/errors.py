@@ -14,7 +14,7 @@ class RampError(Exception):
     """Base of all errors that a user or a peer can cause.
 
     Attributes:
-        exit_code: exit status of the command line when this error ends a command (2 = bad input, 1 = refused or failed).
+        exit_code: exit status of a command that this error ends (2 = bad input, 1 = refused or failed).
     """
 
     exit_code: int = 2

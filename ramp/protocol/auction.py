@@ -99,6 +99,7 @@ class Auction(StateMachine[AuctionState]):
         self._offers: list[Offer] = []
         self._refusals: list[ResourceRefusal] = []
         self._last_bids: tuple[Bid, ...] = ()
+        self._current_call: CallForProposals | None = None
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -203,6 +204,14 @@ class Auction(StateMachine[AuctionState]):
         self._limit = now + self.options.round_time
         self._retry.begin(now)
         self._arm()
+        # one content for all resources: the shells write it once
+        self._current_call = CallForProposals(
+            self.conversation_id,
+            self._round_number,
+            RequestForQuotation(tuple(self._asked.values())),
+            self._last_bids,
+            state is AuctionState.BEST_OFFERS,
+        )
         opened = RoundOpened(
             self.conversation_id,
             self._round_number,
@@ -216,20 +225,14 @@ class Auction(StateMachine[AuctionState]):
         return tuple((number, unit.cpu_hour_cost) for number, unit in self._asked.items())
 
     def _call(self, resource: str) -> Send:
-        call = CallForProposals(
-            self.conversation_id,
-            self._round_number,
-            RequestForQuotation(tuple(self._asked.values())),
-            self._last_bids,
-            self.state is AuctionState.BEST_OFFERS,
-        )
+        assert self._current_call is not None
         return Send(
             Message(
                 Performative.CFP,
                 self._user,
                 resource,
                 self.conversation_id,
-                call,
+                self._current_call,
                 reply_with=f"{self.conversation_id}/round/{self._round_number}",
                 reply_by=self.options.round_time,
             )

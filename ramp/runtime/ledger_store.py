@@ -21,7 +21,7 @@ from typing import Any, Final, Self
 
 from sqlalchemy import Connection, Engine, Row, Update, bindparam, exc, func, insert, or_, select, update
 
-from ramp.errors import LedgerCorrupt
+from ramp.errors import LedgerCorrupt, LedgerUnavailable
 from ramp.ledger.account import ISSUER, Account, AccountKind, Balance
 from ramp.ledger.entry import (
     AccountClosed,
@@ -138,7 +138,7 @@ class LedgerStore(Ledger):
                         raise LedgerCorrupt(
                             f"the database refused a write against its constraints: {error.orig}"
                         ) from error
-                    raise
+                    raise LedgerUnavailable(f"the ledger's database does not answer: {error.orig}") from error
             time.sleep(random.uniform(0, PAUSE_MAX_S))
         raise AssertionError("the last attempt returns or raises")
 
