@@ -187,8 +187,7 @@ class QueueSimulation:
             return False
         self._now = time
         self._plan = None
-        while events.next_time() == time:
-            kind, subject = events.pop()
+        for kind, subject in events.pop_simultaneous():
             if kind is _Kind.SUBMISSION:
                 assert isinstance(subject, Job)
                 self._admit(subject)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from simulation.machines.interface import Placement
 from simulation.schedulers.interface import Job, Site
-from simulation.schedulers.planner import Plan
+from simulation.schedulers.planner import Plan, expected_ends
 
 
 class ConservativeBackfill:
@@ -30,12 +30,6 @@ class ConservativeBackfill:
     def submit(self, job: Job) -> None:
         """A job joins at the end; it is promised a start at the next decision."""
         self._queue[job.job_number] = job
-
-    def withdraw(self, job: Job) -> None:
-        """A waiting job leaves the queue and gives back its promise."""
-        del self._queue[job.job_number]
-        self._promises.pop(job.job_number, None)
-        self._compress = True
 
     def released(self) -> None:
         """Promises may move forward."""
@@ -76,7 +70,7 @@ class ConservativeBackfill:
         self._compress = False
         for number in [number for number, (begin, _) in self._promises.items() if begin <= now]:
             site.start(self._queue.pop(number), self._promises.pop(number)[1])
-        self._expected_ends = {number: running.expected_end(now) for number, running in site.running.items()}
+        self._expected_ends = expected_ends(site)
         return min((begin for begin, _ in self._promises.values()), default=None)
 
     def _is_broken(self, site: Site) -> bool:

@@ -28,10 +28,6 @@ class EasyBackfill:
         """A job joins at the end."""
         self._queue.append(job)
 
-    def withdraw(self, job: Job) -> None:
-        """A waiting job leaves the queue."""
-        self._queue.remove(job)
-
     def released(self) -> None:
         """Nothing is remembered between decisions, as the promise depends on the time."""
 

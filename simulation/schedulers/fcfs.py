@@ -21,11 +21,6 @@ class FirstComeFirstServed:
         """A job joins at the end."""
         self._queue.append(job)
 
-    def withdraw(self, job: Job) -> None:
-        """A waiting job leaves the queue."""
-        self._queue.remove(job)
-        self._head_fails = False
-
     def released(self) -> None:
         """The head may fit now."""
         self._head_fails = False

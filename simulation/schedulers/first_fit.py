@@ -24,10 +24,6 @@ class AggressiveFirstFit:
         """A job joins at the end."""
         self._queue.append(job)
 
-    def withdraw(self, job: Job) -> None:
-        """A waiting job leaves the queue."""
-        self._queue.remove(job)
-
     def released(self) -> None:
         """Every kind may fit again."""
         self._queue.failed.clear()

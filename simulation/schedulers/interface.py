@@ -131,10 +131,6 @@ class Scheduler(Protocol):
         """A job joins the queue."""
         ...
 
-    def withdraw(self, job: Job) -> None:
-        """A waiting job leaves the queue unstarted."""
-        ...
-
     def released(self) -> None:
         """Units or links became free, or reservations changed: what did not fit may fit now."""
         ...

@@ -44,6 +44,22 @@ def _cables_conflict(one: Placement, other: Placement) -> bool:
     return False
 
 
+def expected_ends(site: Site) -> dict[int, int]:
+    """When each running job is expected to end, in microseconds after now.
+
+    A job that has outrun its request is expected to end when the next reservation begins, if not before: a reservation
+    has precedence over it.
+    """
+    now = site.now
+    ends = {number: job.expected_end(now) for number, job in site.running.items()}
+    precedence = min((one.begin_time for one in site.reservations if one.begin_time > now), default=None)
+    if precedence is not None:
+        for number, job in site.running.items():
+            if job.start_time + job.job.planned_length <= now:
+                ends[number] = min(ends[number], precedence)
+    return ends
+
+
 class Plan:
     """Bookings over time on one machine.
 
@@ -67,26 +83,16 @@ class Plan:
 
     @classmethod
     def of_site(cls, site: Site) -> Plan:
-        """The plan of what runs and of what is reserved at a site now.
-
-        A job that has outrun its request is expected to end when the next reservation begins, if not before: a
-        reservation has precedence over it.
-        """
-        now = site.now
-        holders = []
+        """The plan of what runs and of what is reserved at a site now."""
+        ends = expected_ends(site)
+        holders = [(number, ends[number], job.placement) for number, job in site.running.items()]
         later = []
         for reservation in site.reservations:
             if reservation.number in site.machine.running:
                 holders.append((reservation.number, reservation.end_time, reservation.placement))
             else:
                 later.append(reservation)
-        precedence = min((reservation.begin_time for reservation in later), default=None)
-        for number, job in site.running.items():
-            end = job.expected_end(now)
-            if precedence is not None and job.start_time + job.job.planned_length <= now:
-                end = min(end, precedence)
-            holders.append((number, end, job.placement))
-        plan = cls(site.machine, now, holders)
+        plan = cls(site.machine, site.now, holders)
         for reservation in later:
             plan.book(reservation.number, reservation.begin_time, reservation.end_time, reservation.placement)
         return plan

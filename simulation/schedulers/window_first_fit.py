@@ -55,11 +55,6 @@ class WindowFirstFit:
         self._queue[self._submitted] = job
         self._submitted += 1
 
-    def withdraw(self, job: Job) -> None:
-        """A waiting job leaves the queue and its window position."""
-        index = next(index for index, waiting in self._queue.items() if waiting is job)
-        del self._queue[index]
-
     def released(self) -> None:
         """Every kind may fit again."""
         self._failed.clear()

@@ -59,6 +59,7 @@ class Summary:
     Attributes:
         jobs: number of jobs.
         utilisation: work done / (capacity x makespan), 0 to 1; work = units the jobs asked for x run time.
+        occupancy: the same with the units the jobs held, needed or not.
         mean_wait_s: seconds from submission to start.
         mean_relative_wait: wait / run time.
         mean_bounded_slowdown: max(1, (wait + run) / max(run, 10 s)).
@@ -67,6 +68,7 @@ class Summary:
 
     jobs: int
     utilisation: float
+    occupancy: float
     mean_wait_s: float
     mean_relative_wait: float
     mean_bounded_slowdown: float
@@ -76,12 +78,13 @@ class Summary:
 def summarise(schedule: Schedule) -> Summary:
     """All measures of a schedule; zeros without jobs."""
     if not len(schedule):
-        return Summary(0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return Summary(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     wait = schedule.start_time - schedule.submit_time
     run = schedule.end_time - schedule.start_time
     return Summary(
         jobs=len(schedule),
         utilisation=utilisation(schedule),
+        occupancy=occupancy(schedule),
         mean_wait_s=float(wait.mean()) / MICROSECONDS_PER_SECOND,
         mean_relative_wait=float((wait / np.maximum(run, SHORTEST_RUN_S * MICROSECONDS_PER_SECOND)).mean()),
         mean_bounded_slowdown=float(bounded_slowdown(wait, run).mean()),

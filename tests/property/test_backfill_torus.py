@@ -1,0 +1,175 @@
+"""Every scheduler on a machine with places and cables, with and without advance reservations.
+
+The checks are made on what was handed out, by coordinates and cables, not by asking the machine or the plan.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simulation.machine_files import load_machine
+from simulation.machines.flat import FlatMachine
+from simulation.machines.interface import Connection, JobRequest, Machine, Placement
+from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
+from simulation.schedulers.conservative import ConservativeBackfill
+from simulation.schedulers.interface import AdvanceReservation, Job
+from simulation.schedulers.registry import SCHEDULER_NAMES, make_scheduler
+
+SHAPES = ((1, 1, 1), (2, 1, 1), (2, 2, 1), (2, 2, 2), (4, 2, 2), (3, 3, 1), (8, 2, 2), (4, 4, 4))
+BGL = load_machine("bgl")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A reservation asked for before the first job."""
+
+    begin: int
+    length: int
+    shape: tuple[int, int, int]
+    torus: bool
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Job]:
+    jobs = []
+    for number in range(1, draw(st.integers(2, 16)) + 1):
+        shape = draw(st.sampled_from(SHAPES))
+        connection = draw(st.sampled_from([Connection.MESH, Connection.TORUS]))
+        size = shape[0] * shape[1] * shape[2]
+        requested = draw(st.integers(1, 30))
+        request = JobRequest(number, size, shape, connection=connection)
+        jobs.append(Job(number, draw(st.integers(0, 40)), draw(st.integers(0, 40)), requested, request))
+    return sorted(jobs, key=lambda job: (job.submit_time, job.job_number))
+
+
+wishes = st.lists(
+    st.builds(Wish, st.integers(0, 60), st.integers(1, 25), st.sampled_from(SHAPES[2:]), st.booleans()), max_size=3
+)
+
+
+def run_history(
+    machine: Machine, name: str, jobs: list[Job], asked: list[Wish], overrun: Overrun
+) -> tuple[list[EndedJob], list[AdvanceReservation], QueueSimulation]:
+    ended: list[EndedJob] = []
+    simulation = QueueSimulation(machine, make_scheduler(name), overrun=overrun, on_end=ended.append)
+    granted = []
+    for wish in asked:
+        size = wish.shape[0] * wish.shape[1] * wish.shape[2]
+        connection = Connection.TORUS if wish.torus else Connection.MESH
+        request = JobRequest(-1, size, wish.shape, connection=connection)
+        reservation = simulation.reserve(request, wish.begin, wish.length)
+        if reservation is not None:
+            granted.append(reservation)
+    for job in jobs:
+        simulation.submit(job)
+    simulation.run()
+    return ended, granted, simulation
+
+
+def things(placement: Placement) -> set[tuple[object, ...]]:
+    """Midplanes and cables, one by one."""
+    held: set[tuple[object, ...]] = {("midplane", *point) for point in itertools.product(*placement.members)}
+    for dimension, labels in enumerate(placement.links):
+        others = [members for index, members in enumerate(placement.members) if index != dimension]
+        held |= {("cable", dimension, *line, label) for line in itertools.product(*others) for label in labels}
+    return held
+
+
+@pytest.mark.parametrize("overrun", list(Overrun))
+@pytest.mark.parametrize("name", SCHEDULER_NAMES)
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(jobs=histories(), asked=wishes)
+def test_nothing_is_held_twice(name: str, overrun: Overrun, jobs: list[Job], asked: list[Wish]) -> None:
+    """No midplane and no cable belongs to two holders at a time, and reservations are kept to the microsecond.
+
+    Every job runs once, from its submission on, as long as it should; only a job that has outrun its request may be
+    ended by a reservation.
+    """
+    ended, granted, simulation = run_history(BGL.copy(), name, jobs, asked, overrun)
+    assert sorted(one.job.job_number for one in ended) == [
+        job.job_number for job in sorted(jobs, key=lambda j: j.job_number)
+    ]
+    assert not simulation.machine.running
+    spans = [(one.start_time, one.end_time, things(one.placement)) for one in ended]
+    spans += [(one.begin_time, one.end_time, things(one.placement)) for one in granted]
+    for (begin, end, held), (other_begin, other_end, other_held) in itertools.combinations(spans, 2):
+        if begin < other_end and other_begin < end:
+            assert not held & other_held
+    for one in ended:
+        length = one.end_time - one.start_time
+        assert one.start_time >= one.job.submit_time
+        if one.reason is EndReason.COMPLETED:
+            assert length == one.job.run_time
+        elif one.reason is EndReason.REQUESTED_TIME_OVER:
+            assert overrun is Overrun.CUT
+            assert length == one.job.requested_time < one.job.run_time
+        else:
+            assert overrun is Overrun.KEEP
+            assert length >= one.job.requested_time
+            assert one.end_time in {reservation.begin_time for reservation in granted}
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(jobs=histories())
+def test_conservative_keeps_its_promises_on_a_torus(jobs: list[Job]) -> None:
+    """A start once promised is never put off as long as jobs end within their requests."""
+    starts: dict[int, int] = {}
+    scheduler = ConservativeBackfill()
+    simulation = QueueSimulation(
+        BGL.copy(), scheduler, on_end=lambda ended: starts.__setitem__(ended.job.job_number, ended.start_time)
+    )
+    for job in jobs:
+        simulation.submit(job)
+    promises: dict[int, int] = {}
+    while simulation.step():
+        for job in simulation.waiting:
+            promise = scheduler.promise(job)
+            assert promise is not None
+            assert promise[0] <= promises.get(job.job_number, promise[0])
+            promises[job.job_number] = promise[0]
+    assert all(starts[number] <= promised for number, promised in promises.items())
+
+
+@pytest.mark.parametrize("overrun", list(Overrun))
+@pytest.mark.parametrize("name", SCHEDULER_NAMES)
+@settings(deadline=None, max_examples=30)
+@given(data=st.data())
+def test_reservations_on_a_flat_machine_are_never_short(name: str, overrun: Overrun, data: st.DataObject) -> None:
+    """Counted second by second, jobs and reservations together never exceed the processors."""
+    capacity = data.draw(st.integers(2, 8))
+    count = data.draw(st.integers(1, 10))
+    rows = data.draw(
+        st.lists(
+            st.tuples(st.integers(0, 20), st.integers(0, 15), st.integers(1, 12), st.integers(1, capacity)),
+            min_size=count,
+            max_size=count,
+        )
+    )
+    asked = data.draw(
+        st.lists(st.tuples(st.integers(0, 30), st.integers(1, 15), st.integers(1, capacity)), min_size=1, max_size=3)
+    )
+    ended: list[EndedJob] = []
+    simulation = QueueSimulation(FlatMachine(capacity), make_scheduler(name), overrun=overrun, on_end=ended.append)
+    reserved: list[tuple[int, int, int]] = []
+    for begin, length, size in asked:
+        free = min(
+            capacity - sum(taken for low, high, taken in reserved if low <= second < high)
+            for second in range(begin, begin + length)
+        )
+        granted = simulation.reserve(JobRequest(-1, size), begin, length)
+        assert (granted is not None) == (size <= free)
+        if granted is not None:
+            reserved.append((begin, begin + length, size))
+    for number, (submit, run, requested, size) in enumerate(rows, start=1):
+        simulation.submit(Job(number, submit, run, requested, JobRequest(number, size)))
+    simulation.run()
+    assert len(ended) == count
+    for second in range(max(one.end_time for one in ended) + 1):
+        taken = sum(one.placement.size for one in ended if one.start_time <= second < one.end_time)
+        taken += sum(size for begin, end, size in reserved if begin <= second < end)
+        assert taken <= capacity

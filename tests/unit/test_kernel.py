@@ -1,0 +1,69 @@
+"""The event queue: order, ties, cancelling."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulation.kernel import EventQueue
+
+
+def test_events_come_by_time_then_priority_then_order_of_scheduling() -> None:
+    """The heap key is (time, priority, sequence); events themselves are never compared."""
+    queue: EventQueue[object] = EventQueue()
+    late, second, first, urgent = object(), object(), object(), object()
+    queue.schedule(20, late)
+    queue.schedule(10, first, priority=1)
+    queue.schedule(10, second, priority=1)
+    queue.schedule(10, urgent, priority=0)
+    assert [queue.pop() for _ in range(4)] == [urgent, first, second, late]
+    assert queue.now == 20
+
+
+def test_cancelled_events_never_happen_and_time_skips_them() -> None:
+    """A cancelled event neither comes out nor holds the clock; cancelling twice says so."""
+    queue: EventQueue[str] = EventQueue()
+    ticket = queue.schedule(5, "cancelled")
+    queue.schedule(7, "kept")
+    assert queue.cancel(ticket)
+    assert not queue.cancel(ticket)
+    assert len(queue) == 1
+    assert queue.next_time() == 7
+    assert queue.pop() == "kept"
+    assert queue.next_time() is None
+
+
+def test_an_event_that_happened_cannot_be_cancelled() -> None:
+    """`cancel` is False for a ticket whose event came out."""
+    queue: EventQueue[str] = EventQueue()
+    ticket = queue.schedule(1, "gone")
+    queue.pop()
+    assert not queue.cancel(ticket)
+
+
+def test_the_past_is_refused() -> None:
+    """Virtual time never runs backwards."""
+    queue: EventQueue[str] = EventQueue(start=100)
+    with pytest.raises(ValueError, match="99 us"):
+        queue.schedule(99, "too late")
+    queue.schedule(100, "now")
+    assert queue.pop() == "now"
+
+
+def test_an_empty_queue_has_nothing_to_hand_out() -> None:
+    """Popping from an empty queue is an error, not None."""
+    with pytest.raises(IndexError):
+        EventQueue[str]().pop()
+
+
+def test_simultaneous_events_include_those_added_meanwhile() -> None:
+    """All events of one time come out together, also such as an event of that time adds."""
+    queue: EventQueue[str] = EventQueue()
+    queue.schedule(3, "a")
+    queue.schedule(4, "later")
+    seen = []
+    for event in queue.pop_simultaneous():
+        seen.append(event)
+        if event == "a":
+            queue.schedule(3, "b")
+    assert seen == ["a", "b"]
+    assert queue.next_time() == 4
