@@ -15,12 +15,17 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from ramp.agents import wire
 from ramp.agents.roles import UserAgent
 from ramp.errors import RampError
-from ramp.model.contents import AccountQueryRefused
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import AccountQueryRefused, Bid, CallForProposals
 from ramp.model.instant import SECOND, from_iso
+from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
+from ramp.protocol.auction import BIDS_MAX
+from ramp.rfql import codec
 from ramp.rfql.request_for_quotation import parse_request
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.record_json import to_plain
@@ -133,9 +138,32 @@ class ControlServer:
         )
         request_id = request.get("request_id") or self._ids.new("request")
         command = ev.RequestSubmitted(request_id, document, options)
+        self._check_size(request_id, document)
         yield {"event": "submitted", "request_id": request_id, "warnings": list(document.warnings)}
         async for answer in self._follow_request(request_id, command, reader):
             yield answer
+
+    def _check_size(self, request_id: str, document: RequestForQuotation) -> None:
+        """Refuse a request whose call for proposals could not be sent, before anything is.
+
+        Raises:
+            DocumentTooLarge: if it is over the size limit of a message, the other resources' bids included.
+        """
+        name = self._agent.host.name
+        bids = tuple(Bid(unit.number, name, unit.cpu_hour_cost) for unit in document.units)
+        most = bids * (BIDS_MAX // len(bids) + 1)
+        call = CallForProposals(request_id, 1, document, most[:BIDS_MAX])
+        encoded = codec.encode(Message(Performative.CFP, name, name, request_id, call))
+        wire.encode_message(
+            to=name,
+            sender=name,
+            body=encoded.body,
+            metadata=encoded.metadata,
+            thread=encoded.thread,
+            stanza_id="size",
+            stanza_max_bytes=self._agent.settings.stanza_max_bytes,
+            compress_from_bytes=self._agent.settings.compress_from_bytes,
+        )
 
     async def _watch(self, request: Any, reader: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
         request_id = request["request_id"]

@@ -8,7 +8,9 @@ resources make their best offer (section 4.1).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -32,6 +34,9 @@ from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
 from ramp.protocol.tables import AUCTION, AuctionState
 from ramp.protocol.timing import Retry, Timing, earliest
 from ramp.protocol.voting import reject
+
+BIDS_MAX = 400
+"""Bids of a round shown in the next call; keeps a call of many resources and units within the size limit."""
 
 RESOURCE_SERVICE = "resource-trader"
 """Service type under which resources register with the directory; the original system's name."""
@@ -305,7 +310,7 @@ class Auction(StateMachine[AuctionState]):
         self.rounds.append(record)
         best = tuple((number, ranking.best) for number, ranking in self._rankings.items() if ranking.best is not None)
         effects: list[Effect] = [Report(RoundClosed(self.conversation_id, record, best))]
-        self._last_bids = tuple(Bid(offer.unit, offer.resource, offer.cpu_hour_cost) for offer in self._offers)
+        self._last_bids = lowest_bids(self._offers)
         return effects + self._after_round(stimulus, now)
 
     def _after_round(self, stimulus: str, now: Instant) -> list[Effect]:
@@ -378,3 +383,14 @@ class Auction(StateMachine[AuctionState]):
 
     def _arm(self) -> None:
         self.deadline = earliest(self._limit, self._retry.due)
+
+
+def lowest_bids(offers: Sequence[Offer]) -> tuple[Bid, ...]:
+    """The bids of a round as the next call shows them: all, or the lowest of each unit where there are too many."""
+    bids = [Bid(offer.unit, offer.resource, offer.cpu_hour_cost) for offer in offers]
+    if len(bids) <= BIDS_MAX:
+        return tuple(bids)
+    share = max(1, BIDS_MAX // len({bid.unit for bid in bids}))
+    ranked = sorted(bids, key=lambda bid: (bid.unit, bid.cpu_hour_cost))
+    kept = [bid for _, of_unit in groupby(ranked, key=lambda bid: bid.unit) for bid in islice(of_unit, share)]
+    return tuple(kept[:BIDS_MAX])
