@@ -23,7 +23,7 @@ from ramp.model.contents import (
     Unverified,
 )
 from ramp.model.instant import Instant
-from ramp.protocol.effects import Effect, LookUpAccount, LookUpPayment, PostPayment, PostRefund, Send
+from ramp.protocol.effects import Effect, LookUpAccount, LookUpPayment, PostPayment, PostRefund, RefusePayment, Send
 from ramp.protocol.events import (
     AccountLookedUp,
     Event,
@@ -96,6 +96,8 @@ class BankParty:
             case PaymentQuery(agreement_id):
                 call_id = self._wait(message, "status")
                 return [LookUpPayment(call_id, agreement_id)]
+            case Unverified(kind="agreement", reference=agreement_id) if agreement_id:
+                return self._refuse_for_good(message, agreement_id, content.code, content.detail)
             case Unverified():
                 return [self._refuse_unverified(message, content)]
             case NotUnderstood():
@@ -111,10 +113,10 @@ class BankParty:
         assert isinstance(agreement, Agreement)
         if signed.signers != (agreement.user, agreement.resource):
             detail = "the agreement is not signed by its user and countersigned by its resource"
-            return [self._refuse_payment(message, agreement.agreement_id, BAD_SIGNATURE, detail)]
+            return self._refuse_for_good(message, agreement.agreement_id, BAD_SIGNATURE, detail)
         if agreement.bank != self.name or agreement.cost != agreement.offer.cost or agreement.cost <= 0:
             detail = "the agreement names another bank or a cost that its offer does not give"
-            return [self._refuse_payment(message, agreement.agreement_id, BAD_TERMS, detail)]
+            return self._refuse_for_good(message, agreement.agreement_id, BAD_TERMS, detail)
         self._asked.setdefault(agreement.agreement_id, []).append(message)
         if now > agreement.valid_until:
             return [LookUpPayment(agreement.agreement_id, agreement.agreement_id)]
@@ -143,6 +145,14 @@ class BankParty:
             return [self._reply(message, Performative.REFUSE, refused)]
         call_id = self._wait(message, "account")
         return [LookUpAccount(call_id, query.nonce, query.account, query.issued_at, query.since, query.until)]
+
+    def _refuse_for_good(self, message: Message, agreement_id: str, code: str, detail: str) -> list[Effect]:
+        """Whoever is refused releases the slot, so a better copy that comes later must not be paid any more.
+
+        Only the two parties know an agreement's id, so nobody else can have it refused.
+        """
+        self._asked.setdefault(agreement_id, []).append(message)
+        return [RefusePayment(agreement_id, code, detail)]
 
     def _refuse_unverified(self, message: Message, content: Unverified) -> Send:
         refused: Content

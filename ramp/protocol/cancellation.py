@@ -24,7 +24,7 @@ from ramp.protocol.tables import CANCELLATION, CancellationState
 from ramp.protocol.timing import Retry, Timing
 
 IN_DOUBT = "in_doubt"
-"""Outcome code: neither resource nor bank said what became of the agreement before its slot ended."""
+"""Outcome code: before the slot ended, neither the resource nor the bank said that the agreement was over."""
 
 
 class CancellationRequest(StateMachine[CancellationState]):
@@ -73,7 +73,11 @@ class CancellationRequest(StateMachine[CancellationState]):
             return []
         if now > max(self.agreement.offer.end, self._bank_knows_at()) + self._timing.query_limit:
             outcome = CancellationOutcome(
-                self.agreement.agreement_id, False, 0, IN_DOUBT, "neither the resource nor the bank answers"
+                self.agreement.agreement_id,
+                False,
+                0,
+                IN_DOUBT,
+                "the resource does not answer, and the bank knows of no refund",
             )
             self._end(outcome, "deadline")
             return []

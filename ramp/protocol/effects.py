@@ -83,6 +83,15 @@ class PostPayment:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusePayment:
+    """Ask the ledger never to pay an agreement, unless it has; answered by `PaymentPosted`."""
+
+    agreement_id: str
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class PostRefund:
     """Ask the ledger to reverse, once, what the user paid to the resource; answered by `RefundPosted`."""
 
@@ -111,7 +120,7 @@ class LookUpAccount:
     until: Instant | None
 
 
-AskLedger = PostPayment | PostRefund | LookUpPayment | LookUpAccount
+AskLedger = PostPayment | RefusePayment | PostRefund | LookUpPayment | LookUpAccount
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +147,7 @@ Effect = (
     | ReleaseSlot
     | DescribeMachine
     | PostPayment
+    | RefusePayment
     | PostRefund
     | LookUpPayment
     | LookUpAccount

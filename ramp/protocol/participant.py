@@ -245,7 +245,8 @@ class Participant(StateMachine[ParticipantState]):
             effects = self._release(RefusalCode.PAYMENT_REFUSED, detail, "PaymentRefused", now)
             answer = self._cancelled(content.agreement_id) if self._cancellation is not None else self._failure()
             return [*effects, answer]
-        if isinstance(content, RefundMade) and self.state is S.REFUNDING:
+        if isinstance(content, RefundMade) and self.state in (S.REFUNDING, S.SOLD):
+            # SOLD: a copy of a request that was refused at first; the money is back, so the slot has to go as well
             effects = self._release(RefusalCode.CANCELLED, "cancelled by the user", "RefundMade", now, content.amount)
             return [*effects, self._cancelled(content.agreement_id)]
         if isinstance(content, RefundRefused) and self.state is S.REFUNDING:

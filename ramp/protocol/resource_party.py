@@ -26,6 +26,7 @@ from ramp.model.contents import (
     RefundRefused,
     Registration,
     Rejection,
+    Unverified,
 )
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
@@ -174,6 +175,11 @@ class ResourceParty:
                 return [DescribeMachine(query_id, horizon)]
             case DirectoryListing() | NotUnderstood():
                 return []
+            case Unverified():
+                raise RemoteProtocolError(
+                    f"{content.kind} {content.reference} does not verify: {content.code}: {content.detail}",
+                    conversation_id=message.conversation_id,
+                )
             case _:
                 raise RemoteProtocolError(
                     f"{type(content).__name__} is nothing for a resource", conversation_id=message.conversation_id

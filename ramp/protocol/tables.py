@@ -146,6 +146,7 @@ PARTICIPANT: Final = _moves(
     (_P.SETTLING, "PaymentMade", _P.REFUNDING),
     (_P.SETTLING, "PaymentRefused", _P.RELEASED),
     (_P.SOLD, "Cancellation", _P.REFUNDING),
+    (_P.SOLD, "RefundMade", _P.RELEASED),
     (_P.REFUNDING, "RefundMade", _P.RELEASED),
     (_P.REFUNDING, "RefundRefused", _P.SOLD),
     (_P.NEW, "recover", _P.HOLDING),

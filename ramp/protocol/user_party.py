@@ -276,6 +276,10 @@ class UserParty:
                 expected = agreement.bank if isinstance(content, PaymentStatus) else agreement.resource
                 self._check_sender(message, expected)
                 return machine.handle(content, now) + self._end_cancellation(content.agreement_id, now)
+            if isinstance(content, CancellationDone) and machine is None:
+                late = self._given_back_late(message, content, now)
+                if late:
+                    return late
         purchase = self.purchases.get(message.conversation_id)
         if purchase is not None:
             return self._kept(purchase, purchase.handle(message, now))
@@ -335,6 +339,16 @@ class UserParty:
         del self._cancellations[agreement_id]
         if outcome.done:
             self._given_back.add(agreement_id)
+        return [Persist(CancellationConcluded(outcome, now)), Report(CancellationEnded(outcome))]
+
+    def _given_back_late(self, message: Message, done: CancellationDone, now: Instant) -> list[Effect]:
+        """A unit is back after all, though its cancellation was refused at first (a copy got through later)."""
+        agreement = self.agreements.get(done.agreement_id)
+        if agreement is None or self.agreement_state(done.agreement_id) != "active":
+            return []
+        self._check_sender(message, agreement.resource)
+        self._given_back.add(done.agreement_id)
+        outcome = CancellationOutcome(done.agreement_id, True, done.refund)
         return [Persist(CancellationConcluded(outcome, now)), Report(CancellationEnded(outcome))]
 
     def _check_sender(self, message: Message, expected: str) -> None:

@@ -169,7 +169,7 @@ class Host:
                     self.ports.keep_agreement(agreement_id, self._bearing_own_signature(signed, now))
             case fx.QuoteSlots() | fx.HoldSlot() | fx.ConfirmSlot() | fx.ReleaseSlot() | fx.DescribeMachine():
                 self._ask_plugin(effect, now)
-            case fx.PostPayment() | fx.PostRefund() | fx.LookUpPayment() | fx.LookUpAccount():
+            case fx.PostPayment() | fx.RefusePayment() | fx.PostRefund() | fx.LookUpPayment() | fx.LookUpAccount():
                 self._answers.append(self._ask_ledger(effect, now))
 
     # -- signatures ----------------------------------------------------------------------------------------------
@@ -237,6 +237,8 @@ class Host:
         match effect:
             case fx.PostPayment():
                 return self._pay(ledger, effect, now)
+            case fx.RefusePayment():
+                return self._refuse_payment(ledger, effect, now)
             case fx.PostRefund():
                 return self._refund(ledger, effect, now)
             case fx.LookUpPayment(call_id, agreement_id):
@@ -262,6 +264,17 @@ class Host:
         except LedgerRefusal:  # the id is paid on other terms, or is none: what there is stays as it is
             return refusal.code, refusal.reason
         return recorded.code, recorded.reason
+
+    def _refuse_payment(self, ledger: Ledger, effect: fx.RefusePayment, now: Instant) -> ev.PaymentPosted:
+        try:
+            paid = ledger.transfer(effect.agreement_id)
+        except LedgerRefusal:  # no id at all, so nothing that could be paid either
+            paid = None
+        if paid is not None and paid.state is TransferState.POSTED:
+            return ev.PaymentPosted(effect.agreement_id, paid.transfer_id, paid.amount)
+        refusal = LedgerRefusal(effect.code, effect.detail)
+        code, reason = self._record_refusal(ledger, effect.agreement_id, refusal, now)
+        return ev.PaymentPosted(effect.agreement_id, "", 0, code, reason)
 
     def _refund(self, ledger: Ledger, effect: fx.PostRefund, now: Instant) -> ev.RefundPosted:
         agreement_id = effect.agreement_id

@@ -111,7 +111,7 @@ def run_seed(seed: int, planted_bug: str | None = None) -> SeedReport:
 def _new_world(seed: int, listen: Listener) -> World:
     random = stream(seed, "market")
     resources = [_draw_resource(f"res{number}", random) for number in range(random.randint(2, 4))]
-    users = [
+    users: list[UserSpec] = [
         UserSpec(f"user{number}", random.choice((20_000, 500_000, 5_000_000, 5_000_000, 50_000_000)))
         for number in range(random.randint(1, 3))
     ]
@@ -119,7 +119,7 @@ def _new_world(seed: int, listen: Listener) -> World:
         resources,
         users,
         seed=seed,
-        faults=draw_fault_plan(seed, [spec.name for spec in (*resources, *users)]),
+        faults=draw_fault_plan(seed, [*(each.name for each in resources), *(each.name for each in users)]),
         timing=SWARM_TIMING,
         checkers=new_checkers(),
         listen=listen,

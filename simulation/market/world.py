@@ -133,7 +133,7 @@ class World:
         self.faults = faults
         self.healed_at = START + faults.heal_after
         self.crashes = 0
-        self.approve: Callable[[ApprovalAsked], bool] = lambda _: True
+        self.approve: Callable[[ApprovalAsked], bool | None] = lambda _: True
         self.deposits: dict[str, int] = {}
         self._queue: EventQueue[_Event] = EventQueue(START)
         self._checkers = tuple(checkers)
@@ -213,13 +213,18 @@ class World:
         self._queue.schedule(self.now if at is None else at, _Command(name, command))
 
     def run(self, until: Callable[[], bool] | None = None, limit: Duration = 0) -> None:
-        """Run until a condition holds (looked at after every event) or virtual time has advanced by `limit`."""
+        """Run until a condition holds (looked at after every event) or virtual time has advanced by `limit`.
+
+        With a condition, virtual time stands at the last event afterwards; without one, at the limit.
+        """
         end = self.now + limit
         while True:
             following = self._queue.next_time()
             if following is None or following > end or (until is not None and until()):
                 break
             self._step(self._queue.pop())
+        if until is None:
+            self._queue.now = end
 
     def finish(self) -> None:
         """Let every checker look at the end."""
@@ -283,6 +288,10 @@ class World:
             if self._observer is not None:
                 self._observer.restarted(name, self.now)
             self._start(actor)
+
+    def deliver(self, message: Message, delay: Duration) -> None:
+        """Let a message arrive that nobody here has sent."""
+        self._queue.schedule(self.now + delay, _Delivery(message))
 
     def perform(self, name: str, effects: Sequence[fx.Effect]) -> None:
         """Let a party that is up carry out effects that its owner asked it for directly."""
@@ -382,5 +391,5 @@ class World:
     def _watch(self, name: str, progress: Progress) -> None:
         if self._listen is not None:
             self._listen(name, progress, self.now)
-        if isinstance(progress, ApprovalAsked):
-            self.command(name, ev.OffersApproved(progress.request_id, self.approve(progress)))
+        if isinstance(progress, ApprovalAsked) and (answer := self.approve(progress)) is not None:
+            self.command(name, ev.OffersApproved(progress.request_id, answer))

@@ -1,0 +1,243 @@
+"""What happened in a simulated market: a line for each message, record, call to machine or ledger, and crash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ramp.model import contents as c
+from ramp.model.acl import Message
+from ramp.model.agreement import AccountQuery, Agreement, Signed
+from ramp.model.instant import SECOND, Duration, Instant
+from ramp.model.money import credits_text
+from ramp.model.offer import Offer
+from ramp.protocol import effects as fx
+from ramp.protocol import progress as pr
+from ramp.protocol import records as rc
+from ramp.protocol.outcome import RequestOutcome
+
+
+class Transcript:
+    """An observer that keeps lines.
+
+    Args:
+        start: the instant that is written as 0.
+        registrations: whether the directory's heartbeats are written as well.
+    """
+
+    def __init__(self, start: Instant, *, registrations: bool = False) -> None:
+        self.lines: list[str] = []
+        self._start = start
+        self._registrations = registrations
+
+    def carried_out(self, name: str, effect: fx.Effect, now: Instant) -> None:
+        """Write what a party does, messages apart: the network tells of those."""
+        text = _effect(effect, self._start)
+        if text:
+            self._write(f"{name} {text}", now)
+
+    def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
+        """Write a message and what becomes of it on its way."""
+        heartbeat = isinstance(message.content, c.Registration) or (
+            isinstance(message.content, c.DirectoryListing) and not message.content.query_id
+        )
+        if heartbeat and not self._registrations:
+            return
+        fate = {0: " (lost)", 1: ""}.get(len(delays), " (twice)")
+        if any(delay >= SECOND for delay in delays):
+            fate += f" (takes {', '.join(f'{delay / SECOND:g} s' for delay in delays)})"
+        name = message.performative.value.upper()
+        said = describe(message.content, self._start)
+        self._write(f"{message.sender} -> {message.receiver}: {name} {said}{fate}", now)
+
+    def crashed(self, name: str, now: Instant) -> None:
+        """Write a crash."""
+        self._write(f"{name} CRASHES", now)
+
+    def restarted(self, name: str, now: Instant) -> None:
+        """Write a restart."""
+        self._write(f"{name} RESTARTS", now)
+
+    def remark(self, text: str, now: Instant) -> None:
+        """Write something else."""
+        self._write(text, now)
+
+    def _write(self, text: str, now: Instant) -> None:
+        self.lines.append(f"{(now - self._start) / SECOND:9.3f}  {text}")
+
+
+def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line for each of the contents
+    """A message's content in a few words.
+
+    Args:
+        content: the content.
+        start: the instant that times are counted from.
+    """
+    match content:
+        case c.CallForProposals():
+            return _call(content)
+        case c.Proposal():
+            return _proposal(content, start)
+        case c.Rejection(offer_id=offer_id, reason=reason):
+            return f"{offer_id}: {reason}"
+        case c.HoldGranted():
+            return f"{content.offer_id} as {content.reservation_id}, held for {content.hold_for / SECOND:g} s"
+        case c.HoldRefused() | c.Failed():
+            return f"{content.offer_id}: {_coded(content.code, content.detail)}"
+        case c.Acceptance() | c.HoldCancelled():
+            return content.offer_id
+        case Signed():
+            return f"{_body(content)}, signed by {' and '.join(content.signers) or 'nobody'}"
+        case c.Confirmed() | c.PaymentQuery():
+            return content.agreement_id
+        case c.Settled():
+            return f"{content.agreement_id} is paid, signed by {' and '.join(content.agreement.signers)}"
+        case c.CancellationDone():
+            return f"{content.agreement_id} is cancelled, refund {credits_text(content.refund)}"
+        case c.CancellationRefused() | c.PaymentRefused() | c.RefundRefused():
+            return f"{content.agreement_id}: {_coded(content.code, content.detail)}"
+        case c.PaymentMade():
+            return f"{content.agreement_id}: paid {credits_text(content.amount)}"
+        case c.RefundMade():
+            return f"{content.agreement_id}: refunded {credits_text(content.amount)}"
+        case c.PaymentStatus():
+            return f"{content.agreement_id} is {content.status}"
+        case c.AccountStatement():
+            return f"{content.nonce}: balance {credits_text(content.balance)}, {len(content.lines)} lines"
+        case c.AccountQueryRefused():
+            return f"{content.nonce}: {_coded(content.code, content.detail)}"
+        case c.Registration() | c.Deregistration():
+            return content.service
+        case c.DirectoryQuery():
+            return f"who offers {content.service}?"
+        case c.DirectoryListing():
+            return f"{', '.join(content.names) or 'nobody'}" if content.query_id else "registered"
+        case c.Unverified():
+            return f"{content.kind} {content.reference}, unverified: {_coded(content.code, content.detail)}"
+        case c.NotUnderstood():
+            return content.reason
+        case _:
+            return type(content).__name__
+
+
+def _coded(code: str, detail: str) -> str:
+    return f"{code} ({detail})" if detail else str(code)
+
+
+def _seconds(instant: Instant, start: Instant) -> str:
+    return f"{(instant - start) / SECOND:g}"
+
+
+def _call(call: c.CallForProposals) -> str:
+    units = ", ".join(f"unit {unit.number} at {unit.cpu_hour_cost}" for unit in call.request.units)
+    bids = ", ".join(f"{bid.resource} {bid.cpu_hour_cost} for unit {bid.unit}" for bid in call.bids)
+    kind = "best offers" if call.best_offer else "call"
+    return f"round {call.round_number} {kind}: {units}" + (f"; bids so far: {bids}" if bids else "")
+
+
+def _proposal(proposal: c.Proposal, start: Instant) -> str:
+    parts = [_offer(offer, start) for offer in proposal.offers]
+    for refusal in proposal.refusals:
+        nearest = f", nearest {refusal.nearest}" if refusal.nearest else ""
+        parts.append(f"not unit {refusal.unit}: {_coded(refusal.code, refusal.detail)}{nearest}")
+    return f"round {proposal.round_number}: {'; '.join(parts)}"
+
+
+def _offer(offer: Offer, start: Instant) -> str:
+    window = f"{_seconds(offer.start, start)} to {_seconds(offer.end, start)} s"
+    return f"unit {offer.unit} at {offer.cpu_hour_cost}, {offer.cores} cores from {window} ({offer.offer_id})"
+
+
+def _body(signed: Signed) -> str:
+    body = signed.body
+    if isinstance(body, Agreement):
+        return f"{body.agreement_id} for {body.offer.offer_id} as {body.reservation_id}, cost {credits_text(body.cost)}"
+    if isinstance(body, AccountQuery):
+        return f"balance of {body.account} ({body.nonce})"
+    return f"{'rollback' if body.rollback else 'cancellation'} of {body.agreement_id}"
+
+
+def _effect(effect: fx.Effect, start: Instant) -> str:
+    match effect:
+        case fx.Persist(record):
+            return f"writes {_record(record)}"
+        case fx.HoldSlot():
+            return f"asks its machine to hold {effect.key} until {_seconds(effect.until, start)}"
+        case fx.ConfirmSlot(key):
+            return f"asks its machine to confirm {key}"
+        case fx.ReleaseSlot(key):
+            return f"tells its machine to release {key}"
+        case fx.PostPayment(agreement):
+            return (
+                f"asks its ledger to pay {credits_text(agreement.cost)} from {agreement.user} to {agreement.resource}"
+                f" for {agreement.agreement_id}"
+            )
+        case fx.RefusePayment():
+            return f"asks its ledger to refuse {effect.agreement_id}: {effect.code}"
+        case fx.PostRefund(agreement_id):
+            return f"asks its ledger to refund {agreement_id}"
+        case fx.SaveAgreement(agreement_id):
+            return f"keeps {agreement_id}"
+        case fx.Report(progress):
+            return _progress(progress)
+        case _:
+            return ""
+
+
+def _record(record: rc.Record) -> str:
+    name = type(record).__name__
+    match record:
+        case rc.CommitDecided(agreements=agreements):
+            return f"{name} {', '.join(agreement.agreement_id for agreement in agreements)}"
+        case rc.AcceptanceAsked(offer=offer) | rc.HoldIntended(offer=offer):
+            return f"{name} {offer.offer_id}"
+        case rc.UnitSettled():
+            return f"{name} {record.agreement_id}"
+        case rc.UndoDecided():
+            return f"{name} because {record.reason}"
+        case rc.RequestStarted():
+            return f"{name} {record.request_id}"
+        case rc.RequestConcluded():
+            return f"{name} {record.request_id}"
+        case rc.CancellationStarted():
+            return f"{name} {record.cancellation.agreement_id}"
+        case rc.CancellationConcluded():
+            return f"{name} {record.outcome.agreement_id}"
+        case rc.SlotReleased():
+            return f"{name} {record.offer_id}: {_coded(record.code, record.detail)}"
+        case _:
+            return f"{name} {record.offer_id}"
+
+
+def _progress(progress: pr.Progress) -> str:
+    match progress:
+        case pr.RoundClosed(record=record, best=best):
+            prices = ", ".join(f"unit {number} {offer.cpu_hour_cost} of {offer.resource}" for number, offer in best)
+            return f"closes round {record.round_number} after {record.duration / SECOND:g} s: best {prices or 'none'}"
+        case pr.ApprovalAsked(offers=offers, meets=meets):
+            shown = ", ".join(
+                f"unit {offer.unit} at {offer.cpu_hour_cost} of {offer.resource}{'' if met else ' (best offer)'}"
+                for offer, met in zip(offers, meets, strict=True)
+            )
+            return f"asks its owner to approve {shown}"
+        case pr.RequestEnded(outcome):
+            return _outcome(outcome)
+        case pr.CancellationEnded(outcome=ended):
+            if ended.done:
+                return f"reports {ended.agreement_id} cancelled, refund {credits_text(ended.refund)}"
+            return f"reports {ended.agreement_id} not cancelled: {_coded(ended.code, ended.detail)}"
+        case pr.QueryAnswered(answer=None, query_id=query_id):
+            return f"reports no answer to {query_id}"
+        case pr.QueryAnswered(answer=answer) if answer is not None:
+            return f"reports {describe(answer, 0)}"
+        case _:
+            return ""
+
+
+def _outcome(outcome: RequestOutcome) -> str:
+    units = "; ".join(
+        f"unit {unit.unit} of {unit.offer.resource} at {unit.offer.cpu_hour_cost}"
+        + (f" as {unit.reservation_id}" if unit.reservation_id else "")
+        for unit in outcome.units
+    )
+    reason = f" ({outcome.reason})" if outcome.reason else ""
+    return f"reports {outcome.request_id} {outcome.status.value}{reason}" + (f": {units}" if units else "")

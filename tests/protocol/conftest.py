@@ -1,0 +1,414 @@
+"""Runs protocol scripts: commands, then `----`, then what happened because of them, as far as the next empty line.
+
+After etcd raft's interaction tests. A script opens a market, says what goes wrong with which message or effect, gives
+the owners' commands and lets time pass; the expected transcript stands below each command and is compared word by word.
+`pytest tests/protocol --rewrite` writes the transcripts anew; read them against the paper before they are kept.
+
+The commands of a script:
+
+    timing hold_time=120 ...             limits of the protocol in seconds; before `market`
+    resource NAME cores=64 start=60 minimum=20 load=0.5 credit=1000000 strategy=ramp os=LINUX
+    user NAME credits=10000
+    market [registrations]               open the market; with the directory's heartbeats in the transcript
+    submit USER REQUEST rounds=1 round=15 approval=auto prefer=cheapest quote / cores=16 price=70 start=3600 wall=3600
+    approve USER REQUEST yes|no          withdraw USER REQUEST        cancel USER AGREEMENT
+    balance USER QUERY                   sellers USER QUERY           leave RESOURCE
+    spend RESOURCE RESOURCE credits=100  a resource pays another, so that it lacks the money later
+    occupy RESOURCE cores=16 start=3600 wall=3600      jobs of the machine's own users come in
+    drop|double|delay|corrupt PATTERN [count=1] [by=SECONDS]   the next messages like `alice>res1 cfp`, `*>bank request`
+    replay PATTERN [as=SENDER]           the last message like that comes again
+    crash NAME [down=S] [before=EFFECT]  now, or before the next such effect (a record's or content's name)
+    restart NAME
+    run [SECONDS]                        let time pass: so long, or until every message has arrived and all is at rest
+    show                                 balances, reservations, requests
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.contents import Unverified
+from ramp.model.instant import DAY, SECOND, Duration, Instant
+from ramp.model.money import credits_text
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.slot import Slot, StaticTerms
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.pricing import original_price, paper_price
+from ramp.protocol.seller import PriceRange
+from ramp.protocol.timing import Timing
+from simulation.market.observing import ScriptedCrash
+from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.transcript import Transcript
+from simulation.market.world import START, World
+from simulation.resource.steady import SteadyMachine
+
+SCRIPTS = Path(__file__).parent / "scripts"
+LATENCY: Duration = 1000
+STRATEGIES = {"ramp": paper_price, "ramp-2014": original_price}
+REST = 30 * 60 * SECOND
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write the transcripts of tests/protocol/scripts anew")
+
+
+@dataclass
+class _Rule:
+    """What happens to the next messages that match."""
+
+    verb: str
+    pattern: str
+    count: int
+    by: Duration
+
+
+@dataclass
+class _Options:
+    """`words` and `key=value` of a command."""
+
+    words: list[str]
+    values: dict[str, str]
+
+    def number(self, key: str, default: float = 0) -> float:
+        return float(self.values.pop(key, default))
+
+    def whole(self, key: str, default: int = 0) -> int:
+        return int(self.values.pop(key, default))
+
+    def duration(self, key: str, default: float = 0) -> Duration:
+        return round(self.number(key, default) * SECOND)
+
+    def text(self, key: str, default: str) -> str:
+        return self.values.pop(key, default)
+
+    def flag(self, word: str) -> bool:
+        if word in self.words:
+            self.words.remove(word)
+            return True
+        return False
+
+    def done(self) -> None:
+        assert not self.values, f"unknown options {self.values}"
+
+
+def _options(words: Sequence[str]) -> _Options:
+    values = dict(word.split("=", 1) for word in words if "=" in word)
+    return _Options([word for word in words if "=" not in word], values)
+
+
+def message_key(message: Message) -> str:
+    return f"{message.sender}>{message.receiver} {message.performative.value}"
+
+
+def effect_key(effect: fx.Effect) -> str:
+    match effect:
+        case fx.Persist(record):
+            return type(record).__name__
+        case fx.Send(message):
+            content = message.content
+            return type(content.body if isinstance(content, Signed) else content).__name__
+        case _:
+            return type(effect).__name__
+
+
+@dataclass
+class ScriptedMarket:
+    """One market that obeys a script's commands; also the script of its `World`."""
+
+    timing: dict[str, Duration] = field(default_factory=lambda: {"lease": 2 * DAY, "heartbeat": DAY})
+    resources: list[ResourceSpec] = field(default_factory=list)
+    users: list[UserSpec] = field(default_factory=list)
+    rules: list[_Rule] = field(default_factory=list)
+    crashes: dict[tuple[str, str], ScriptedCrash] = field(default_factory=dict)
+    seen: list[Message] = field(default_factory=list)
+    forged: list[Message] = field(default_factory=list)
+
+    # -- what World asks -----------------------------------------------------------------------------------------
+
+    def route(self, message: Message) -> Sequence[Duration]:
+        self.seen.append(message)
+        for rule in self.rules:
+            if rule.count and fnmatch.fnmatchcase(message_key(message), rule.pattern):
+                rule.count -= 1
+                if rule.verb == "corrupt":
+                    self.forged.append(message)
+                return {"drop": (), "double": (LATENCY, LATENCY), "corrupt": ()}.get(rule.verb, (rule.by,))
+        return (LATENCY,)
+
+    def crash(self, name: str, effect: fx.Effect) -> ScriptedCrash | None:
+        return self.crashes.pop((name, effect_key(effect)), None)
+
+    # -- the script's commands -----------------------------------------------------------------------------------
+
+    def obey(self, line: str) -> list[str]:
+        verb, *words = line.split()
+        command: Callable[[_Options], list[str] | None] = getattr(self, f"do_{verb}")
+        options = _options(words)
+        if verb != "submit":
+            shown = command(options)
+            options.done()
+        else:
+            shown = self._submit(line)
+        if verb in ("timing", "resource", "user"):
+            return []
+        self._settle()
+        lines, self.transcript.lines = self.transcript.lines, []
+        return [*lines, *(shown or [])]
+
+    def _settle(self) -> None:
+        """Let what was commanded happen now, and forged messages arrive."""
+        self.world.run(until=lambda: False, limit=0)
+        while self.forged:
+            self._deliver_forged(self.forged.pop(0))
+
+    def _deliver_forged(self, message: Message) -> None:
+        assert isinstance(message.content, Signed)
+        body = message.content.body
+        kinds = {Agreement: "agreement", Cancellation: "cancellation"}
+        kind = kinds.get(type(body), "account_query")
+        reference = body.agreement_id if isinstance(body, Agreement | Cancellation) else body.nonce
+        self.transcript.remark(f"{message_key(message)}: its signature breaks on the way", self.world.now)
+        broken = Unverified(kind, reference, "bad_signature", "the digest does not fit")
+        self.world.deliver(replace(message, content=broken), LATENCY)
+
+    def do_timing(self, options: _Options) -> None:
+        for key in list(options.values):
+            self.timing[key] = options.duration(key)
+
+    def do_resource(self, options: _Options) -> None:
+        (name,) = options.words
+        cores = options.whole("cores", 64)
+        os = options.text("os", "")
+        self.resources.append(
+            ResourceSpec(
+                name,
+                SteadyMachine(name, cores, options.number("load", 0.5)),
+                StaticTerms(cores, operating_system=os or None),
+                PriceRange(options.whole("start", 60), options.whole("minimum", 20)),
+                STRATEGIES[options.text("strategy", "ramp")],
+                credit_limit=options.whole("credit", 1_000_000) * 100,
+            )
+        )
+
+    def do_user(self, options: _Options) -> None:
+        (name,) = options.words
+        self.users.append(UserSpec(name, options.whole("credits", 100_000) * 100))
+
+    def do_market(self, options: _Options) -> None:
+        self.transcript = Transcript(START, registrations=options.flag("registrations"))
+        self.world = World(
+            self.resources,
+            self.users,
+            seed=0,
+            timing=Timing(**self.timing),
+            observer=self.transcript,
+            script=self,
+        )
+        self.world.approve = lambda _: None
+        self.world.run(limit=2 * LATENCY)
+
+    def _submit(self, line: str) -> None:
+        head, *parts = line.split(" / ")
+        options = _options(head.split()[1:])
+        auction = ev.AuctionOptions(
+            rounds=options.whole("rounds", 1),
+            round_time=options.duration("round", 15),
+            preference=ev.Preference(options.text("prefer", "cheapest")),
+            approval=ev.Approval(options.text("approval", "auto")),
+            quote_only=options.flag("quote"),
+        )
+        units = tuple(self._unit(number, _options(part.split())) for number, part in enumerate(parts, 1))
+        options.done()
+        user, request_id = options.words
+        self.world.command(user, ev.RequestSubmitted(request_id, RequestForQuotation(units), auction))
+
+    def _unit(self, number: int, options: _Options) -> RequestUnit:
+        start = START + options.duration("start", 3600)
+        wall = options.duration("wall", 3600)
+        unit = RequestUnit(
+            number,
+            options.whole("price", 70),
+            start + wall + options.duration("slack"),
+            TotalCores(options.whole("cores", 16)),
+            not_before=start,
+            wall_time=wall,
+            operating_system=options.text("os", "") or None,
+        )
+        options.done()
+        return unit
+
+    do_submit = do_timing  # found by name; `obey` hands the whole line to `_submit`
+
+    def do_approve(self, options: _Options) -> None:
+        user, request_id, answer = options.words
+        self.world.command(user, ev.OffersApproved(request_id, answer == "yes"))
+
+    def do_withdraw(self, options: _Options) -> None:
+        user, request_id = options.words
+        self.world.command(user, ev.RequestWithdrawn(request_id))
+
+    def do_cancel(self, options: _Options) -> None:
+        user, agreement_id = options.words
+        self.world.command(user, ev.AgreementCancelled(agreement_id, "no longer needed"))
+
+    def do_balance(self, options: _Options) -> None:
+        user, query_id = options.words
+        self.world.command(user, ev.AccountAsked(query_id, None, None))
+
+    def do_sellers(self, options: _Options) -> None:
+        user, query_id = options.words
+        self.world.command(user, ev.ResourcesAsked(query_id))
+
+    def do_leave(self, options: _Options) -> None:
+        (name,) = options.words
+        self.world.perform(name, self.world.resources[name].leave())
+
+    def do_occupy(self, options: _Options) -> None:
+        (name,) = options.words
+        start = START + options.duration("start", 3600)
+        slot = Slot(start, start + options.duration("wall", 3600), options.whole("cores", 16), 0.0)
+        machine, now = self.world.machines[name], self.world.now
+        unit = RequestUnit(1, 1, slot.end, TotalCores(slot.cores), not_before=start)
+        machine.hold("own-job", unit, slot, now + DAY, now)
+        machine.confirm("own-job", now)
+
+    def do_spend(self, options: _Options) -> None:
+        """A resource spends what it has earned: the other resource gets it."""
+        payer, payee = options.words
+        self.world.ledger.pay(f"spent-by-{payer}", payer, payee, options.whole("credits") * 100, at=self.world.now)
+
+    def _do_rule(self, verb: str, options: _Options) -> None:
+        by = options.duration("by", 0)
+        self.rules.append(_Rule(verb, " ".join(options.words), options.whole("count", 1), by))
+
+    def do_drop(self, options: _Options) -> None:
+        self._do_rule("drop", options)
+
+    def do_double(self, options: _Options) -> None:
+        self._do_rule("double", options)
+
+    def do_delay(self, options: _Options) -> None:
+        self._do_rule("delay", options)
+
+    def do_corrupt(self, options: _Options) -> None:
+        self._do_rule("corrupt", options)
+
+    def do_replay(self, options: _Options) -> None:
+        sender = options.text("as", "")
+        pattern = " ".join(options.words)
+        message = next(each for each in reversed(self.seen) if fnmatch.fnmatchcase(message_key(each), pattern))
+        message = replace(message, sender=sender or message.sender)
+        self.transcript.remark(f"{message_key(message)} comes again", self.world.now)
+        self.world.deliver(message, 0)
+
+    def do_crash(self, options: _Options) -> None:
+        (name,) = options.words
+        down = options.duration("down") or None
+        effect = options.text("before", "")
+        if effect:
+            self.crashes[name, effect] = ScriptedCrash(down)
+        else:
+            self.world.crash(name, down)
+
+    def do_restart(self, options: _Options) -> None:
+        (name,) = options.words
+        self.world.restart(name)
+
+    def do_run(self, options: _Options) -> None:
+        end = self.world.now + (round(float(options.words[0]) * SECOND) if options.words else REST)
+        while self.world.now < end:
+            before = self.world.now
+            self.world.run(until=lambda: bool(self.forged), limit=end - self.world.now)
+            self._settle()
+            if self.world.now == before:
+                break
+        if options.words:
+            self.world.run(limit=end - self.world.now)
+
+    def do_show(self, options: _Options) -> list[str]:
+        world = self.world
+        lines = [
+            f"{balance.account.account_id} has {credits_text(balance.posted)}"
+            for balance in world.ledger.balances()
+            if balance.account.account_id in world.deposits
+        ]
+        for name, machine in world.machines.items():
+            lines += [
+                f"{name} has {entry.reservation_id} {'firm' if entry.firm else 'held'} for {entry.key}"
+                for entry in machine.reservations(world.now)
+            ]
+        for user in world.users.values():
+            lines += [f"{user.name} has {request_id} {each.stage}" for request_id, each in user.purchases.items()]
+        return lines
+
+
+@dataclass
+class _Block:
+    """Commands and what they bring about; comments go with the commands."""
+
+    commands: list[str]
+    expected: list[str]
+
+
+def read_script(path: Path) -> list[_Block]:
+    blocks = []
+    for part in path.read_text().strip().split("\n\n"):
+        commands, separator, expected = part.partition("\n----")
+        assert separator or all(line.startswith("#") for line in part.splitlines()), f"{path.name}: no ---- in {part!r}"
+        blocks.append(_Block(commands.splitlines(), expected.strip("\n").splitlines()))
+    return blocks
+
+
+def write_script(path: Path, blocks: Sequence[_Block]) -> None:
+    texts = []
+    for block in blocks:
+        comment_only = all(line.startswith("#") for line in block.commands)
+        lines = block.commands if comment_only else [*block.commands, "----", *block.expected]
+        texts.append("\n".join(lines))
+    path.write_text("\n\n".join(texts) + "\n")
+
+
+def play(blocks: Sequence[_Block]) -> list[_Block]:
+    """Obey a script and return it with what really happened."""
+    market = ScriptedMarket()
+    played = []
+    for block in blocks:
+        lines: list[str] = []
+        for command in block.commands:
+            if not command.startswith("#"):
+                lines += market.obey(command)
+        played.append(_Block(block.commands, lines))
+    return played
+
+
+@dataclass(frozen=True)
+class ScriptRunner:
+    """What the tests get: read, play, write."""
+
+    folder: Path = SCRIPTS
+
+    def expected(self, path: Path) -> list[_Block]:
+        return read_script(path)
+
+    def play(self, path: Path) -> list[_Block]:
+        return play(read_script(path))
+
+    def write(self, path: Path, blocks: Sequence[_Block]) -> None:
+        write_script(path, blocks)
+
+
+@pytest.fixture(scope="session")
+def scripts() -> ScriptRunner:
+    return ScriptRunner()
+
+
+def at(seconds: float) -> Instant:
+    return START + round(seconds * SECOND)
