@@ -276,7 +276,8 @@ class Auction(StateMachine[AuctionState]):
         if not reason:
             self._rankings[offer.unit].add(offer)
             return []
-        if self.state is AuctionState.BEST_OFFERS and offer.cores >= unit.cores.total and offer.end > offer.start:
+        closest = self.state is AuctionState.BEST_OFFERS and not self._met(offer.unit)
+        if closest and offer.cores >= unit.cores.total and offer.end > offer.start:
             self._best_offers[offer.unit].add(offer)
             return []
         return [self._reject(sender, offer, reason)]
@@ -321,7 +322,7 @@ class Auction(StateMachine[AuctionState]):
             return self._open_round(AuctionState.BIDDING, stimulus, now)
         unmet = [number for number, ranking in self._rankings.items() if ranking.best is None]
         if unmet and self.state is AuctionState.BIDDING:
-            self._asked = {number: self.request.unit(number) for number in unmet}
+            self._asked.update({number: self.request.unit(number) for number in unmet})
             return self._open_round(AuctionState.BEST_OFFERS, stimulus, now)
         return self._evaluate(unmet, stimulus, now)
 

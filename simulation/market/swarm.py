@@ -27,11 +27,14 @@ from simulation.checkers.money_conserved import MoneyConserved
 from simulation.checkers.observation import Checker
 from simulation.checkers.paid_and_reserved import PaidAndReserved
 from simulation.checkers.vote_binds import VoteBinds
-from simulation.market.fault_plan import draw_fault_plan
+from simulation.market.fault_plan import FaultPlan, draw_fault_plan
+from simulation.market.observing import Observer
 from simulation.market.planted_bugs import PLANTED_BUGS
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.world import START, Listener, World
+from simulation.market.transcript import Transcript
+from simulation.market.wire import Wire
+from simulation.market.world import BANK, DIRECTORY, START, Listener, World
 from simulation.resource.steady import SteadyMachine
 
 REST_LIMIT = 45 * MINUTE
@@ -78,12 +81,37 @@ class SeedReport:
     virtual_s: float = 0.0
 
 
-def run_seed(seed: int, planted_bug: str | None = None) -> SeedReport:
+def replay_seed(seed: int, planted_bug: str | None = None) -> tuple[SeedReport, list[str]]:
+    """Run the market of one seed again and write down what happens.
+
+    Args:
+        seed: the seed.
+        planted_bug: a name of `PLANTED_BUGS`.
+
+    Returns:
+        The report, and the transcript's lines up to the violation or the end.
+    """
+    transcript = Transcript(START)
+    report = run_seed(seed, planted_bug, observer=transcript)
+    return report, transcript.lines
+
+
+def run_seed(
+    seed: int,
+    planted_bug: str | None = None,
+    *,
+    faults: FaultPlan | None = None,
+    observer: Observer | None = None,
+    wired: bool = False,
+) -> SeedReport:
     """Run the market of one seed.
 
     Args:
         seed: draws everything.
         planted_bug: a name of `PLANTED_BUGS`, to see it caught.
+        faults: what goes wrong; drawn from the seed where None.
+        observer: is told everything that happens.
+        wired: send messages as XML with real signatures.
     """
     report = SeedReport(seed)
     bug = PLANTED_BUGS[planted_bug]() if planted_bug is not None else contextlib.nullcontext()
@@ -94,7 +122,7 @@ def run_seed(seed: int, planted_bug: str | None = None) -> SeedReport:
             report.outcomes[status] = report.outcomes.get(status, 0) + 1
 
     with bug:
-        world = _new_world(seed, listen)
+        world = _new_world(seed, listen, faults, observer, wired)
         try:
             _run_world(world, seed)
         except InvariantViolated as violation:
@@ -108,29 +136,33 @@ def run_seed(seed: int, planted_bug: str | None = None) -> SeedReport:
     return report
 
 
-def _new_world(seed: int, listen: Listener) -> World:
+def _new_world(seed: int, listen: Listener, faults: FaultPlan | None, observer: Observer | None, wired: bool) -> World:
     random = stream(seed, "market")
     resources = [_draw_resource(f"res{number}", random) for number in range(random.randint(2, 4))]
     users: list[UserSpec] = [
         UserSpec(f"user{number}", random.choice((20_000, 500_000, 5_000_000, 5_000_000, 50_000_000)))
         for number in range(random.randint(1, 3))
     ]
+    names = [*(each.name for each in resources), *(each.name for each in users)]
     return World(
         resources,
         users,
         seed=seed,
-        faults=draw_fault_plan(seed, [*(each.name for each in resources), *(each.name for each in users)]),
+        faults=faults or draw_fault_plan(seed, names),
         timing=SWARM_TIMING,
         checkers=new_checkers(),
         listen=listen,
+        observer=observer,
+        wire=Wire([BANK, DIRECTORY, *names], START) if wired else None,
     )
 
 
 def _draw_resource(name: str, random: Random) -> ResourceSpec:
-    cores = random.choice((16, 64, 256))
+    cores = random.choice((16, 16, 64, 64, 256))
     minimum = random.randint(20, 60)
     machine = SteadyMachine(name, cores, random.choice((0.0, 0.3, 0.6)))
-    return ResourceSpec(name, machine, StaticTerms(cores), PriceRange(minimum + random.randint(0, 40), minimum))
+    prices = PriceRange(minimum + random.randint(0, 40), minimum)
+    return ResourceSpec(name, machine, StaticTerms(cores), prices, credit_limit=random.choice((0, 10**9)))
 
 
 def _run_world(world: World, seed: int) -> None:
@@ -143,6 +175,10 @@ def _run_world(world: World, seed: int) -> None:
     answers = stream(seed, "approval")
     world.approve = lambda _: answers.random() < 0.8
     # faults end, then every conversation has to end by itself
+    healing = world.healed_at - world.now
+    world.run(limit=healing // 2)
+    _cancel_some(world, random)
+    _ask_some(world, random)
     world.run(limit=world.healed_at - world.now)
     _cancel_some(world, random)
     world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
@@ -183,6 +219,15 @@ def _cancel_some(world: World, random: Random) -> None:
         for agreement_id in sorted(user.agreements):
             if random.random() < 0.2:
                 world.command(name, ev.AgreementCancelled(agreement_id, "no longer needed"))
+
+
+def _ask_some(world: World, random: Random) -> None:
+    """Owners ask for balances and sellers meanwhile; the answers show that questions do not disturb the rest."""
+    for name in world.users:
+        if random.random() < 0.3:
+            world.command(name, ev.AccountAsked(f"nonce-{name}", None, None))
+        if random.random() < 0.3:
+            world.command(name, ev.ResourcesAsked(f"sellers-{name}"))
 
 
 def _at_rest(world: World, submitted: int) -> bool:

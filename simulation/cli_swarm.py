@@ -1,0 +1,100 @@
+"""`ramp swarm`: many small markets under faults, every invariant checked."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from simulation.market.planted_bugs import PLANTED_BUGS
+from simulation.market.swarm import SeedReport, SwarmSummary, replay_seed, run_seed, summarise
+
+SEEDS_AT_ONCE = 20
+"""Seeds handed to a worker process at a time; each takes some milliseconds."""
+
+SHOWN_MAX = 10
+"""Violations printed in full; one is enough to start with."""
+
+
+@click.command()
+@click.option("--seeds", default=200, show_default=True, type=click.IntRange(min=1), help="How many markets to run.")
+@click.option("--first", default=0, show_default=True, type=click.IntRange(min=0), metavar="SEED", help="First seed.")
+@click.option("--plant", type=click.Choice(sorted(PLANTED_BUGS)), help="Plant this bug and see whether it is caught.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes; default: one for each core.")
+@click.option("--replay", type=click.IntRange(min=0), metavar="SEED", help="Print what happened in one seed's market.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def swarm(seeds: int, first: int, plant: str | None, jobs: int | None, replay: int | None, as_json: bool) -> None:
+    """Run simulated markets under faults and check every invariant.
+
+    A seed draws machines, users, requests and what goes wrong: messages lost, doubled, late and overtaking, lines cut,
+    parties crashing between any two steps. Exit status 0: no invariant broken (with --plant: the bug was caught).
+    """
+    if replay is not None:
+        report, lines = replay_seed(replay, plant)
+        for line in () if as_json else lines:
+            click.echo(line)
+        _finish([report], plant, as_json)
+    _finish(_run(range(first, first + seeds), plant, jobs or os.cpu_count() or 1), plant, as_json)
+
+
+def _run(seeds: range, plant: str | None, jobs: int) -> list[SeedReport]:
+    work = partial(run_seed, planted_bug=plant)
+    with _progress(len(seeds)) as bar, _workers(min(jobs, len(seeds))) as pool:
+        reports = []
+        for report in pool.imap(work, seeds, SEEDS_AT_ONCE) if pool is not None else map(work, seeds):
+            reports.append(report)
+            bar.advance(bar.task_ids[0])
+    return reports
+
+
+@contextmanager
+def _workers(jobs: int) -> Iterator[multiprocessing.pool.Pool | None]:
+    if jobs == 1:
+        yield None
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        yield pool
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Progress]:
+    columns = (TextColumn("markets"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        bar.add_task("markets", total=total)
+        yield bar
+
+
+def _finish(reports: list[SeedReport], plant: str | None, as_json: bool) -> None:
+    summary = summarise(reports)
+    good = bool(summary.violations) == (plant is not None)
+    if as_json:
+        click.echo(json.dumps({"planted_bug": plant, "ok": good, **asdict(summary)}, indent=2))
+    else:
+        _print(summary, plant)
+    sys.exit(0 if good else 1)
+
+
+def _print(summary: SwarmSummary, plant: str | None) -> None:
+    outcomes = ", ".join(f"{count} {status}" for status, count in sorted(summary.outcomes.items()))
+    click.echo(f"{summary.seeds} markets: requests {outcomes or 'none'}")
+    click.echo(f"{summary.messages} messages, {summary.lost} lost, {summary.crashes} crashes")
+    planted = f" --plant {plant}" if plant else ""
+    for report in summary.violations[:SHOWN_MAX]:
+        click.echo(f"seed {report.seed}: {report.checker}: {report.violation}")
+        click.echo(f"  again: ramp swarm --replay {report.seed}{planted}")
+    if len(summary.violations) > SHOWN_MAX:
+        click.echo(f"... and {len(summary.violations) - SHOWN_MAX} more")
+    if plant:
+        caught = len(summary.violations)
+        click.echo(f"planted bug {plant}: {f'caught in {caught} markets' if caught else 'NOT caught'}")
+    else:
+        click.echo("no invariant broken" if not summary.violations else f"BROKEN in {len(summary.violations)} markets")
