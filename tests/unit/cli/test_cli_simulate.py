@@ -1,0 +1,157 @@
+"""`ramp simulate` and `ramp experiment` on small logs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ramp.errors import ConfigurationError, WorkloadError
+from simulation.cli_simulate import experiment, simulate
+from simulation.workload.swf import read_swf
+
+SUMMARY_FIELDS = {
+    "jobs",
+    "utilisation",
+    "mean_wait_s",
+    "mean_relative_wait",
+    "mean_bounded_slowdown",
+    "makespan_s",
+    "wall_s",
+    "jobs_per_s",
+}
+TRACE_FIELDS = [
+    "job_number",
+    "submit_time",
+    "start_time",
+    "end_time",
+    "shape",
+    "origin",
+    "connection",
+    "nodes",
+    "links",
+]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Three jobs of 8, 8 and 64 units, 100 s each, a second apart; the second asked for 60 s."""
+    path = tmp_path / "small.swf"
+    rows = [(1, 0, 8, 100), (2, 1, 8, 60), (3, 2, 64, 100)]
+    lines = [f"{n} {t} 0 100 {size} -1 -1 {size} {asked} -1 1 5 1 1 1 1 -1 -1" for n, t, size, asked in rows]
+    path.write_text("; MaxProcs: 512\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def run(*arguments: object) -> dict[str, object]:
+    result = CliRunner().invoke(simulate, [*map(str, arguments), "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    answer: dict[str, object] = json.loads(result.stdout)
+    return answer
+
+
+def test_flat_summary(log: Path) -> None:
+    """64 processors: jobs 1 and 2 together, then job 3; job 2 is cut at its request."""
+    summary = run("--machine", "flat:64", "--log", log, "--scheduler", "easy")
+    assert set(summary) >= SUMMARY_FIELDS
+    assert summary["jobs"] == 3
+    assert summary["makespan_s"] == 200
+    assert summary["mean_wait_s"] == pytest.approx(98 / 3)
+    assert summary["utilisation"] == pytest.approx((8 * 100 + 8 * 60 + 64 * 100) / (64 * 200))
+    assert summary["ended_at_request"] == 1
+
+
+def test_overruns_can_be_kept(log: Path) -> None:
+    """Job 2 then works its 100 s, from 1 to 101, and job 3 follows it."""
+    summary = run("--machine", "flat:64", "--log", log, "--scheduler", "fcfs", "--overrun", "keep")
+    assert summary["makespan_s"] == 201
+    assert summary["ended_at_request"] == 0
+
+
+def test_trace_of_a_torus_machine(log: Path, tmp_path: Path) -> None:
+    """One line a job with the named fields; fat tori of 8 are 2x2x2 and hold whole y- and z-rings."""
+    trace = tmp_path / "trace.jsonl"
+    run(
+        "--machine", "bgl", "--log", log, "--scheduler", "first-fit", "--shape", "fat",
+        "--torus-probability", "1", "--trace", trace,
+    )  # fmt: skip
+    lines = [json.loads(text) for text in trace.read_text().splitlines()]
+    assert [list(line) for line in lines] == [TRACE_FIELDS] * 3
+    assert [line["job_number"] for line in lines] == [2, 1, 3]
+    first = lines[1]
+    assert (first["submit_time"], first["start_time"], first["end_time"]) == (0, 0, 100)
+    assert (first["shape"], first["nodes"], first["connection"]) == ([2, 2, 2], "bgl[000x111]", ["torus"] * 3)
+    assert first["links"] == {"x": [0, 2], "y": [0, 1, 2, 3], "z": [0, 1, 2, 3]}
+
+
+def test_schedule_as_a_log(log: Path, tmp_path: Path) -> None:
+    """Simulated waits and ends in SWF, the log's other fields kept."""
+    target = tmp_path / "out.swf"
+    run("--machine", "flat:64", "--log", log, "--scheduler", "easy", "--swf", target)
+    written = read_swf(target)
+    assert written.job_number.tolist() == [1, 2, 3]
+    assert written.wait_time.tolist() == [0, 0, 98]
+    assert written.run_time.tolist() == [100, 60, 100]
+    assert written.status.tolist() == [1, 0, 1]
+    assert written.user_id.tolist() == [5, 5, 5]
+    assert written.header_integer("MaxProcs") == 64
+
+
+def test_reservations_on_the_command_line(log: Path) -> None:
+    """60 of 64 processors from 50 to 1000: jobs of 8 that would still run at 50 wait until 1000."""
+    summary = run("--machine", "flat:64", "--log", log, "--scheduler", "conservative", "--reservation", "50:1000:60")
+    assert summary["reservations_granted"] == 1
+    assert summary["makespan_s"] == 1200
+
+
+def test_load_and_job_limits(log: Path) -> None:
+    """--max-jobs takes the first jobs; --load spreads arrivals: two jobs of 800 unit-seconds at 0.5 of 64: 50 s."""
+    summary = run("--machine", "flat:64", "--log", log, "--scheduler", "fcfs", "--max-jobs", 2, "--load", 0.5,
+                  "--overrun", "keep")  # fmt: skip
+    assert summary["jobs"] == 2
+    assert summary["makespan_s"] == 150
+
+
+def test_jobs_that_are_too_large_are_counted(log: Path) -> None:
+    """They are refused and told about."""
+    result = CliRunner().invoke(simulate, ["--machine", "flat:32", "--log", str(log), "--scheduler", "fcfs", "--json"])
+    assert json.loads(result.stdout)["refused"] == 1
+    assert "1 jobs do not fit flat:32" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (["--machine", "flat:64", "--shape", "fat"], ConfigurationError, "no shapes|no shape"),
+        (["--machine", "bgl", "--shape", "fat", "--fat-probability", "0.5"], ConfigurationError, "give one"),
+        (["--machine", "flat:64", "--load", "0"], WorkloadError, "above 0"),
+        (["--machine", "flat:64", "--reservation", "5:1:3"], ConfigurationError, "BEGIN:END:SIZE"),
+        (["--machine", "flat:64", "--reservation", "x"], ConfigurationError, "BEGIN:END:SIZE"),
+        (["--machine", "no-such-machine"], ConfigurationError, "no machine"),
+    ],
+)
+def test_wrong_options_say_what_would_be_right(
+    arguments: list[str], error: type[Exception], words: str, log: Path
+) -> None:
+    """Errors of the user are the project's errors, so the command line ends with 2."""
+    with pytest.raises(error, match=words):
+        CliRunner().invoke(simulate, [*arguments, "--log", str(log), "--scheduler", "fcfs"], catch_exceptions=False)
+
+
+def test_a_missing_log_is_named() -> None:
+    """The file that is not there."""
+    with pytest.raises(WorkloadError, match=r"nowhere\.swf"):
+        CliRunner().invoke(
+            simulate, ["--machine", "flat:8", "--log", "nowhere.swf", "--scheduler", "fcfs"], catch_exceptions=False
+        )
+
+
+def test_experiments_are_found_by_their_files() -> None:
+    """The list is what the modules of simulation.experiments declare."""
+    result = CliRunner().invoke(experiment, ["list", "--json"], catch_exceptions=False)
+    names = [entry["name"] for entry in json.loads(result.stdout)]
+    assert {"bluegene", "bluegene-noncontiguous", "bluegene-failed-links"} <= set(names)
+    with pytest.raises(ConfigurationError, match="bluegene-failed-links"):
+        CliRunner().invoke(experiment, ["run", "nonsense", "--out", "unused"], catch_exceptions=False)

@@ -1,0 +1,72 @@
+"""Which jobs of a log are simulated, and with which times and sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ramp.errors import WorkloadError
+from simulation.queueing.job_table import jobs_of_log
+from simulation.workload.load_scaling import offered_load
+from simulation.workload.swf import SwfLog, parse_swf
+
+
+def log_of(*lines: str) -> SwfLog:
+    return parse_swf("\n".join(lines).encode())
+
+
+def line(number: int, submit: int, run: int, allocated: int, *, asked: int = -1, requested: int = -1) -> str:
+    """A job line with the fields that matter."""
+    return f"{number} {submit} 0 {run} {allocated} -1 -1 {asked} {requested} -1 1 1 1 1 1 1 -1 -1"
+
+
+def test_jobs_that_never_ran_are_left_out_and_the_others_sorted() -> None:
+    """Unknown run time or unknown processors: out. Run time 0: in. Order: submission, then the log's."""
+    jobs = jobs_of_log(
+        log_of(
+            line(1, 50, 10, 4),
+            line(2, 20, -1, 4),
+            line(3, 20, 10, -1),
+            line(4, 20, 0, 2),
+            line(5, 20, 7, 0, asked=3),
+        )
+    )
+    assert jobs.job_number.tolist() == [4, 5, 1]
+    assert jobs.size.tolist() == [2, 3, 4]
+    assert jobs.submit_time.tolist() == [20_000_000, 20_000_000, 50_000_000]
+    assert jobs.line.tolist() == [3, 4, 0]
+
+
+def test_an_unknown_request_is_taken_as_the_run_time() -> None:
+    """A stated request stands, even where the job outran it."""
+    jobs = jobs_of_log(log_of(line(1, 0, 100, 1, requested=60), line(2, 1, 100, 1)))
+    assert jobs.requested_time.tolist() == [60_000_000, 100_000_000]
+
+
+def test_sizes_are_divided_and_rounded_up() -> None:
+    """The 2005 study's CTC log: processors / 4."""
+    jobs = jobs_of_log(log_of(*(line(size, size, 1, size) for size in (1, 4, 5, 338))), size_divisor=4)
+    assert jobs.size.tolist() == [1, 1, 2, 85]
+
+
+def test_only_the_first_submitted_jobs_are_taken() -> None:
+    """--max-jobs counts jobs that can be simulated, by submission."""
+    jobs = jobs_of_log(log_of(line(1, 9, 5, 1), line(2, 3, -1, 1), line(3, 4, 5, 1), line(4, 5, 5, 1)), max_jobs=2)
+    assert jobs.job_number.tolist() == [3, 4]
+
+
+def test_load_is_reached_on_whole_seconds() -> None:
+    """Scaled arrivals offer the load wanted and can be written to a log."""
+    jobs = jobs_of_log(log_of(*(line(number, 1000 * number, 600, 8) for number in range(1, 30))))
+    scaled = jobs.with_load(16, 0.8)
+    assert not (scaled.submit_time % 1_000_000).any()
+    assert offered_load(scaled.submit_time, scaled.run_time, scaled.size, 16) == pytest.approx(0.8, rel=1e-3)
+    assert np.array_equal(scaled.run_time, jobs.run_time)
+
+
+def test_logs_without_usable_jobs_or_with_doubled_numbers_are_refused() -> None:
+    """Both would give results that mean nothing."""
+    with pytest.raises(WorkloadError, match="none of the log's 1 jobs"):
+        jobs_of_log(log_of(line(1, 0, -1, 4)))
+    with pytest.raises(WorkloadError, match="occurs twice"):
+        jobs_of_log(log_of(line(1, 0, 5, 4), line(1, 2, 5, 4)))

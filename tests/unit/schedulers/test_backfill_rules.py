@@ -1,0 +1,67 @@
+"""The textbook situations of each scheduler, worked out by hand on a machine of 10 processors."""
+
+from __future__ import annotations
+
+import pytest
+
+from ramp.errors import ConfigurationError
+from simulation.machines.flat import FlatMachine
+from simulation.machines.interface import JobRequest
+from simulation.queueing.simulation import QueueSimulation
+from simulation.schedulers.interface import Job
+from simulation.schedulers.registry import SCHEDULER_NAMES, make_scheduler
+from simulation.schedulers.window_first_fit import WindowCounts, WindowFirstFit
+
+# Submission, run time, requested time, size. Job 1 leaves 4 processors until 100. Job 2 needs 8 and waits for it.
+# Job 3 (4 wide, 80 long) ends before 100. Job 4 (2 wide, 500 long) runs past 100 in the 2 that job 2 leaves over.
+# Job 5 (2 wide, 500 long) would then delay job 2.
+SITUATION = ((0, 100, 100, 6), (1, 50, 50, 8), (2, 80, 80, 4), (3, 500, 500, 2), (4, 500, 500, 2))
+
+
+def starts(name: str, *, window: int = 16, counts: WindowCounts = WindowCounts.INDICES) -> list[int]:
+    found: dict[int, int] = {}
+    scheduler = make_scheduler(name, window=window, window_counts=counts)
+    simulation = QueueSimulation(
+        FlatMachine(10), scheduler, on_end=lambda ended: found.__setitem__(ended.job.job_number, ended.start_time)
+    )
+    for number, (submit, run, requested, size) in enumerate(SITUATION, start=1):
+        simulation.submit(Job(number, submit, run, requested, JobRequest(number, size)))
+    simulation.run()
+    return [found[number] for number in sorted(found)]
+
+
+def test_fcfs_lets_nobody_overtake() -> None:
+    """Job 2 waits for 100; job 3 does not fit beside it, and jobs 4 and 5 stay behind job 3."""
+    assert starts("fcfs") == [0, 100, 150, 150, 150]
+
+
+def test_first_fit_starts_what_fits_and_starves_the_wide_job() -> None:
+    """When job 3 ends, jobs 4 and 5 take its processors; job 2 waits until they are done."""
+    assert starts("first-fit") == [0, 582, 2, 82, 82]
+
+
+def test_easy_backfills_what_does_not_delay_the_first_job() -> None:
+    """Job 3 ends by the shadow time 100. Job 4 takes the extra 2 nodes once job 3 is gone. Job 5 waits for job 2."""
+    assert starts("easy") == [0, 100, 2, 82, 150]
+
+
+def test_conservative_promises_everybody_a_start() -> None:
+    """Here as EASY: job 5's promise is behind job 2."""
+    assert starts("conservative") == [0, 100, 2, 82, 150]
+
+
+def test_window_limits_how_far_a_job_may_overtake() -> None:
+    """With a window of 2 indices only job 3 may overtake job 2; with 2 waiting jobs, others move up as jobs start."""
+    assert starts("window-first-fit", window=2) == [0, 100, 2, 100, 150]
+    assert starts("window-first-fit", window=2, counts=WindowCounts.WAITING) == [0, 582, 2, 82, 82]
+    assert starts("window-first-fit", window=1) == starts("fcfs")
+    assert starts("window-first-fit", window=99) == starts("first-fit")
+
+
+def test_unknown_names_and_windows_are_refused() -> None:
+    """The error names what there is."""
+    with pytest.raises(ConfigurationError, match="fcfs"):
+        make_scheduler("backfill")
+    with pytest.raises(ConfigurationError, match="at least 1"):
+        WindowFirstFit(0)
+    assert [make_scheduler(name).name for name in SCHEDULER_NAMES] == list(SCHEDULER_NAMES)
