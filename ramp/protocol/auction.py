@@ -22,7 +22,7 @@ from ramp.model.contents import (
     NotUnderstood,
     Proposal,
 )
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.protocol.effects import Effect, Report, Send
@@ -99,7 +99,7 @@ class Auction(StateMachine[AuctionState]):
         self._round_number = 0
         self._round_started: Instant = 0
         self._asked: dict[int, RequestUnit] = {}
-        self._answered: set[str] = set()
+        self._answered: dict[str, Duration] = {}
         self._heard: set[tuple[str, int]] = set()
         self._offers: list[Offer] = []
         self._refusals: list[ResourceRefusal] = []
@@ -201,7 +201,7 @@ class Auction(StateMachine[AuctionState]):
         self._enter(state, stimulus)
         self._round_number += 1
         self._round_started = now
-        self._answered = set()
+        self._answered = {}
         self._offers = []
         self._refusals = []
         if self._silent.issuperset(self._resources):
@@ -260,7 +260,7 @@ class Auction(StateMachine[AuctionState]):
         if not current:
             return effects
         self._refusals += [ResourceRefusal(sender, refusal) for refusal in proposal.refusals]
-        self._answered.add(sender)
+        self._answered.setdefault(sender, now - self._round_started)
         self._silent.discard(sender)
         expected = [name for name in self._resources if name not in self._silent]
         if not all(name in self._answered for name in expected):
@@ -310,7 +310,7 @@ class Auction(StateMachine[AuctionState]):
         )
         self.rounds.append(record)
         best = tuple((number, ranking.best) for number, ranking in self._rankings.items() if ranking.best is not None)
-        effects: list[Effect] = [Report(RoundClosed(self.conversation_id, record, best))]
+        effects: list[Effect] = [Report(RoundClosed(self.conversation_id, record, best, tuple(self._answered.items())))]
         self._last_bids = lowest_bids(self._offers)
         return effects + self._after_round(stimulus, now)
 

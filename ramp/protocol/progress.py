@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.model.contents import AccountQueryRefused, AccountStatement, DirectoryListing, MachineStatus
+from ramp.model.instant import Duration
 from ramp.model.offer import Offer
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RoundRecord
 
@@ -22,11 +23,19 @@ class RoundOpened:
 
 @dataclass(frozen=True, slots=True)
 class RoundClosed:
-    """A round has ended."""
+    """A round has ended.
+
+    Attributes:
+        request_id: the auction.
+        record: the round as it went.
+        best: the best offer of each unit so far (unit number, offer).
+        answered: who answered how long after the calls had gone out, in order of arrival.
+    """
 
     request_id: str
     record: RoundRecord
     best: tuple[tuple[int, Offer], ...]
+    answered: tuple[tuple[str, Duration], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
