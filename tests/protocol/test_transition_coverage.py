@@ -1,0 +1,31 @@
+"""Every transition of every table happens in the scripts or in the swarm; none is there only on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from ramp.protocol.machine import StateMachine
+from ramp.protocol.tables import TABLES, Transition
+from simulation.market.swarm import run_seed
+
+FOLDER = Path(__file__).parent / "scripts"
+
+
+def test_all_transitions_happen(scripts: Any) -> None:
+    seen: set[Transition] = set()
+    original = StateMachine._enter
+
+    def enter(machine: Any, next_state: Any, stimulus: str) -> None:
+        seen.add(Transition(machine.state, stimulus, next_state))
+        original(machine, next_state, stimulus)
+
+    with patch.object(StateMachine, "_enter", enter):
+        for path in sorted(FOLDER.glob("*.txt")):
+            scripts.play(path)
+        for seed in range(150):
+            run_seed(seed)
+    for name, table in TABLES.items():
+        missing = sorted(f"{name}: {move.state} -{move.stimulus}-> {move.next_state}" for move in table - seen)
+        assert missing == []
