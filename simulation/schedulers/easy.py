@@ -9,11 +9,12 @@ it is a placement, and a backfilled job that would still run at the shadow time 
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
+import heapq
+from collections.abc import Hashable, Iterable
 
 from simulation.schedulers.interface import Job, Site
 from simulation.schedulers.planner import Plan
+from simulation.schedulers.waiting import KindQueue
 
 
 class EasyBackfill:
@@ -22,7 +23,7 @@ class EasyBackfill:
     name = "easy"
 
     def __init__(self) -> None:
-        self._queue: deque[Job] = deque()
+        self._queue = KindQueue()
 
     def submit(self, job: Job) -> None:
         """A job joins at the end."""
@@ -37,38 +38,62 @@ class EasyBackfill:
 
     def decide(self, site: Site) -> int | None:
         """Start heads while they fit, then backfill."""
-        queue = self._queue
-        while queue:
-            placement = site.place(queue[0])
+        head = self._queue.first()
+        while head is not None:
+            placement = site.place(head)
             if placement is None:
                 break
-            site.start(queue.popleft(), placement)
-        if len(queue) > 1 and site.machine.free > 0:
-            self._backfill(site)
+            self._queue.pop_first(head.kind)
+            site.start(head, placement)
+            head = self._queue.first()
+        if head is not None and len(self._queue) > 1 and site.machine.free > 0:
+            self._backfill(site, head)
         return None
 
-    def _backfill(self, site: Site) -> None:
-        now, queue = site.now, self._queue
-        head = queue[0]
+    def _backfill(self, site: Site, head: Job) -> None:
+        """Start later jobs in order of arrival.
+
+        Of each kind only jobs that can still fit are looked at: when one fails that would end by the shadow time,
+        nothing of its kind fits; when one fails that would not, none does that would not either. With reservations
+        only longer jobs of the kind are known to fail.
+        """
+        now, lines = site.now, self._queue.lines
         plan = Plan.of_site(site)
         promise = plan.earliest(head.request, head.planned_length)
-        shadow = None
+        room = None
         if promise is not None:
             shadow, placement = promise
+            room = shadow - now
             plan.book(head.job_number, shadow, shadow + head.planned_length, placement)
-        kept = deque([head])
-        failed: dict[tuple[object, bool], int] = {}
-        for job in list(queue)[1:]:
-            over_shadow = shadow is not None and now + job.planned_length > shadow
-            reason = (job.kind, over_shadow)
-            if job.request.size > site.machine.free or failed.get(reason, job.planned_length + 1) <= job.planned_length:
-                kept.append(job)
-                continue
+        free = site.machine.free
+        limits: dict[Hashable, int] = {}
+        heap = [(line[0][0], kind, 0) for kind, line in lines.items() if line[0][1] is not head]
+        if len(lines[head.kind]) > 1:
+            heap.append((lines[head.kind][1][0], head.kind, 1))
+        heapq.heapify(heap)
+        while heap:
+            _, kind, index = heapq.heappop(heap)
+            line = lines[kind]
+            job = line[index][1]
+            if job.request.size > free:
+                continue  # nor will any other of its kind fit: what is free only shrinks
             found = plan.fits_at(job.request, now, job.planned_length)
-            if found is None:
-                failed[reason] = job.planned_length
-                kept.append(job)
+            if found is not None:
+                site.start(job, found)
+                plan.start(job.job_number, now + job.planned_length, found)
+                free = site.machine.free
+                self._queue.remove_at(kind, index)
+            elif site.reservations:
+                limits[kind] = job.planned_length
+                index += 1
+            elif room is None or job.planned_length <= room:
                 continue
-            site.start(job, found)
-            plan.start(job.job_number, now + job.planned_length, found)
-        self._queue = kept
+            else:
+                limits[kind] = room + 1
+                index += 1
+            limit = limits.get(kind)
+            if limit is not None:
+                while index < len(line) and line[index][1].planned_length >= limit:
+                    index += 1
+            if index < len(line):
+                heapq.heappush(heap, (line[index][0], kind, index))

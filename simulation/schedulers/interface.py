@@ -25,6 +25,7 @@ class Job:
         requested_time: run time it asks for, in microseconds.
         request: what it asks of the machine.
         kind: jobs of one kind fit or do not fit the machine together (`JobRequest.kind`).
+        planned_length: time to plan for, in microseconds: the request, at least one tick.
     """
 
     job_number: int
@@ -33,15 +34,12 @@ class Job:
     requested_time: int
     request: JobRequest
     kind: Hashable = field(init=False, compare=False, repr=False)
+    planned_length: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         assert self.request.job_id == self.job_number, "machines know a job by its number"
         object.__setattr__(self, "kind", self.request.kind)
-
-    @property
-    def planned_length(self) -> int:
-        """Time to plan for, in microseconds: the request, at least one tick."""
-        return max(self.requested_time, 1)
+        object.__setattr__(self, "planned_length", max(self.requested_time, 1))
 
 
 @dataclass(frozen=True, slots=True)

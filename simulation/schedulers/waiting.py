@@ -6,7 +6,6 @@ fits until something is released. So a pass over the queue looks at the first jo
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Hashable, Iterator
 
 from simulation.schedulers.interface import Job
@@ -16,13 +15,14 @@ class KindQueue:
     """Waiting jobs in order of arrival, in one line for each kind.
 
     Attributes:
+        lines: for each kind the jobs that wait with their numbers of arrival, in order; never empty. Not to be changed.
         failed: kinds known not to fit until the next release.
     """
 
-    __slots__ = ("_arrivals", "_lines", "_size", "failed")
+    __slots__ = ("_arrivals", "_size", "failed", "lines")
 
     def __init__(self) -> None:
-        self._lines: dict[Hashable, deque[tuple[int, Job]]] = {}
+        self.lines: dict[Hashable, list[tuple[int, Job]]] = {}
         self._arrivals = 0
         self._size = 0
         self.failed: set[Hashable] = set()
@@ -31,47 +31,43 @@ class KindQueue:
         return self._size
 
     def __iter__(self) -> Iterator[Job]:
-        everyone = sorted((entry for line in self._lines.values() for entry in line), key=lambda entry: entry[0])
+        everyone = sorted((entry for line in self.lines.values() for entry in line), key=lambda entry: entry[0])
         return (job for _, job in everyone)
 
     def append(self, job: Job) -> None:
         """A job joins at the end."""
-        line = self._lines.get(job.kind)
+        line = self.lines.get(job.kind)
         if line is None:
-            line = self._lines[job.kind] = deque()
+            line = self.lines[job.kind] = []
         line.append((self._arrivals, job))
         self._arrivals += 1
         self._size += 1
 
     def remove(self, job: Job) -> None:
         """Take a job out wherever it stands."""
-        line = self._lines[job.kind]
-        for entry in line:
-            if entry[1] is job:
-                line.remove(entry)
-                break
-        else:
-            raise ValueError(f"job {job.job_number} is not waiting")
+        index = next(index for index, entry in enumerate(self.lines[job.kind]) if entry[1] is job)
+        self.remove_at(job.kind, index)
+
+    def remove_at(self, kind: Hashable, index: int) -> Job:
+        """Take out the job at a place of its line."""
+        line = self.lines[kind]
+        job = line.pop(index)[1]
         self._size -= 1
         if not line:
-            del self._lines[job.kind]
+            del self.lines[kind]
+        return job
 
     def pop_first(self, kind: Hashable) -> Job:
         """Take out the first job of a kind."""
-        line = self._lines[kind]
-        job = line.popleft()[1]
-        self._size -= 1
-        if not line:
-            del self._lines[kind]
-        return job
+        return self.remove_at(kind, 0)
 
     def first(self) -> Job | None:
         """The job that waits longest."""
-        return min(self._lines.values(), key=lambda line: line[0][0])[0][1] if self._lines else None
+        return min(self.lines.values(), key=lambda line: line[0][0])[0][1] if self.lines else None
 
     def candidates(self, free: int) -> list[Job]:
         """First jobs of the kinds not known to fail that ask for at most `free` units, in order of arrival."""
         failed = self.failed
-        heads = [line[0] for kind, line in self._lines.items() if kind not in failed]
+        heads = [line[0] for kind, line in self.lines.items() if kind not in failed]
         heads.sort(key=lambda entry: entry[0])
         return [job for _, job in heads if job.request.size <= free]
