@@ -18,6 +18,9 @@ class Slot:
         load: share of the machine already taken over [start, end), time-mean, 0 to 1, without this job.
         placement: where, in the machine's words; empty where the machine has none.
         token: the plug-in's own mark by which `hold` finds exactly this slot again.
+        fragmentation: share of the machine's largest free box that the job would destroy beyond what it takes itself,
+            0 to 1; 0 where places mean nothing.
+        links_taken: share of the machine's free cables that the job would take, 0 to 1; 0 where there are none.
     """
 
     start: Instant
@@ -26,6 +29,8 @@ class Slot:
     load: float
     placement: str = ""
     token: str = ""
+    fragmentation: float = 0.0
+    links_taken: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,9 @@ class PriceQuestion:
         best_offer: True in the extra round, in which the price asked need not be met.
         user: who asks.
         cores: cores of the slot.
-        fragmentation: share of the machine's largest free piece that the job would destroy, 0 where unknown.
+        fragmentation: share of the machine's largest free box that the job would destroy beyond what it takes itself,
+            0 to 1; 0 where unknown.
+        links_taken: share of the machine's free cables that the job would take, 0 to 1; 0 where unknown.
     """
 
     asking: int
@@ -52,6 +54,7 @@ class PriceQuestion:
     user: str = ""
     cores: int = 1
     fragmentation: float = 0.0
+    links_taken: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

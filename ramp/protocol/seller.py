@@ -167,6 +167,8 @@ class Seller:
                 best_offer=call.best_offer,
                 user=user,
                 cores=slot.cores,
+                fragmentation=slot.fragmentation,
+                links_taken=slot.links_taken,
             )
         )
         if isinstance(priced, PriceRefusal):

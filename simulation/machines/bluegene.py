@@ -296,6 +296,24 @@ class BlueGene:
         state.refresh(units)
         return BlueGene(self.layout, self._policy, self._catalogue, state)
 
+    def out_of_service(self) -> StateVector:
+        """State vector of what is drained, down or failed, as `place_within` takes it; a copy."""
+        return self._state.out.copy()
+
+    def mask_of(self, placement: Placement) -> StateVector:
+        """State vector of what a placement holds; read-only."""
+        return self._catalogue.mask(placement.members, placement.links)
+
+    def place_within(self, busy: StateVector, request: JobRequest) -> Placement | None:
+        """Where the request would go if just this were taken, whatever runs now; changes nothing.
+
+        Args:
+            busy: a union of `mask_of` placements and `out_of_service`.
+            request: the request.
+        """
+        found = self._search(self._catalogue.kinds_of(request), busy)
+        return None if found < 0 else self._placement(request.job_id)
+
     def _search(self, kinds: NDArray[np.int64], busy: StateVector) -> int:
         tables = self._catalogue.arrays
         return first_fit(

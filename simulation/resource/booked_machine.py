@@ -7,6 +7,7 @@ reservations together); quotes, holds and their ends follow from that alone.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
 from simulation.resource.machine_clock import MachineClock
-from simulation.resource.reservation_book import ReservationBook, Standing
+from simulation.resource.reservation_book import Change, ReservationBook, Standing
 from simulation.workload.profile import NEVER, CoreProfile
 from simulation.workload.queue_plan import ReservedWindow
 
@@ -31,7 +32,15 @@ class BookedMachine(ABC):
     source: str
 
     def __init__(
-        self, *, plugin: str, source: str, resource: str, cores: int, clock: MachineClock, state_dir: Path | None
+        self,
+        *,
+        plugin: str,
+        source: str,
+        resource: str,
+        cores: int,
+        clock: MachineClock,
+        state_dir: Path | None,
+        on_change: Callable[[Change], None] | None = None,
     ) -> None:
         """Open the machine's book.
 
@@ -42,6 +51,7 @@ class BookedMachine(ABC):
             cores: its cores.
             clock: wall instants to machine time.
             state_dir: folder of the book, None for memory.
+            on_change: told of every record of the book, those of earlier lives first.
 
         Raises:
             PluginError: the book cannot be read.
@@ -51,7 +61,7 @@ class BookedMachine(ABC):
         self.capacity = cores
         self.clock = clock
         self._plugin = plugin
-        self._book = ReservationBook(plugin, resource, state_dir)
+        self._book = ReservationBook(plugin, resource, state_dir, on_change)
 
     @abstractmethod
     def profile(self, now: Instant, until: int) -> CoreProfile:
@@ -68,10 +78,9 @@ class BookedMachine(ABC):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """The earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
-        cores = unit.cores.total
-        if cores > self.capacity:
-            detail = f"{cores} cores are wanted, the machine has {self.capacity}"
-            return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{self.capacity} cores", detail)
+        unfit = self._unfit(unit)
+        if unfit is not None:
+            return unfit
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
         latest = unit.deadline - duration
         if unit.deadline <= now:
@@ -81,15 +90,16 @@ class BookedMachine(ABC):
             nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""
             detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
             return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
-        start = self._first_free(cores, duration, earliest, latest, now)
-        if start is None:
-            free_from = self._first_free(cores, duration, earliest, None, now)
+        slot = self._earliest_slot(unit, duration, earliest, latest, now)
+        if slot is None:
+            later = self._earliest_slot(unit, duration, earliest, None, now)
             detail = (
-                f"{cores} of {self.capacity} cores are not free together for {seconds(duration):g} s "
+                f"{unit.cores.total} of {self.capacity} cores are not free together for {seconds(duration):g} s "
                 f"between {iso(earliest)} and {iso(unit.deadline)}"
             )
-            return Refusal(unit.number, RefusalCode.CORES_TAKEN, _iso_or_empty(free_from), detail)
-        return Slot(start, start + duration, cores, self._load(start, start + duration, now))
+            nearest = _iso_or_empty(None if later is None else later.start)
+            return Refusal(unit.number, RefusalCode.CORES_TAKEN, nearest, detail)
+        return slot
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
         """Set a slot aside; see `ResourcePlugin.hold`.
@@ -106,14 +116,14 @@ class BookedMachine(ABC):
                 taken = self._taken(slot, now)
                 if taken:
                     return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=taken)
-                writer.hold(key, unit.number, slot, until)
+                writer.hold(key, unit.number, slot, until, now)
             return self._answer(key, now)
 
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
         """Make a hold firm; see `ResourcePlugin.confirm`."""
         with self._book.writing() as writer:
             if self._book.standing(key, now) is Standing.HELD:
-                writer.confirm(key)
+                writer.confirm(key, now)
             return self._answer(key, now)
 
     def release(self, key: str, now: Instant) -> None:
@@ -123,7 +133,7 @@ class BookedMachine(ABC):
         """
         with self._book.writing() as writer:
             if self._book.standing(key, now) is not Standing.RELEASED:
-                writer.release(key)
+                writer.release(key, now)
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
         """The hold or reservation of a key, or None; a firm one stays known after its end."""
@@ -187,6 +197,23 @@ class BookedMachine(ABC):
             start = self.clock.log_time(each.slot.start)
             windows.append(ReservedWindow(start, max(self.clock.log_time(each.slot.end), start + 1), each.slot.cores))
         return windows
+
+    def _unfit(self, unit: RequestUnit) -> Refusal | None:
+        """Why the machine can never serve a unit, or None."""
+        if unit.cores.total <= self.capacity:
+            return None
+        detail = f"{unit.cores.total} cores are wanted, the machine has {self.capacity}"
+        return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{self.capacity} cores", detail)
+
+    def _earliest_slot(
+        self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant
+    ) -> Slot | None:
+        """The first slot for a unit that starts in [earliest, latest] (None = any later time), or None."""
+        cores = unit.cores.total
+        start = self._first_free(cores, duration, earliest, latest, now)
+        if start is None:
+            return None
+        return Slot(start, start + duration, cores, self._load(start, start + duration, now))
 
     def _answer(self, key: str, now: Instant) -> Reservation | Refusal:
         """What stands under a key, or why nothing does."""

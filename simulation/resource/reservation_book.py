@@ -15,7 +15,7 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -62,22 +62,45 @@ class Entry:
         return Standing.HELD if held_until is not None and now < held_until else Standing.EXPIRED
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One record of the book.
+
+    Attributes:
+        at: when it was made; None in journals of before it was noted.
+        key: the caller's key.
+        reservation: what is held or firm from now on, None where it was given back.
+    """
+
+    at: Instant | None
+    key: str
+    reservation: Reservation | None
+
+
 class ReservationBook:
     """Holds and reservations by the caller's keys."""
 
-    def __init__(self, plugin: str, resource: str, state_dir: Path | None) -> None:
+    def __init__(
+        self,
+        plugin: str,
+        resource: str,
+        state_dir: Path | None,
+        on_change: Callable[[Change], None] | None = None,
+    ) -> None:
         """Open a book.
 
         Args:
             plugin: name of the plug-in, for error messages.
             resource: the machine's name; reservation ids are `<resource>-<number>`.
             state_dir: folder of the journal, made if missing; None keeps the book in memory.
+            on_change: told of every record once, in order: first those that the journal holds already.
 
         Raises:
             PluginError: the journal cannot be read.
         """
         self._plugin = plugin
         self._resource = resource
+        self._on_change = on_change
         self._path = None if state_dir is None else state_dir / f"{resource}.reservations.jsonl"
         self._read_bytes = 0
         self._lines = 0
@@ -236,6 +259,9 @@ class ReservationBook:
         else:
             raise ValueError(f"operation {record['op']!r} for key {key!r}")
         self._live_until = -1
+        if self._on_change is not None:
+            now = self._entries[key]
+            self._on_change(Change(record.get("at"), key, None if now.released else now.reservation))
 
 
 class BookWriter:
@@ -245,11 +271,12 @@ class BookWriter:
         self._book = book
         self._descriptor = descriptor
 
-    def hold(self, key: str, unit: int, slot: Slot, until: Instant) -> None:
-        """Record a hold with a new reservation id."""
-        fields = ("start", "end", "cores", "load", "placement", "token")
+    def hold(self, key: str, unit: int, slot: Slot, until: Instant, at: Instant | None = None) -> None:
+        """Record a hold with a new reservation id, made at an instant (None: not noted)."""
+        fields = ("start", "end", "cores", "load", "placement", "token", "fragmentation", "links_taken")
         record = {
             "op": "hold",
+            "at": at,
             "key": key,
             "reservation_id": self._book.next_reservation_id(),
             "unit": unit,
@@ -258,10 +285,10 @@ class BookWriter:
         }
         self._book.write(record, self._descriptor)
 
-    def confirm(self, key: str) -> None:
-        """Record that a hold is firm."""
-        self._book.write({"op": "confirm", "key": key}, self._descriptor)
+    def confirm(self, key: str, at: Instant | None = None) -> None:
+        """Record that a hold is firm, confirmed at an instant."""
+        self._book.write({"op": "confirm", "at": at, "key": key}, self._descriptor)
 
-    def release(self, key: str) -> None:
-        """Record that a key is given back for good."""
-        self._book.write({"op": "release", "key": key}, self._descriptor)
+    def release(self, key: str, at: Instant | None = None) -> None:
+        """Record that a key is given back for good, at an instant."""
+        self._book.write({"op": "release", "at": at, "key": key}, self._descriptor)
