@@ -9,7 +9,6 @@ has sent, it remembers. A crash between two effects therefore loses at most mess
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +31,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
+from ramp.runtime.snapshot import snapshot_text
 from ramp.protocol.user_party import REPLAYED
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
@@ -206,8 +206,7 @@ class Host:
             case fx.ReleaseSlot(key):
                 plugin.release(key, now)
             case fx.DescribeMachine(call_id, horizon):
-                snapshot = json.dumps(plugin.snapshot(now, horizon), separators=(",", ":"))
-                self._answers.append(ev.MachineDescribed(call_id, snapshot))
+                self._answers.append(ev.MachineDescribed(call_id, snapshot_text(plugin.snapshot(now, horizon))))
 
     def _quote(self, plugin: ResourcePlugin, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         try:
