@@ -31,8 +31,8 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
-from ramp.runtime.snapshot import snapshot_text
 from ramp.protocol.user_party import REPLAYED
+from ramp.runtime.snapshot import snapshot_text
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
 """Nonces of account queries are remembered this long; queries themselves are accepted for a fraction of it."""

@@ -16,7 +16,7 @@ LISTS: Final = ("queued", "running")
 def snapshot_text(snapshot: Mapping[str, Any], limit: int = SNAPSHOT_BYTES_MAX) -> str:
     """Write a snapshot as JSON of at most `limit` bytes.
 
-    The totals `running_total` and `queued_total` are added, so that a list that had to be cut says so: it then holds the
+    The totals `running_total` and `queued_total` are added, so that a list that was cut says so: it then holds the
     first entries only.
 
     Args:
