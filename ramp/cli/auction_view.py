@@ -1,0 +1,225 @@
+"""An auction as it goes: a table that grows on a terminal, plain lines in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+
+import click
+
+from ramp.cli.outcome_report import ShortName, reasons_text
+from ramp.cli.output import console, count_text, duration_text, new_table, price_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+REFRESHES_PER_SECOND: Final = 10
+
+
+class AuctionView(Protocol):
+    """Shows an auction's progress; a context manager."""
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave what was shown on the screen."""
+        ...
+
+    def show(self, event: Mapping[str, Any]) -> None:
+        """Take a progress event of the control channel."""
+        ...
+
+    def pause(self) -> None:
+        """Hold still, because the owner is asked something."""
+        ...
+
+
+@dataclass(slots=True)
+class UnitRow:
+    """One unit in one round, as both views show it."""
+
+    round_name: str
+    unit: int
+    asked: int
+    offers: str = ""
+    best: str = ""
+    refusals: str = ""
+    took: str = ""
+
+
+@dataclass(slots=True)
+class AuctionStory:
+    """What has been heard of an auction.
+
+    Attributes:
+        short: makes agents' names short.
+        rows: one a round and unit.
+        stages: of every unit's purchase, the last.
+        note: what goes on now.
+    """
+
+    short: ShortName
+    rows: list[UnitRow] = field(default_factory=list)
+    stages: dict[int, str] = field(default_factory=dict)
+    note: str = ""
+
+    def take(self, event: Mapping[str, Any]) -> list[str]:
+        """Take an event; returns the lines that tell it in a pipe."""
+        match event["event"]:
+            case "submitted":
+                self.note = "asking the directory who sells"
+                return [f"request {event['request_id']}"]
+            case "round_opened":
+                return self._opened(event)
+            case "round_closed":
+                return self._closed(event["record"], dict(event["best"]))
+            case "unit_advanced":
+                text = f"{self.short(event['resource'])}: {event['stage']}"
+                text += f" ({event['detail']})" if event["detail"] else ""
+                self.stages[event["unit"]] = text
+                self.note = "buying"
+                return [f"unit {event['unit']}: {text}"]
+            case "request_ended" | "error":
+                self.note = ""
+        return []
+
+    def _opened(self, event: Mapping[str, Any]) -> list[str]:
+        name = _round_name(event["round_number"], event["best_offer"])
+        self.note = f"round {name}: waiting for {count_text(event['resources'], 'resource')}"
+        self.rows += [UnitRow(name, unit, price) for unit, price in event["asked"]]
+        return []
+
+    def _closed(self, record: Mapping[str, Any], best: Mapping[int, Mapping[str, Any]]) -> list[str]:
+        name = _round_name(record["round_number"], record["best_offer"])
+        mine = {row.unit: row for row in self.rows if row.round_name == name}
+        lines = []
+        for unit, price in record["asked"]:
+            row = mine.get(unit)
+            if row is None:
+                row = UnitRow(name, unit, price)
+                self.rows.append(row)
+            offers = [offer for offer in record["offers"] if offer["unit"] == unit]
+            refusals = [entry["refusal"] for entry in record["refusals"] if entry["refusal"]["unit"] == unit]
+            row.offers = str(len(offers))
+            row.refusals = reasons_text(refusal["code"] for refusal in refusals)
+            row.took = duration_text(record["duration"])
+            if unit in best:
+                row.best = f"{best[unit]['cpu_hour_cost']} by {self.short(best[unit]['resource'])}"
+            lines.append(
+                f"round {name}, unit {unit}: asked {price_text(price)}, {count_text(len(offers), 'offer')}, "
+                f"best {row.best or 'none'}, refused: {row.refusals or 'none'}, {row.took}"
+            )
+        return lines
+
+
+def _round_name(number: int, best_offer: bool) -> str:
+    return f"{number} (best offers)" if best_offer else str(number)
+
+
+class QuietView:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def show(self, event: Mapping[str, Any]) -> None:
+        """Nothing."""
+
+    def pause(self) -> None:
+        """Nothing."""
+
+
+class LineView(QuietView):
+    """Prints a line for everything that happens.
+
+    Args:
+        short: makes agents' names short.
+    """
+
+    def __init__(self, short: ShortName) -> None:
+        self._story = AuctionStory(short)
+
+    def show(self, event: Mapping[str, Any]) -> None:
+        """Print the event's lines."""
+        for line in self._story.take(event):
+            click.echo(line)
+
+
+class LiveView(QuietView):
+    """Draws a table that grows.
+
+    Args:
+        short: makes agents' names short.
+        error: whether to draw on standard error, because standard output is for JSON.
+    """
+
+    def __init__(self, short: ShortName, *, error: bool = False) -> None:
+        self._story = AuctionStory(short)
+        self._console = console(error=error)
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        self._resume()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._story.note = ""
+        self.pause()
+
+    def show(self, event: Mapping[str, Any]) -> None:
+        """Take the event into the picture."""
+        self._story.take(event)
+        if self._live is None:
+            self._resume()
+        if self._live is not None:
+            self._live.update(self._picture())
+
+    def pause(self) -> None:
+        """Leave the picture as it is; the next event begins a new one below."""
+        if self._live is not None:
+            self._live.update(self._picture())
+            self._live.stop()
+            self._live = None
+
+    def _resume(self) -> None:
+        from rich.live import Live
+
+        self._live = Live(console=self._console, refresh_per_second=REFRESHES_PER_SECOND)
+        self._live.start()
+
+    def _picture(self) -> RenderableType:
+        from rich.console import Group
+        from rich.spinner import Spinner
+
+        parts: list[RenderableType] = []
+        if self._story.rows:
+            table = new_table(
+                "Round", "Unit", "Asked (credits/core-hour)", "Offers", "Best", "Refused", "Time",
+                right=("Unit", "Asked (credits/core-hour)", "Offers", "Time"),
+            )  # fmt: skip
+            table.columns[5].no_wrap = False
+            table.columns[5].overflow = "fold"
+            shown = ""
+            for row in self._story.rows:
+                name = row.round_name if row.round_name != shown else ""
+                shown = row.round_name
+                table.add_row(name, str(row.unit), str(row.asked), row.offers, row.best, row.refusals, row.took)
+            parts.append(table)
+        parts += [f"unit {unit}: {stage}" for unit, stage in sorted(self._story.stages.items())]
+        if self._story.note:
+            parts.append(Spinner("dots", self._story.note))
+        return Group(*parts)

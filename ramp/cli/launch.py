@@ -1,0 +1,181 @@
+"""`ramp up`, `ramp down` and `ramp ps`: launching, stopping and looking at a market."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ramp.cli.options import example, json_option, state_option
+from ramp.cli.output import console, count_text, moment_text, print_json, print_rows, say
+from ramp.cli.shipped import DEFAULT_SWARM, find_config
+from ramp.model.instant import from_iso
+from ramp.runtime.state_folder import StateFolder
+
+if TYPE_CHECKING:
+    from ramp.runtime.config import SwarmConfig
+
+OnEvent = Callable[[dict[str, str]], None]
+
+
+@click.command(
+    epilog=example(
+        "ramp up                       # stay; Ctrl-C stops everything",
+        "ramp up table2 --detach       # in the background; `ramp down` stops it",
+    )
+)
+@click.argument("name", default=DEFAULT_SWARM, metavar="[CONFIG]")
+@click.option("--detach", is_flag=True, help="Return when all agents are ready; the market goes on in the background.")
+@state_option
+@json_option
+@click.pass_context
+def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json: bool) -> None:
+    """Launch a market: XMPP server, bank, directory, resources and users.
+
+    CONFIG is a TOML file, or the name of one that comes with RAMP (quickstart, table2). Keys, journals and the ledger
+    are kept in the state folder, so the next `ramp up` there carries on with the same accounts and reservations.
+    Without --detach it stays until Ctrl-C. --json prints, with --detach, what is up.
+    """
+    from ramp.agents import supervise
+    from ramp.runtime.config import load_config
+
+    config = load_config(find_config(name))
+    if detach:
+        with launching(config) as on_event:
+            status = supervise.start_detached(config.path.absolute(), state, on_event)
+        if as_json:
+            print_json(status)
+        else:
+            click.echo(up_text(status))
+            click.echo("`ramp ps` shows the agents, `ramp down` stops them")
+        return
+    if as_json:
+        raise click.UsageError("--json prints what is up once it is up, so it needs --detach")
+    ctx.exit(_stay(config, state))
+
+
+def _stay(config: SwarmConfig, state: StateFolder) -> int:
+    from ramp.agents import supervise
+
+    def told(event: dict[str, str]) -> None:
+        if event["event"] != "ready" or event["detail"]:
+            detail = f": {event['detail']}" if event["detail"] else ""
+            say(f"{event['agent']}: {event['event']}{detail}")
+
+    with launching(config) as launched:
+        listeners: list[OnEvent] = [launched]
+
+        def ready() -> None:
+            listeners[:] = [told]
+            launched({"event": "up"})
+            found = supervise.status(state)
+            if found is not None:
+                click.echo(up_text(found))
+            click.echo("Ctrl-C stops it")
+
+        def on_event(event: dict[str, str]) -> None:
+            listeners[0](event)
+
+        status = supervise.run(config, state, ready=ready, on_event=on_event)
+    say("stopped")
+    return status
+
+
+@contextmanager
+def launching(config: SwarmConfig) -> Iterator[OnEvent]:
+    """Show how a launch gets on: yields what is to be told the supervisor's events; `up` ends the show.
+
+    On a terminal a bar grows with every agent that is ready; elsewhere only failures are told.
+    """
+    total = len(config.resources) + len(config.users) + 2
+    agents = count_text(total, "agent")
+    if not sys.stderr.isatty():
+
+        def tell(event: dict[str, str]) -> None:
+            if event["event"] == "failed":
+                say(f"{event['agent']}: failed: {event['detail']}")
+
+        say(f"launching {agents}")
+        yield tell
+        return
+
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(error=True), transient=True) as bar:
+        task = bar.add_task(f"launching {agents}", total=total)
+        up_now: set[str] = set()
+
+        def draw(event: dict[str, str]) -> None:
+            if event["event"] == "up":
+                bar.stop()
+            elif event["event"] == "ready":
+                up_now.add(event["agent"])
+                bar.update(task, completed=len(up_now))
+            elif event["event"] == "failed":
+                bar.console.print(f"{event['agent']}: failed: {event['detail']}")
+
+        yield draw
+
+
+def up_text(status: Mapping[str, Any]) -> str:
+    """A market that is up, in one line."""
+    roles = [agent["role"] for agent in status["agents"]]
+    server = status["server"]
+    return (
+        f"The market is up: {count_text(roles.count('resource'), 'resource')}, "
+        f"{count_text(roles.count('user'), 'user')}, a bank and a directory "
+        f"on the {server['kind']} XMPP server at {server['host']}:{server['port']} "
+        f"(process {status['pid']})"
+    )
+
+
+@click.command(epilog=example("ramp down"))
+@state_option
+@json_option
+def down(state: StateFolder, as_json: bool) -> None:
+    """Stop the market in good order; its state stays. That none is running is no error."""
+    from ramp.agents import supervise
+    from ramp.cli.output import waiting
+
+    with waiting("stopping the market"):
+        stopped = supervise.stop(state)
+    if as_json:
+        print_json({"stopped": stopped, "state_dir": str(state.path)})
+    else:
+        say("the market is stopped" if stopped else f"no market is running with the state folder {state.path}")
+
+
+@click.command(epilog=example("ramp ps --json"))
+@state_option
+@json_option
+@click.pass_context
+def ps(ctx: click.Context, state: StateFolder, as_json: bool) -> None:
+    """Show the running agents: role, process, state, restarts. Exit code 1 when no market is running."""
+    from ramp.agents import supervise
+
+    status = supervise.status(state)
+    if as_json:
+        print_json({"running": status is not None, "state_dir": str(state.path), **(status or {"agents": []})})
+        ctx.exit(0 if status is not None else 1)
+    if status is None:
+        say(f"ramp: no market is running with the state folder {state.path}; `ramp up` launches one")
+        ctx.exit(1)
+    click.echo(up_text(status))
+    columns = ("Agent", "Role", "State", "Process", "Restarts", "Since", "Detail")
+    print_rows(
+        columns,
+        [
+            (
+                *(agent[key] for key in ("name", "role", "state", "pid", "restarts")),
+                moment_text(from_iso(agent["since"])) if agent["since"] else "",
+                agent["detail"],
+            )
+            for agent in status["agents"]
+        ],
+        right=("Process", "Restarts"),
+    )
+    click.echo(f"Configuration {status['config']}, state folder {state.path}")

@@ -1,0 +1,103 @@
+"""How to launch a job on a reservation: text to paste, for the launchers in use.
+
+Slurm takes a reservation by `--reservation`, Grid Engine by `-ar`, OpenPBS makes a queue of its name, and PSI/J
+(psij-python) maps `JobAttributes.reservation_id` to whichever is there. Its flux and rp executors ignore it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ramp.model.instant import SECOND, iso
+
+ShortName = Callable[[str], str]
+
+
+def snippet(style: str, agreement: Mapping[str, Any], short: ShortName) -> str:
+    """The snippet of a style.
+
+    Args:
+        style: a key of `SNIPPETS`.
+        agreement: the agreement as the control channel gives it.
+        short: makes agents' names short.
+    """
+    return SNIPPETS[style](agreement, short(agreement["resource"]))
+
+
+def clock_text(duration: int) -> str:
+    """A duration as batch systems want it: `HH:MM:SS`, rounded down, for a job must end within its reservation."""
+    minutes, seconds = divmod(duration // SECOND, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02d}:{minutes:02d}:{seconds:02d}"
+
+
+def _facts(agreement: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], str]:
+    offer = agreement["offer"]
+    return agreement["reservation_id"], offer, clock_text(offer["end"] - offer["start"])
+
+
+def _nodes(agreement: Mapping[str, Any]) -> tuple[int, int] | None:
+    cores = agreement["request"]["cores"]
+    return (cores["count"], cores["cores_per_node"]) if "cores_per_node" in cores else None
+
+
+def _sbatch(agreement: Mapping[str, Any], resource: str) -> str:
+    reservation, offer, limit = _facts(agreement)
+    nodes = _nodes(agreement)
+    size = f"--ntasks={offer['cores']}" if nodes is None else f"--nodes={nodes[0]} --ntasks-per-node={nodes[1]}"
+    return (
+        f"# on {resource}, from {iso(offer['start'])} to {iso(offer['end'])}\n"
+        f"sbatch --reservation={reservation} {size} --time={limit} job.sh"
+    )
+
+
+def _qsub(agreement: Mapping[str, Any], resource: str) -> str:
+    reservation, offer, limit = _facts(agreement)
+    return (
+        f"# on {resource}, from {iso(offer['start'])} to {iso(offer['end'])}\n"
+        f"qsub -ar {reservation} -pe mpi {offer['cores']} -l h_rt={limit} job.sh     # Grid Engine\n"
+        f"qsub -q {reservation} -l ncpus={offer['cores']} -l walltime={limit} job.sh     # PBS"
+    )
+
+
+def _psij(agreement: Mapping[str, Any], resource: str) -> str:
+    reservation, offer, _ = _facts(agreement)
+    duration = (offer["end"] - offer["start"]) // SECOND
+    nodes = _nodes(agreement)
+    size = (
+        f"process_count={offer['cores']}" if nodes is None else f"node_count={nodes[0]}, processes_per_node={nodes[1]}"
+    )
+    return (
+        f"# on {resource}, from {iso(offer['start'])} to {iso(offer['end'])}\n"
+        "from datetime import timedelta\n"
+        "from psij import Job, JobAttributes, JobExecutor, JobSpec, ResourceSpecV1\n"
+        "\n"
+        f"attributes = JobAttributes(duration=timedelta(seconds={duration}), reservation_id={reservation!r})\n"
+        f"resources = ResourceSpecV1({size})\n"
+        'spec = JobSpec(executable="./job.sh", resources=resources, attributes=attributes)\n'
+        'JobExecutor.get_instance("slurm").submit(Job(spec))'
+    )
+
+
+def _env(agreement: Mapping[str, Any], resource: str) -> str:
+    reservation, offer, limit = _facts(agreement)
+    values = {
+        "RAMP_RESOURCE": resource,
+        "RAMP_RESERVATION": reservation,
+        "RAMP_AGREEMENT": agreement["agreement_id"],
+        "RAMP_START": iso(offer["start"]),
+        "RAMP_END": iso(offer["end"]),
+        "RAMP_CORES": offer["cores"],
+        "RAMP_WALLTIME": limit,
+    }
+    return "\n".join(f"export {name}={value}" for name, value in values.items())
+
+
+SNIPPETS: Final[dict[str, Callable[[Mapping[str, Any], str], str]]] = {
+    "sbatch": _sbatch,
+    "qsub": _qsub,
+    "psij": _psij,
+    "env": _env,
+}
+"""Snippet writers by name."""

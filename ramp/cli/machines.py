@@ -1,0 +1,186 @@
+"""`ramp qstat` and `ramp resources`: what is sold, and how the machines are."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from ramp.cli.connection import Market, open_market
+from ramp.cli.moments import DURATION_HELP, DurationType
+from ramp.cli.options import example, market_options
+from ramp.cli.output import bar_text, count_text, duration_text, print_json, print_rows, waiting
+from ramp.errors import RampError
+from ramp.model.instant import HOUR, Duration, seconds
+from ramp.runtime.state_folder import StateFolder
+
+LOAD_LIMIT_S: Final = 25.0
+"""How long all machines together may take to say how busy they are, in seconds."""
+
+JOBS_SHOWN: Final = 10
+"""So many running and queued jobs are shown unless --all is given."""
+
+
+def ask_machine(market: Market, name: str, horizon: Duration) -> dict[str, Any]:
+    """A machine's snapshot; see `ramp.plugins.interface.ResourcePlugin.snapshot`."""
+    event = market.ask({"verb": "machine", "resource": name, "horizon_s": seconds(horizon)}, f"asking {name}")
+    snapshot: dict[str, Any] = json.loads(event["answer"]["snapshot"])
+    return snapshot
+
+
+def ask_machines(market: Market, names: Sequence[str], limit_s: float) -> dict[str, dict[str, Any]]:
+    """Snapshots of many machines, asked at the same time; those that do not answer within the limit are missing.
+
+    Args:
+        market: where.
+        names: of the resources.
+        limit_s: how long to wait for them all, in seconds.
+    """
+    found: dict[str, dict[str, Any]] = {}
+
+    def ask(name: str) -> None:
+        with contextlib.suppress(RampError, OSError), market.connect() as client:
+            event = client.answer({"verb": "machine", "resource": name, "horizon_s": seconds(HOUR)})
+            if event["event"] != "error":
+                found[name] = json.loads(event["answer"]["snapshot"])
+
+    threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + limit_s
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    return dict(found)
+
+
+def ask_resources(market: Market) -> list[str]:
+    """Full names of the resources that are registered now."""
+    event = market.ask({"verb": "resources"}, "asking the directory")
+    return list(event["answer"]["names"])
+
+
+@click.command(epilog=example("ramp qstat thunder1 --horizon 12h"))
+@click.argument("machine")
+@click.option("--horizon", type=DurationType(), default="24h", show_default=True, metavar="TIME",
+              help=f"How far ahead to show the projected load, {DURATION_HELP}.")  # fmt: skip
+@click.option("--all", "show_all", is_flag=True, help=f"Show all jobs, not only the first {JOBS_SHOWN} of each table.")
+@market_options
+def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
+    """Show a machine's running and queued jobs, its reservations, and its projected load."""
+    snapshot = ask_machine(open_market(state, user), machine, horizon)
+    if as_json:
+        print_json(snapshot)
+        return
+    limit = None if show_all else JOBS_SHOWN
+    click.echo(
+        f"{snapshot['resource']} at {snapshot['time']}: {snapshot['cores_busy']} of {snapshot['cores']} cores busy "
+        f"({snapshot['load']:.1%}); {source_text(snapshot)}"
+    )
+    shares = [part["load"] for part in snapshot["projected_load"]]
+    if shares:
+        click.echo(f"projected load over {duration_text(horizon)}: {bar_text(shares)} (mean {_mean(shares):.1%})")
+    _print_jobs("Running", snapshot["running"], limit)
+    _print_jobs("Queued", snapshot["queued"], limit)
+    _print_reservations(snapshot["reservations"], limit)
+
+
+@click.command(epilog=example("ramp resources --load"))
+@click.option("--load", "with_load", is_flag=True, help="Also ask every machine how busy it is.")
+@market_options
+def resources(with_load: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
+    """Show which resources are registered in the market now: these would be called by the next request."""
+    market = open_market(state, user)
+    names = ask_resources(market)
+    rows: list[dict[str, Any]] = [{"resource": market.short(name), "address": name} for name in names]
+    if with_load:
+        with waiting(f"asking {count_text(len(names), 'machine')}"):
+            snapshots = ask_machines(market, names, LOAD_LIMIT_S)
+        for row in rows:
+            row.update(load_object(snapshots.get(row["address"])))
+    if as_json:
+        print_json(rows)
+    elif not rows:
+        click.echo("No resource is registered")
+    elif with_load:
+        columns = ("Resource", "Cores", "Busy", "Load", "Running (jobs)", "Queued (jobs)", "Queue driven by")
+        print_rows(
+            columns,
+            [
+                (
+                    row["resource"],
+                    *(known(row[key]) for key in ("cores", "cores_busy")),
+                    known(None if row["load"] is None else f"{row['load']:.1%}"),
+                    *(known(row[key]) for key in ("running", "queued")),
+                    row["source"] or "(no answer)",
+                )
+                for row in rows
+            ],
+            right=columns[1:6],
+        )
+    else:
+        print_rows(("Resource", "Address"), [(row["resource"], row["address"]) for row in rows])
+
+
+def load_object(snapshot: dict[str, Any] | None) -> dict[str, Any]:
+    """How busy a machine is, for JSON; everything None where it did not answer."""
+    keys = ("cores", "cores_busy", "load", "source", "running", "queued")
+    if snapshot is None:
+        return dict.fromkeys(keys)
+    plain = {key: snapshot[key] for key in keys}
+    return plain | {"load": round(snapshot["load"], 4), **{key: len(snapshot[key]) for key in ("running", "queued")}}
+
+
+def known(value: object) -> object:
+    """A value, or a question mark where a machine did not say."""
+    return "?" if value is None else value
+
+
+def source_text(snapshot: dict[str, Any]) -> str:
+    """What drives the machine's queue, in words."""
+    words = {
+        "log": "its queue replays a workload log",
+        "synthetic": "its queue is a synthetic workload (no log on this machine)",
+        "live": "its queue is a live batch system's",
+    }
+    return words.get(snapshot["source"], str(snapshot["source"]))
+
+
+def _mean(shares: list[float]) -> float:
+    return sum(shares) / len(shares)
+
+
+def _print_jobs(title: str, jobs: list[dict[str, Any]], limit: int | None) -> None:
+    rows = [
+        (
+            job["job"],
+            "" if job["user"] is None else job["user"],
+            job["cores"],
+            job["submitted"],
+            job["start"],
+            job["end"],
+        )
+        for job in jobs[:limit]
+    ]
+    columns = ("Job", "User", "Cores", "Submitted", "Start", "End")
+    projected = "start and end projected" if title == "Queued" else "end projected"
+    print_rows(columns, rows, right=columns[:3], title=_title(title, len(jobs), limit, f"jobs, {projected}"))
+
+
+def _print_reservations(reservations: list[dict[str, Any]], limit: int | None) -> None:
+    rows = [
+        (entry["reservation_id"], entry["cores"], entry["start"], entry["end"],
+         "firm" if entry["firm"] else f"held until {entry['held_until']}")
+        for entry in reservations[:limit]
+    ]  # fmt: skip
+    columns = ("Reservation", "Cores", "Start", "End", "State")
+    print_rows(columns, rows, right=("Cores",), title=_title("Reservations", len(reservations), limit, ""))
+
+
+def _title(name: str, number: int, limit: int | None, note: str) -> str:
+    cut = f", first {limit} shown (--all shows all)" if limit is not None and number > limit else ""
+    return f"{name}: {number}{' ' + note if note and number else ''}{cut}"

@@ -1,0 +1,203 @@
+"""The command `ramp`: finds verbs without importing them, and turns errors into one line and an exit code.
+
+Exit codes: 0 done (for `submit`: committed), 1 not bought, refused or failed, 2 bad input, 70 a fault of the program,
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Final, NamedTuple
+
+import click
+from click.shell_completion import CompletionItem
+
+from ramp.errors import ConfigurationError, RampError
+
+VERB_GROUP: Final = "ramp.commands"
+"""Entry point group of verbs that live in other packages."""
+
+EXIT_FAULT: Final = 70
+"""EX_SOFTWARE of BSD's sysexits: the program is at fault, not its user."""
+
+EXIT_INTERRUPTED: Final = 130
+"""What shells give a program that SIGINT ended (128 + 2)."""
+
+DEBUG_OPTION: Final = "--debug"
+DEBUG_VARIABLE: Final = "RAMP_DEBUG"
+
+
+class Verb(NamedTuple):
+    """A verb of this package: where it is, and its line in `ramp --help`, so that nothing is imported for that."""
+
+    section: str
+    place: str
+    summary: str
+
+
+_TRY, _BUY, _ACCOUNT = "See it work", "Buy machine time", "Account"
+_MARKET, _FILES = "The market", "Documents, keys, configuration"
+
+VERBS: Final[dict[str, Verb]] = {
+    "demo": Verb(_TRY, "ramp.cli.demo:demo", "Launch a market, buy a two-unit request, show everything, stop."),
+    "up": Verb(_MARKET, "ramp.cli.launch:up", "Launch a market and stay (or --detach)."),
+    "down": Verb(_MARKET, "ramp.cli.launch:down", "Stop the market."),
+    "ps": Verb(_MARKET, "ramp.cli.launch:ps", "Show the running agents."),
+    "resources": Verb(_MARKET, "ramp.cli.machines:resources", "Show which resources sell now."),
+    "qstat": Verb(_MARKET, "ramp.cli.machines:qstat", "Show a machine's queue, reservations and projected load."),
+    "submit": Verb(_BUY, "ramp.cli.submit:submit", "Auction a request, buy what wins, pay for it."),
+    "quote": Verb(_BUY, "ramp.cli.submit:quote", "Auction a request without buying; holds nothing."),
+    "status": Verb(_BUY, "ramp.cli.requests:status", "Show requests and how they ended."),
+    "reservations": Verb(_BUY, "ramp.cli.requests:reservations", "Show what has been bought."),
+    "show": Verb(_BUY, "ramp.cli.requests:show", "Show a request, agreement or reservation; or how to launch on it."),
+    "cancel": Verb(_BUY, "ramp.cli.requests:cancel", "Give reservations back for a refund; withdraw a request."),
+    "balance": Verb(_ACCOUNT, "ramp.cli.account:balance", "Show the balance (a signed query to the bank)."),
+    "statement": Verb(_ACCOUNT, "ramp.cli.account:statement", "Show all payments with a running balance."),
+    "rfq": Verb(_FILES, "ramp.cli.rfq:rfq", "Write and check requests for quotation (RFQL)."),
+    "verify": Verb(_FILES, "ramp.cli.verify:verify", "Check an agreement's signatures and contents offline."),
+    "keys": Verb(_FILES, "ramp.cli.keys:keys", "Make, show, renew and revoke keys and certificates."),
+    "config": Verb(_FILES, "ramp.cli.config:config", "Check and show a market's configuration."),
+    "completion": Verb(_FILES, "ramp.cli.completion:completion", "Print the completion script for a shell."),
+}
+_SECTIONS: Final = (_TRY, _BUY, _ACCOUNT, _MARKET, _FILES)
+
+
+class LazyGroup(click.Group):
+    """Imports a verb only when it is used; one that cannot be loaded does not break the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all verbs."""
+        return [*VERBS, *_foreign_verbs()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one verb.
+
+        Raises:
+            ConfigurationError: if the package that brings it is broken.
+        """
+        verb = VERBS.get(cmd_name)
+        if verb is not None:
+            module, _, attribute = verb.place.partition(":")
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+            return command
+        entry = _foreign_verbs().get(cmd_name)
+        if entry is None:
+            return None
+        try:
+            loaded = entry.load()
+        except Exception as error:
+            raise ConfigurationError(
+                f"the verb {cmd_name!r} cannot be loaded from {entry.value}: {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(loaded, click.Command):
+            raise ConfigurationError(f"the verb {cmd_name!r}: {entry.value} is no click command")
+        return loaded
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb, or say which one was meant."""
+        if args and not args[0].startswith("-") and args[0] not in VERBS and args[0] not in _foreign_verbs():
+            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise click.UsageError(f"there is no verb {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs by section."""
+        for section in _SECTIONS:
+            with formatter.section(section):
+                rows = [(name, verb.summary) for name, verb in VERBS.items() if verb.section == section]
+                formatter.write_dl(rows, col_max=16)
+        foreign = sorted(_foreign_verbs())
+        if foreign:
+            with formatter.section("Simulation and further verbs (`ramp VERB --help`)"):
+                formatter.write_text(", ".join(foreign))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete verbs without loading any."""
+        helps = {name: verb.summary for name, verb in VERBS.items()}
+        items = [
+            CompletionItem(name, help=helps.get(name, ""))
+            for name in self.list_commands(ctx)
+            if name.startswith(incomplete)
+        ]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
+
+
+def _foreign_verbs() -> dict[str, metadata.EntryPoint]:
+    return {entry.name: entry for entry in metadata.entry_points(group=VERB_GROUP) if entry.name not in VERBS}
+
+
+_TOUR: Final = """\b
+Five minutes:
+  ramp demo                                    everything at once, nothing kept running
+  ramp up --detach                             a market of twenty machines
+  ramp rfq new --cores 64 --start +5min --walltime 1h --price 70 -o job.xml
+  ramp submit job.xml                          auction, two-phase commit, payment
+  ramp reservations                            what you have now
+  ramp down
+"""
+
+
+@click.group(
+    cls=LazyGroup, epilog=_TOUR, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
+@click.version_option(package_name="ramp-market", prog_name="ramp")
+@click.option(DEBUG_OPTION, is_flag=True, help=f"Show tracebacks of errors (also {DEBUG_VARIABLE}=1).")
+def cli(debug: bool) -> None:
+    """RAMP: a Resource Allocation Market Place where agents trade supercomputer time.
+
+    Results go to standard output, everything else to standard error; --json prints results as JSON.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns its exit code.
+
+    Args:
+        arguments: without the program's name; those of the process by default.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = DEBUG_OPTION in given or bool(os.environ.get(DEBUG_VARIABLE))
+    given = [argument for argument in given if argument != DEBUG_OPTION]  # it may stand anywhere
+    try:
+        result = cli.main(given, prog_name="ramp", standalone_mode=False)
+    except RampError as error:
+        return _failed(str(error), error.exit_code, debug)
+    except click.UsageError as error:
+        where = "ramp" if error.ctx is None else error.ctx.command_path
+        return _failed(f"{_sentence(error)} (`{where} --help` shows what is possible)", error.exit_code, debug)
+    except click.ClickException as error:
+        return _failed(_sentence(error), error.exit_code, debug)
+    except (click.Abort, KeyboardInterrupt):
+        return _failed("interrupted", EXIT_INTERRUPTED, debug=False)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its end
+        return 1
+    except Exception as error:
+        hint = "" if debug else f" ({DEBUG_OPTION} shows where)"
+        return _failed(f"a fault of the program: {type(error).__name__}: {error}{hint}", EXIT_FAULT, debug)
+    return result if isinstance(result, int) else 0
+
+
+def _sentence(error: click.ClickException) -> str:
+    text = error.format_message().rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
+def _failed(text: str, exit_code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    click.echo(f"ramp: {text}", err=True)
+    return exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
