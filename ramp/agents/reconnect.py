@@ -54,6 +54,7 @@ class LinkPolicy:
         backoff_max_s: longest wait.
         ping_interval_s: how often an open session is probed (a line may die without a word).
         ping_limit_s: how long the answer to a probe may take before the line counts as dead.
+        resume_check_s: how long a resumed session may take to prove that it hears us.
     """
 
     attempt_limit_s: float = 15.0
@@ -63,6 +64,7 @@ class LinkPolicy:
     backoff_max_s: float = 15.0
     ping_interval_s: float = 30.0
     ping_limit_s: float = 10.0
+    resume_check_s: float = 3.0
 
     def wait_before(self, attempt: int, chance: float) -> float:
         """Seconds to wait before an attempt.
@@ -122,6 +124,7 @@ class Link:
         self._attempt: asyncio.Future[_Outcome] | None = None
         self._session_begun = False
         self._unconfirmed: list[str] = []
+        self._just_resumed = False
         self._closing = False
         self._keeper: asyncio.Task[None] | None = None
         self._down = asyncio.Event()
@@ -220,6 +223,7 @@ class Link:
 
     def _session_open(self, resumed: bool, attempts: int) -> None:
         self.is_up = True
+        self._just_resumed = resumed
         self._down.clear()
         self._stream.set_registering(False)
         again, self._unconfirmed = ([] if resumed else self._unconfirmed), []
@@ -277,19 +281,24 @@ class Link:
 
     async def _watch(self) -> None:
         """Return when the session is lost; probe it while it is not."""
+        if self._just_resumed:
+            self._just_resumed = False
+            if not await self._answers(self._policy.resume_check_s):
+                await self._abandon_session()
+            return
         try:
             async with asyncio.timeout(self._policy.ping_interval_s):
                 await self._down.wait()
         except TimeoutError:
-            await self._probe()
+            if not await self._answers(self._policy.ping_limit_s):
+                _log.warning("%s: the server is silent; reconnecting", self._stream.boundjid.bare)
+                await self._drop()
 
-    async def _probe(self) -> None:
-        """Ping the server; hang up if it does not answer."""
+    async def _answers(self, limit_s: float) -> bool:
+        """Whether the server answers a ping (XEP-0199) in time; True also where the session is lost meanwhile."""
         self._stream.request_acknowledgement()
         loop = asyncio.get_running_loop()
-        ping = loop.create_task(
-            self._stream["xep_0199"].ping(self._stream.boundjid.host, timeout=self._policy.ping_limit_s)
-        )
+        ping = loop.create_task(self._stream["xep_0199"].ping(self._stream.boundjid.host, timeout=limit_s))
         down = loop.create_task(self._down.wait())
         try:
             await asyncio.wait({ping, down}, return_when=asyncio.FIRST_COMPLETED)
@@ -297,7 +306,17 @@ class Link:
             down.cancel()
             ping.cancel()
         if not self.is_up or not ping.done() or ping.cancelled():
-            return
-        if isinstance(ping.exception(), IqTimeout):  # an IqError is an answer, if an unwilling one
-            _log.warning("%s: the server is silent; reconnecting", self._stream.boundjid.bare)
-            await self._drop()
+            return True
+        return not isinstance(ping.exception(), IqTimeout)  # an IqError is an answer, if an unwilling one
+
+    async def _abandon_session(self) -> None:
+        """Give up a resumed session that does not hear us, and begin a new one.
+
+        Prosody 0.12 goes on reading where the old line stopped: cut in the middle of a stanza, it takes all that
+        follows for a part of it. The end of the stream makes it give the session up, and keep for the next log-in
+        what it had for us; what it has not confirmed is sent again.
+        """
+        _log.warning("%s: the resumed session is deaf; beginning a new one", self._stream.boundjid.bare)
+        await self._stream.disconnect(wait=1.0)
+        await self._drop()
+        self._stream.event("session_end")  # slixmpp forgets the session and its counters

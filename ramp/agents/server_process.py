@@ -156,8 +156,6 @@ class ServerProcess(abc.ABC):
         for attempt in range(PORT_ATTEMPTS):
             if choose:
                 self._port = free_port()
-            elif self._listening():
-                raise TransportError(f"{self.kind}: port {self._port} of {self.host} is taken; give another one")
             self._launch()
             if self._wait_ready():
                 return
@@ -205,6 +203,8 @@ class ServerProcess(abc.ABC):
         command = self._command(self.certificate)
         wrapped = [sys.executable, "-I", "-S", "-c", _TIE_TO_PARENT, str(os.getpid()), *command]
         with self._locked_state() as lock, self.log_file.open("ab") as log:
+            if self._listening():  # looked at under the lock: a server that was here before may just be ending
+                raise TransportError(f"{self.kind}: port {self._port} of {self.host} is taken; give another one")
             self._process = subprocess.Popen(
                 wrapped,
                 stdin=subprocess.DEVNULL,

@@ -1,8 +1,9 @@
 """Speed-ups of SPADE 4.1.4 and slixmpp 1.12.0, in one place and guarded by their exact versions.
 
 Against SPADE as it is shipped, a 2 kB message costs the agents a quarter to a tenth of the CPU time, and starting an
-agent 6 ms of it instead of 64. What goes over the wire stays the same. Every trick has a plain way beside it: with other versions installed `apply` changes
-nothing, says so in the log, and the transport takes the plain way (which the tests run too).
+agent 6 ms of it instead of 64. What goes over the wire stays the same. Every trick has a plain way beside it: with
+other versions installed `apply` changes nothing, says so in the log, and the transport takes the plain way (which the
+tests run too).
 
 | trick | where | instead of |
 |---|---|---|

@@ -115,13 +115,32 @@ async def test_session_cut_in_mid_traffic_resumes_without_loss(prosody_server, s
     async with users(prosody_server, "user") as (user,):
         for number in range(200):
             if number in (60, 130):
+                await user.wait_connected()
                 user.client.transport.abort()
             await user.transmit("ral@localhost", f"{number}", CFP, "c")
             await asyncio.sleep(0.002)
-        answers = [(await user.next())[3] for _ in range(200)]
-        assert sorted(answers, key=int) == [f"{number}" for number in range(200)]
-        assert user.counters.resumed == 2
-        assert user.counters.sessions == 1
+        missing = {f"{number}" for number in range(200)}
+        while missing:  # at least once: what was not confirmed comes twice
+            missing.discard((await user.next())[3])
+        assert user.counters.resumed >= 2
+
+
+@pytest.mark.parametrize("part", ["<message type='chat'>", "<message type='chat'><bo"], ids=["deaf", "broken"])
+async def test_session_cut_in_the_middle_of_a_stanza_hears_again(prosody_server, part):
+    """Prosody 0.12 reads a resumed session on from where the old line ended, and so takes it for nonsense."""
+    async with users(prosody_server, "cut", "peer") as (cut, peer):
+        assert await cut.drain()
+        cut.client.send_raw(part)
+        await cut.client.writable()
+        await peer.transmit(str(peer.jid), "the server has read it", {"performative": "inform"}, "")
+        await peer.next()
+        cut.client.transport.abort()
+        await until(lambda: not cut.is_connected)
+        await cut.transmit(str(peer.jid), "from the cut one", {"performative": "inform"}, "")
+        await peer.transmit(str(cut.jid), "to the cut one", {"performative": "inform"}, "")
+        assert (await peer.next())[3] == "from the cut one"
+        assert (await cut.next())[3] == "to the cut one"
+        assert cut.counters.sessions == 2
 
 
 async def test_what_the_server_never_confirmed_is_sent_again_to_its_successor(prosody_server):
