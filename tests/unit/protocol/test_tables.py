@@ -1,0 +1,62 @@
+"""The tables: every state can be reached, no final state is left, and only what is in them can happen."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+import pytest
+
+from ramp.errors import LocalProtocolError
+from ramp.protocol.machine import STORY_LENGTH, StateMachine
+from ramp.protocol.tables import CANCELLATION, TABLES, CancellationState, mermaid
+
+FINAL = {
+    "auction": "closed",
+    "voting": "ended",
+    "confirmation": "ended",
+    "participant": "released",
+    "cancellation": "ended",
+}
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_every_state_can_be_reached_and_can_end(name: str) -> None:
+    table = TABLES[name]
+    states = set(type(next(iter(table)).state))
+    reached: set[StrEnum] = {next(state for state in states if state.value == "new")}
+    while more := {move.next_state for move in table if move.state in reached} - reached:
+        reached |= more
+    assert reached == states
+    assert not [move for move in table if move.state.value == FINAL[name]]
+    handed_on = {"agreed"}  # the vote hands over to the confirmation
+    assert {state.value for state in states if not any(move.state is state for move in table)} <= {
+        FINAL[name],
+        *handed_on,
+    }
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_the_diagram_has_every_transition_and_no_other(name: str) -> None:
+    drawn = set()
+    for line in mermaid(name).splitlines()[1:]:
+        match = re.fullmatch(r"    (\w+) --> (\w+): (.+)", line)
+        assert match
+        drawn |= {(match[1], stimulus, match[2]) for stimulus in match[3].split(" / ")}
+    assert drawn == {(move.state.value, move.stimulus, move.next_state.value) for move in TABLES[name]}
+
+
+class _Lamp(StateMachine[CancellationState]):
+    def move(self, state: CancellationState, stimulus: str) -> None:
+        self._enter(state, stimulus)
+
+
+def test_a_move_that_is_not_in_the_table_is_our_own_fault_and_tells_the_story() -> None:
+    lamp = _Lamp("r1", CANCELLATION, CancellationState.NEW)
+    lamp.move(CancellationState.ASKING, "start")
+    with pytest.raises(LocalProtocolError, match="_Lamp cannot go from asking to new on start") as caught:
+        lamp.move(CancellationState.NEW, "start")
+    assert caught.value.story == ("new -start-> asking",)
+    assert caught.value.conversation_id == "r1"
+    assert lamp.state is CancellationState.ASKING
+    assert len(caught.value.story) <= STORY_LENGTH
