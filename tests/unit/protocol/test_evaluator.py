@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_an_equal_offer_later_keeps_the_first_and_its_place() -> None:
     for each in (
         first,
         offer("b", 60),
-        Offer(**{**{f: getattr(first, f) for f in first.__slots__}, "offer_id": "again"}),
+        replace(first, offer_id="again"),
     ):
         ranking.add(each)
     assert [each.offer_id for each in ranking.offers] == ["a-60-2", "b-60-2"]

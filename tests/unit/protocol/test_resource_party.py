@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ramp.errors import RemoteProtocolError
-from ramp.model.acl import Performative as P
+from ramp.model.acl import Performative
 from ramp.model.agreement import Cancellation, Signed
 from ramp.model.contents import (
     Acceptance,
@@ -43,7 +43,7 @@ def test_a_new_round_gets_a_new_offer_unless_the_own_one_stands(resource: Any) -
     first = resource.call(1, 70)
     assert first.content.offers[0].cpu_hour_cost == 65
     standing = resource.call(2, 65)
-    assert standing.performative is P.REFUSE
+    assert standing.performative is Performative.REFUSE
     assert standing.content.refusals[0].code is RefusalCode.OWN_OFFER_STANDS
     assert resource.call(3, 60).content.offers[0].cpu_hour_cost == 55
 
@@ -61,20 +61,22 @@ def test_the_vote_is_durable_before_it_leaves(resource: Any) -> None:
 
 def test_a_rejected_offer_cannot_be_accepted(resource: Any) -> None:
     offer = resource.call().content.offers[0]
-    assert resource.hear(P.REJECT_PROPOSAL, Rejection("r1", offer.offer_id, "lost")) == []
-    (refused,) = contents(resource.hear(P.ACCEPT_PROPOSAL, Acceptance("r1", offer.offer_id)))
+    assert resource.hear(Performative.REJECT_PROPOSAL, Rejection("r1", offer.offer_id, "lost")) == []
+    (refused,) = contents(resource.hear(Performative.ACCEPT_PROPOSAL, Acceptance("r1", offer.offer_id)))
     assert (type(refused), refused.code) == (HoldRefused, RefusalCode.UNKNOWN_OFFER)
 
 
 def test_an_offer_is_good_only_for_whom_it_was_made(resource: Any) -> None:
     offer = resource.call().content.offers[0]
-    (refused,) = contents(resource.hear(P.ACCEPT_PROPOSAL, Acceptance("r1", offer.offer_id), sender="mallory"))
+    (refused,) = contents(
+        resource.hear(Performative.ACCEPT_PROPOSAL, Acceptance("r1", offer.offer_id), sender="mallory")
+    )
     assert refused.code is RefusalCode.UNKNOWN_OFFER
 
 
 def test_a_repeated_acceptance_gets_the_same_vote(resource: Any) -> None:
     offer, effects = resource.hold()
-    (again,) = contents(resource.hear(P.ACCEPT_PROPOSAL, Acceptance("r1", offer.offer_id)))
+    (again,) = contents(resource.hear(Performative.ACCEPT_PROPOSAL, Acceptance("r1", offer.offer_id)))
     assert again == contents(effects)[-1]
     assert isinstance(again, HoldGranted)
 
@@ -85,7 +87,7 @@ def test_a_repeated_acceptance_gets_the_same_vote(resource: Any) -> None:
 )
 def test_an_agreement_must_be_what_was_agreed(resource: Any, change: dict[str, Any]) -> None:
     offer, _ = resource.hold()
-    (failed,) = contents(resource.hear(P.CONFIRM, resource.agreement(offer, **change)))
+    (failed,) = contents(resource.hear(Performative.CONFIRM, resource.agreement(offer, **change)))
     assert (type(failed), failed.code) == (Failed, RefusalCode.BAD_AGREEMENT)
     assert resource.party.participants[offer.offer_id].state is ParticipantState.HELD
 
@@ -94,34 +96,34 @@ def test_an_agreement_must_be_what_was_agreed(resource: Any, change: dict[str, A
 def test_an_agreement_must_bear_the_buyers_signature_and_no_other(resource: Any, signers: tuple[str, ...]) -> None:
     offer, _ = resource.hold()
     with pytest.raises(RemoteProtocolError, match="signed by the buyer"):
-        resource.hear(P.CONFIRM, replace(resource.agreement(offer), signers=signers))
+        resource.hear(Performative.CONFIRM, replace(resource.agreement(offer), signers=signers))
 
 
 def test_one_agreement_id_buys_one_slot(resource: Any) -> None:
     first, _ = resource.hold("r1")
     second, _ = resource.hold("r2")
-    resource.hear(P.CONFIRM, resource.agreement(first))
-    (failed,) = contents(resource.hear(P.CONFIRM, resource.agreement(second)))
+    resource.hear(Performative.CONFIRM, resource.agreement(first))
+    (failed,) = contents(resource.hear(Performative.CONFIRM, resource.agreement(second)))
     assert (type(failed), failed.code) == (Failed, RefusalCode.BAD_AGREEMENT)
     assert resource.party.participants[second.offer_id].state is ParticipantState.HELD
 
 
 def sold(resource: Any) -> Any:
     offer, _ = resource.hold()
-    resource.hear(P.CONFIRM, resource.agreement(offer))
+    resource.hear(Performative.CONFIRM, resource.agreement(offer))
     acknowledged = contents(resource.confirm(offer))
     assert isinstance(acknowledged[0], Confirmed)
-    (settled,) = contents(resource.hear(P.AGREE, PaymentMade("a1", "t1", offer.cost), sender="bank"))
+    (settled,) = contents(resource.hear(Performative.AGREE, PaymentMade("a1", "t1", offer.cost), sender="bank"))
     assert isinstance(settled, Settled)
     return offer
 
 
 def test_only_the_bank_speaks_for_the_bank(resource: Any) -> None:
     offer, _ = resource.hold()
-    resource.hear(P.CONFIRM, resource.agreement(offer))
+    resource.hear(Performative.CONFIRM, resource.agreement(offer))
     resource.confirm(offer)
     with pytest.raises(RemoteProtocolError, match="mallory speaks for bank"):
-        resource.hear(P.AGREE, PaymentMade("a1", "t1", offer.cost), sender="mallory")
+        resource.hear(Performative.AGREE, PaymentMade("a1", "t1", offer.cost), sender="mallory")
 
 
 def cancellation(offer: Any, agreement_id: str = "a1") -> Signed:
@@ -131,7 +133,7 @@ def cancellation(offer: Any, agreement_id: str = "a1") -> Signed:
 
 def test_a_cancellation_names_the_agreement_of_its_slot(resource: Any) -> None:
     offer = sold(resource)
-    (refused,) = contents(resource.hear(P.CANCEL, cancellation(offer, "a-of-somebody-else")))
+    (refused,) = contents(resource.hear(Performative.CANCEL, cancellation(offer, "a-of-somebody-else")))
     assert (type(refused), refused.code) == (CancellationRefused, "unknown_agreement")
     assert resource.party.participants[offer.offer_id].state is ParticipantState.SOLD
 
@@ -139,33 +141,35 @@ def test_a_cancellation_names_the_agreement_of_its_slot(resource: Any) -> None:
 def test_a_confirmed_unit_is_not_let_go_by_a_plain_cancel(resource: Any) -> None:
     offer = sold(resource)
     with pytest.raises(RemoteProtocolError, match="signed cancellation only"):
-        resource.hear(P.CANCEL, HoldCancelled("r1", offer.offer_id))
+        resource.hear(Performative.CANCEL, HoldCancelled("r1", offer.offer_id))
 
 
 def test_a_refund_after_a_refusal_releases_the_slot(resource: Any) -> None:
     offer = sold(resource)
-    effects = resource.hear(P.CANCEL, cancellation(offer))
+    effects = resource.hear(Performative.CANCEL, cancellation(offer))
     assert isinstance(effects[0], fx.Persist)
     assert isinstance(effects[0].record, CancellationReceived)
-    (refused,) = contents(resource.hear(P.REFUSE, RefundRefused("a1", "insufficient_funds"), sender="bank"))
+    (refused,) = contents(resource.hear(Performative.REFUSE, RefundRefused("a1", "insufficient_funds"), sender="bank"))
     assert isinstance(refused, CancellationRefused)
-    effects = resource.hear(P.AGREE, RefundMade("a1", "t2", offer.cost), sender="bank")
+    effects = resource.hear(Performative.AGREE, RefundMade("a1", "t2", offer.cost), sender="bank")
     assert contents(effects) == [CancellationDone("a1", offer.cost)]
     assert fx.ReleaseSlot(offer.offer_id) in effects
 
 
 def test_every_copy_of_a_message_after_the_end_gets_the_last_answer(resource: Any) -> None:
     offer = sold(resource)
-    resource.hear(P.CANCEL, cancellation(offer))
-    resource.hear(P.AGREE, RefundMade("a1", "t2", offer.cost), sender="bank")
-    assert contents(resource.hear(P.CANCEL, cancellation(offer))) == [CancellationDone("a1", offer.cost)]
-    assert contents(resource.hear(P.AGREE, RefundMade("a1", "t2", offer.cost), sender="bank")) == []
-    (failed,) = contents(resource.hear(P.CONFIRM, resource.agreement(offer)))
+    resource.hear(Performative.CANCEL, cancellation(offer))
+    resource.hear(Performative.AGREE, RefundMade("a1", "t2", offer.cost), sender="bank")
+    assert contents(resource.hear(Performative.CANCEL, cancellation(offer))) == [CancellationDone("a1", offer.cost)]
+    assert contents(resource.hear(Performative.AGREE, RefundMade("a1", "t2", offer.cost), sender="bank")) == []
+    (failed,) = contents(resource.hear(Performative.CONFIRM, resource.agreement(offer)))
     assert (type(failed), failed.code) == (Failed, RefusalCode.CANCELLED)
-    (refused,) = contents(resource.hear(P.ACCEPT_PROPOSAL, Acceptance("r1", offer.offer_id)))
+    (refused,) = contents(resource.hear(Performative.ACCEPT_PROPOSAL, Acceptance("r1", offer.offer_id)))
     assert (type(refused), refused.code) == (HoldRefused, RefusalCode.CANCELLED)
 
 
 def test_what_is_nothing_for_a_resource_is_the_peers_fault(resource: Any) -> None:
     with pytest.raises(RemoteProtocolError, match="Settled is nothing for a resource"):
-        resource.hear(P.INFORM, Settled("a1", "o", "t", Signed(cancellation(resource.call().content.offers[0]).body)))
+        resource.hear(
+            Performative.INFORM, Settled("a1", "o", "t", Signed(cancellation(resource.call().content.offers[0]).body))
+        )

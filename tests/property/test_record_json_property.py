@@ -1,0 +1,34 @@
+"""Every record of the journal comes back from its text as it was."""
+
+from __future__ import annotations
+
+import typing
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ramp.model.request import RequestForQuotation
+from ramp.protocol.records import Record
+from ramp.runtime.record_json import record_from_json, record_to_json
+
+TEXT = st.text(max_size=12)
+st.register_type_strategy(str, TEXT)
+st.register_type_strategy(
+    RequestForQuotation,
+    st.builds(
+        RequestForQuotation,
+        st.lists(st.from_type(typing.get_type_hints(RequestForQuotation)["units"].__args__[0]), max_size=3).map(tuple),
+    ),
+)
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
+KINDS = typing.get_args(Record)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_every_kind_comes_back(data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from(KINDS))
+    record = data.draw(st.from_type(kind))
+    text = record_to_json(record)
+    assert record_from_json(text) == record
+    assert record_to_json(record_from_json(text)) == text
