@@ -247,16 +247,33 @@ def list_command(as_json: bool) -> None:
 @click.option("--quick", is_flag=True, help="A small version of the study, in under a minute.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of all that is drawn.")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to use [default: one a core].")
+@click.option("--simulated", "mode", flag_value="simulated", help="Markets in virtual time [default].")
+@click.option("--xmpp", "mode", flag_value="xmpp", help="Markets over XMPP, agents in their own processes.")
+@click.option("--repeat", type=click.IntRange(min=1), help="Repetitions [default: the paper's].")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-def run_command(name: str, out: Path, quick: bool, seed: int, processes: int | None, as_json: bool) -> None:
+def run_command(
+    name: str,
+    out: Path,
+    quick: bool,
+    seed: int,
+    processes: int | None,
+    mode: str | None,
+    repeat: int | None,
+    as_json: bool,
+) -> None:
     """Run experiment NAME and write its CSV, PNG and summary.json."""
     chosen = find_experiment(name)
+    further = {key: value for key, value in (("mode", mode), ("repeat", repeat)) if value is not None}
+    for key in further:
+        if key not in chosen.further:
+            option = f"--{mode}" if key == "mode" else f"--{key}"
+            raise ConfigurationError(f"the experiment {name} knows no such option", key=option)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(f"cannot be made: {error.strerror}", path=out, key="out") from error
     began = time.perf_counter()
-    summary = _run_with_progress(chosen, out, quick=quick, seed=seed, processes=processes)
+    summary = _run_with_progress(chosen, out, quick=quick, seed=seed, processes=processes, **further)
     if as_json:
         click.echo(json.dumps(summary))
         return
@@ -266,10 +283,10 @@ def run_command(name: str, out: Path, quick: bool, seed: int, processes: int | N
 
 
 def _run_with_progress(
-    chosen: Experiment, out: Path, *, quick: bool, seed: int, processes: int | None
+    chosen: Experiment, out: Path, *, quick: bool, seed: int, processes: int | None, **further: Any
 ) -> dict[str, Any]:
     if not sys.stderr.isatty():
-        return chosen.run(out, quick=quick, seed=seed, processes=processes, on_progress=None)
+        return chosen.run(out, quick=quick, seed=seed, processes=processes, on_progress=None, **further)
     columns = (TextColumn(chosen.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(chosen.name, total=None)
@@ -277,4 +294,4 @@ def _run_with_progress(
         def advance(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
-        return chosen.run(out, quick=quick, seed=seed, processes=processes, on_progress=advance)
+        return chosen.run(out, quick=quick, seed=seed, processes=processes, on_progress=advance, **further)

@@ -50,12 +50,15 @@ class Experiment:
         about: one line.
         run: runs it.
         tell: lines for people about a summary that `run` returned.
+        further: options of the command line that `run` takes besides those of `RunExperiment`: `mode` (`simulated` or
+            `xmpp`) and `repeat`.
     """
 
     name: str
     about: str
     run: RunExperiment
     tell: Callable[[dict[str, Any]], list[str]]
+    further: frozenset[str] = frozenset()
 
 
 def all_experiments() -> dict[str, Experiment]:
