@@ -110,7 +110,10 @@ class AuctionStory:
             row.offers = str(len(offers))
             row.refusals = reasons_text(refusal["code"] for refusal in refusals)
             row.took = duration_text(record["duration"])
-            if unit in best:
+            if record["best_offer"] and offers:
+                cheapest = min(offers, key=lambda offer: offer["cpu_hour_cost"])
+                row.best = f"{cheapest['cpu_hour_cost']} by {self.short(cheapest['resource'])}, not as asked"
+            elif unit in best:
                 row.best = f"{best[unit]['cpu_hour_cost']} by {self.short(best[unit]['resource'])}"
             lines.append(
                 f"round {name}, unit {unit}: asked {price_text(price)}, {count_text(len(offers), 'offer')}, "
@@ -177,7 +180,6 @@ class LiveView(QuietView):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._story.note = ""
         self.pause()
 
     def show(self, event: Mapping[str, Any]) -> None:
@@ -191,9 +193,12 @@ class LiveView(QuietView):
     def pause(self) -> None:
         """Leave the picture as it is; the next event begins a new one below."""
         if self._live is not None:
+            self._story.note = ""
             self._live.update(self._picture())
             self._live.stop()
             self._live = None
+            self._story.rows.clear()
+            self._story.stages.clear()
 
     def _resume(self) -> None:
         from rich.live import Live
@@ -208,8 +213,8 @@ class LiveView(QuietView):
         parts: list[RenderableType] = []
         if self._story.rows:
             table = new_table(
-                "Round", "Unit", "Asked (credits/core-hour)", "Offers", "Best", "Refused", "Time",
-                right=("Unit", "Asked (credits/core-hour)", "Offers", "Time"),
+                "Round", "Unit", "Asked", "Offers", "Best", "Refused", "Time",
+                right=("Unit", "Asked", "Offers", "Time"), title="Bidding (prices in credits/core-hour)",
             )  # fmt: skip
             table.columns[5].no_wrap = False
             table.columns[5].overflow = "fold"

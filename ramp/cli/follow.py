@@ -73,6 +73,7 @@ class Followed:
             except (TransportError, OSError):
                 if request is submission and tried:
                     raise
+                self.view.pause()
                 say("ramp: the User Agent ended in the middle of the request; waiting until it is back")
             except KeyboardInterrupt:
                 if self.interrupted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import threading
 import time
@@ -15,7 +16,7 @@ from ramp.cli.connection import Market, open_market
 from ramp.cli.moments import DURATION_HELP, DurationType
 from ramp.cli.options import example, market_options
 from ramp.cli.output import bar_text, count_text, duration_text, print_json, print_rows, waiting
-from ramp.errors import RampError
+from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import HOUR, Duration, seconds
 from ramp.runtime.state_folder import StateFolder
 
@@ -72,7 +73,9 @@ def ask_resources(market: Market) -> list[str]:
 @market_options
 def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show a machine's running and queued jobs, its reservations, and its projected load."""
-    snapshot = ask_machine(open_market(state, user), machine, horizon)
+    market = open_market(state, user)
+    _check_registered(market, machine)
+    snapshot = ask_machine(market, machine, horizon)
     if as_json:
         print_json(snapshot)
         return
@@ -124,6 +127,20 @@ def resources(with_load: bool, user: str | None, state: StateFolder, as_json: bo
         )
     else:
         print_rows(("Resource", "Address"), [(row["resource"], row["address"]) for row in rows])
+
+
+def _check_registered(market: Market, name: str) -> None:
+    """Refuse a name that nobody has before its machine is waited for; addresses of other domains may be unknown here.
+
+    Raises:
+        ConfigurationError: naming the nearest one.
+    """
+    names = [market.short(address) for address in ask_resources(market)]
+    if market.short(name) in names or "@" in market.short(name):
+        return
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names) or 'none'}"
+    raise ConfigurationError(f"no resource is registered as {name!r}; {hint}")
 
 
 def load_object(snapshot: dict[str, Any] | None) -> dict[str, Any]:

@@ -114,9 +114,9 @@ def outcome_cost(outcome: Mapping[str, Any]) -> int:
 
 
 def reasons_text(codes: Iterable[str]) -> str:
-    """Refusals by reason, the most frequent first: `price_below_minimum 5, cores_taken 2`."""
+    """Refusals by reason, the most frequent first: `5×price_below_minimum, 2×cores_taken`."""
     counted = sorted(Counter(codes).items(), key=lambda entry: (-entry[1], entry[0]))
-    return ", ".join(f"{code} {number}" for code, number in counted)
+    return ", ".join(f"{number}×{code}" for code, number in counted)
 
 
 def print_outcome(outcome: Mapping[str, Any], files: Mapping[str, str | None], short: ShortName) -> None:
@@ -145,15 +145,16 @@ def _headline(outcome: Mapping[str, Any]) -> str:
 
 def _print_units(outcome: Mapping[str, Any], short: ShortName) -> None:
     bought = any(unit["reservation_id"] for unit in outcome["units"])
-    headings = ["Unit", "Resource", "Start", "End", "Cores", "Credits/core-hour", "Cost (credits)"]
+    headings = ["Unit", "Resource", "Start", "End", "Cores", "Price", "Cost"]
     if not all(unit["meets_request"] for unit in outcome["units"]):
         headings.append("Meets request")
     meets_shown = len(headings) == 8
     title = {"quoted": "Best offers", "committed": "Bought"}.get(outcome["status"], "Best offers, not bought")
+    title += " (price in credits/core-hour, cost in credits)"
     table = new_table(
         *headings,
         *(["Reservation"] if bought else []),
-        right=("Unit", "Cores", "Credits/core-hour", "Cost (credits)"),
+        right=("Unit", "Cores", "Price", "Cost"),
         title=title,
     )
     for unit in outcome["units"]:

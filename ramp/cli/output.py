@@ -40,17 +40,17 @@ def console(*, error: bool = False) -> Console:
     return Console(stderr=error, highlight=False, markup=False, emoji=False)
 
 
-def print_table(table: Table) -> None:
+def print_table(table: Table, *, error: bool = False) -> None:
     """Print a table as wide as it must be: an id that is cut or folded cannot be copied."""
     from rich.measure import Measurement
 
-    out = console()
+    out = console(error=error)
     needed = Measurement.get(out, out.options.update(width=WIDEST), table).maximum
     out.width = max(needed, 20)
     with out.capture() as capture:
         out.print(table)
     for line in capture.get().splitlines():
-        click.echo(line.rstrip())
+        click.echo(line.rstrip(), err=error, color=out.is_terminal)
 
 
 def new_table(*columns: str, right: Sequence[str] = (), title: str | None = None) -> Table:

@@ -15,7 +15,7 @@ from ramp.cli.connection import Market, open_market
 from ramp.cli.follow import Followed, nobody_approves
 from ramp.cli.options import example, file_type, market_options
 from ramp.cli.outcome_report import ShortName, offer_cost, outcome_object, print_outcome
-from ramp.cli.output import console, moment_text, new_table, print_json, say
+from ramp.cli.output import moment_text, new_table, print_json, print_table, say
 from ramp.errors import ConfigurationError
 from ramp.model import money
 from ramp.model.request import RequestForQuotation
@@ -168,8 +168,8 @@ class Approval:
     def __call__(self, offers: Sequence[Mapping[str, Any]], meets: Sequence[bool]) -> bool:
         """Show the offers and ask."""
         table = new_table(
-            "Unit", "Resource", "Start", "End", "Cores", "Credits/core-hour", "Cost (credits)", "Meets request",
-            right=("Unit", "Cores", "Credits/core-hour", "Cost (credits)"), title="Offers",
+            "Unit", "Resource", "Start", "End", "Cores", "Price", "Cost", "Meets request",
+            right=("Unit", "Cores", "Price", "Cost"), title="Offers (price in credits/core-hour, cost in credits)",
         )  # fmt: skip
         for offer, meets_request in zip(offers, meets, strict=True):
             table.add_row(
@@ -182,9 +182,10 @@ class Approval:
                 money.credits_text(offer_cost(offer)),
                 "yes" if meets_request else "no",
             )
-        console(error=True).print(table)
+        print_table(table, error=True)
         total = money.credits_text(sum(offer_cost(offer) for offer in offers))
         try:
             return click.confirm(f"Buy for {total} credits?", default=False, err=True)
         except click.Abort:
+            say("")
             return False

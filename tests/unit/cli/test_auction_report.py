@@ -1,0 +1,110 @@
+"""What is shown of an auction, and the object that `--json` prints."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from ramp.cli.auction_view import LineView, LiveView
+from ramp.cli.outcome_report import outcome_object, print_outcome, reasons_text
+from ramp.protocol.outcome import RequestStatus
+
+
+def short(address):
+    return address.removesuffix("@localhost")
+
+
+def test_the_object_has_the_published_fields(script):
+    event = script.ended()
+    found = outcome_object(event["outcome"], event["agreements"], short)
+    assert found["request_id"] == "request-1"
+    assert found["status"] == "committed"
+    assert found["duration_s"] == 1.5
+    assert found["started_at"] == "2026-12-01T10:00:00Z"
+    assert found["agreements"] == ["/tmp/agreement-1.xml"]
+    (bought,) = found["units"]
+    expected = {
+        "unit": 1,
+        "resource": "thunder1",
+        "cpu_hour_cost": 30,
+        "cost": 1920.0,  # 30 credits x 64 cores x 1 h
+        "reservation_id": "thunder1-7",
+        "agreement_id": "agreement-1",
+        "start": "2026-12-01T10:00:00Z",
+        "end": "2026-12-01T11:00:00Z",
+        "cores": 64,
+    }
+    assert {key: bought[key] for key in expected} == expected
+    assert found["cost"] == 1920.0
+    (only,) = found["rounds"]
+    assert (only["round"], only["asked"], only["duration_s"]) == (1, {"1": 70}, 0.25)
+    assert [(entry["resource"], entry["unit"], entry["cpu_hour_cost"]) for entry in only["offers"]] == [
+        ("thunder1", 1, 30),
+        ("ricc2", 1, 33),
+    ]
+    first = only["refusals"][0]
+    assert (first["resource"], first["unit"], first["reason"]) == ("curie1", 1, "price_below_minimum")
+    assert first["nearest"] == "80 credits/core-hour"
+
+
+@pytest.mark.parametrize("status", [status for status in RequestStatus if status is not RequestStatus.COMMITTED])
+def test_what_was_not_bought_has_cost_nothing(script, status):
+    event = script.ended(status, "for a reason")
+    found = outcome_object(event["outcome"], event["agreements"], short)
+    assert (found["status"], found["reason"], found["cost"], found["agreements"]) == (status, "for a reason", 0, [])
+
+
+def test_refusals_are_counted_by_reason_the_most_frequent_first():
+    assert reasons_text(["b", "a", "b", "c", "a", "b"]) == "3×b, 2×a, 1×c"
+    assert reasons_text([]) == ""
+
+
+def test_lines_tell_the_rounds_in_a_pipe(script, capsys):
+    with LineView(short) as view:
+        for event in (script.submitted, script.opened, script.closed, script.advanced, script.ended()):
+            view.show(event)
+    assert capsys.readouterr().out.splitlines() == [
+        "request request-1",
+        (
+            "round 1, unit 1: asked 70 credits/core-hour, 2 offers, best 30 by thunder1, "
+            "refused: 2×price_below_minimum, 1×cores_taken, 0.250 s"
+        ),
+        "unit 1: thunder1: agreed (thunder1-7)",
+    ]
+
+
+def test_the_table_tells_the_rounds_on_a_terminal(script, monkeypatch):
+    screen = io.StringIO()
+    drawn = Console(file=screen, force_terminal=True, width=120, highlight=False, color_system=None)
+    monkeypatch.setattr("ramp.cli.auction_view.console", lambda error: drawn)
+    with LiveView(short) as view:
+        for event in (script.submitted, script.opened, script.closed, script.advanced):
+            view.show(event)
+    last = screen.getvalue().rpartition("Bidding")[2]
+    for text in (
+        "credits/core-hour",
+        "70",
+        "30 by thunder1",
+        "2×price_below_minimum",
+        "0.250 s",
+        "agreed (thunder1-7)",
+    ):
+        assert text in last
+    assert "waiting" not in last
+
+
+def test_no_offers_is_explained_with_what_would_pass(script, capsys):
+    event = script.ended(RequestStatus.NO_OFFERS, "no offer meets the request for unit 1")
+    print_outcome(event["outcome"], event["agreements"], short)
+    text = capsys.readouterr().out
+    assert "no offers" in text
+    assert "curie1: 80 credits/core-hour; curie2: 85 credits/core-hour" in text
+    assert "atlas1: 2026-12-02T00:00:00Z" in text
+
+
+def test_people_see_ids_whole_and_units_on_numbers(script, capsys):
+    event = script.ended()
+    print_outcome(event["outcome"], event["agreements"], short)
+    text = capsys.readouterr().out
+    for part in ("request-1", "thunder1-7", "/tmp/agreement-1.xml", "1 920.00 credits", "1.500 s", "credits/core-hour"):
+        assert part in text

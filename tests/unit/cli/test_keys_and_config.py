@@ -1,0 +1,93 @@
+"""`ramp keys` and `ramp config`."""
+
+import json
+
+import pytest
+
+from ramp.cli.main import main
+
+
+@pytest.fixture
+def keys(tmp_path, capsys):
+    """Runs `ramp keys` on one store: exit code, and what --json printed."""
+
+    def run(*arguments):
+        code = main(["keys", *arguments, "--state-dir", str(tmp_path), "--json"])
+        said = capsys.readouterr()
+        return code, json.loads(said.out) if said.out else said.err
+
+    return run
+
+
+def test_keys_from_init_to_revocation(keys):
+    code, made = keys("init", "--market", "Test market")
+    assert (code, made["created"]) == (0, True)
+    assert "Test market" in made["subject"]
+    assert keys("init")[1] == {**made, "created": False}
+    assert [entry["key"] for entry in keys("issue", "carol@localhost", "dave@localhost", "--kind", "p256")[1]] == [
+        "P-256",
+        "P-256",
+    ]
+    assert [entry["name"] for entry in keys("list")[1]] == ["carol@localhost", "dave@localhost"]
+    (before,) = keys("show", "carol")[1]
+    assert (before["state"], before["current"]) == ("valid", True)
+    renewed = keys("renew", "carol", "--days", "10")[1]
+    assert [entry["current"] for entry in renewed if entry["serial"] == before["serial"]] == [False]
+    assert {line["name"] for line in keys("revoke", "carol", "--reason", "lost")[1]} == {"carol@localhost"}
+    assert {entry["state"] for entry in keys("show", "carol")[1]} == {"revoked"}
+    code, said = keys("renew", "carol")
+    assert code == 2
+    assert "new key" in said
+    (fresh,) = [entry for entry in keys("renew", "carol", "--new-key")[1] if entry["current"]]
+    assert fresh["state"] == "valid"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("issue", "carol@localhost"), "ramp keys init"),
+        (("issue", "carol"), "for example carol@localhost"),
+        (("show", "nobody"), "no certificate was issued for 'nobody'"),
+        (("revoke", "nobody"), "no certificate was issued for 'nobody'"),
+        (("issue", "carol@localhost", "--days", "0"), "0 is not in the range"),
+    ],
+)
+def test_keys_bad_input(keys, arguments, told):
+    code, said = keys(*arguments)
+    assert code == 2
+    assert told in said
+
+
+def test_shipped_configurations_are_right(capsys):
+    assert main(["config", "check", "quickstart", "table2", "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert (first["valid"], first["resources"]) == (True, 20)  # Table 2 has twenty
+    assert (second["valid"], second["resources"]) == (True, 20)
+
+
+def test_config_check_tells_every_finding(tmp_path, capsys):
+    path = tmp_path / "bad.toml"
+    path.write_text('[market]\ndomian = "x"\n[[users]]\nname = "Alice"\n')
+    assert main(["config", "check", str(path)]) == 2
+    said = capsys.readouterr().err
+    for part in (str(path), "did you mean 'domain'?", "'Alice'", "[[resources]]"):
+        assert part in said
+    assert main(["config", "check", str(path), "quickstart", "--json"]) == 2
+    assert [entry["valid"] for entry in json.loads(capsys.readouterr().out)] == [False, True]
+
+
+def test_a_configuration_that_is_nowhere(capsys):
+    assert main(["config", "check", "quickstrat"]) == 2
+    assert "there are quickstart" in capsys.readouterr().err
+
+
+def test_config_show_has_the_prices_of_table_2(capsys, tmp_path):
+    assert main(["config", "show", "--json", "--state-dir", str(tmp_path)]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    prices = {entry["name"]: (entry["start_price"], entry["minimum_price"]) for entry in shown["resources"]}
+    assert prices["atlas1"] == (33, 25)  # Table 2 of the paper
+    assert prices["thunder2"] == (75, 60)
+    assert main(["config", "show", "quickstart"]) == 0
+    text = capsys.readouterr().out
+    assert "credits per core-hour" in text
+    assert "hold_time_s 120" in text

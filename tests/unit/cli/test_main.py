@@ -1,0 +1,204 @@
+"""The command itself: verbs found lazily, errors as one line and an exit code."""
+
+import json
+import subprocess
+import sys
+from importlib import metadata
+
+import click
+import pytest
+
+from ramp.cli import main as command
+from ramp.cli.main import VERBS, cli, main
+from ramp.errors import ConfigurationError, TransportError
+
+
+@pytest.fixture
+def foreign(monkeypatch):
+    """Lets a test bring verbs of its own by entry point."""
+
+    def bring(**places):
+        entries = [metadata.EntryPoint(name, place, command.VERB_GROUP) for name, place in places.items()]
+        monkeypatch.setattr(
+            command.metadata, "entry_points", lambda group: entries if group == command.VERB_GROUP else ()
+        )
+
+    return bring
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Makes `ramp ps` raise what a test wants."""
+
+    def fail(error):
+        def run():
+            raise error
+
+        monkeypatch.setattr("ramp.cli.launch.ps", click.Command("ps", callback=run))
+
+    return fail
+
+
+@pytest.mark.parametrize("name", sorted(VERBS))
+def test_every_verb_loads_and_its_help_has_an_example(name, capsys):
+    assert main([name, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "Example:" in text
+    assert f"ramp {name}" in text.partition("Example:")[2]
+
+
+def _verbs_with_options():
+    def walk(path, verb):
+        yield path, verb
+        if isinstance(verb, click.Group):
+            for name, inner in verb.commands.items():
+                yield from walk((*path, name), inner)
+
+    context = click.Context(cli)
+    for name in VERBS:
+        yield from walk((name,), cli.get_command(context, name))
+
+
+def test_every_verb_that_reports_has_json():
+    without = {
+        " ".join(path)
+        for path, verb in _verbs_with_options()
+        if not isinstance(verb, click.Group) and not any("--json" in option.opts for option in verb.params)
+    }
+    assert without == {"rfq new", "completion"}  # these two print a document and a script
+
+
+def test_flags_that_mean_the_same_are_named_the_same():
+    places = {}
+    for _, verb in _verbs_with_options():
+        for option in verb.params:
+            if isinstance(option, click.Option) and option.opts[0] in ("--json", "--user"):
+                places.setdefault(option.opts[0], set()).add(option.help)
+    assert all(len(helps) == 1 for helps in places.values())
+
+
+def test_help_imports_neither_the_verbs_nor_what_is_heavy():
+    probe = (
+        "import sys; from ramp.cli.main import main; main(['--help'])\n"
+        "heavy = ('rich', 'numpy', 'spade', 'lxml', 'cryptography', 'simulation', 'ramp.agents', 'ramp.runtime')\n"
+        "sys.stderr.write(','.join(name for name in heavy if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert "submit" in done.stdout
+    assert done.stderr == ""
+
+
+def test_verbs_of_other_packages_come_in_by_entry_point(foreign, capsys):
+    foreign(extra="ramp.cli.completion:completion")
+    assert main(["extra", "bash"]) == 0
+    assert "_RAMP_COMPLETE" in capsys.readouterr().out
+
+
+def test_a_broken_verb_says_so_and_breaks_no_other(foreign, capsys):
+    foreign(broken="no_such_package.verbs:go", odd="ramp.cli.main:VERBS")
+    assert main(["--help"]) == 0
+    assert "broken, odd" in capsys.readouterr().out
+    assert main(["completion", "bash"]) == 0
+    assert main(["broken"]) == 2
+    assert "'broken' cannot be loaded from no_such_package.verbs:go" in capsys.readouterr().err
+    assert main(["odd"]) == 2
+    assert "is no click command" in capsys.readouterr().err
+
+
+def test_a_foreign_verb_cannot_take_the_place_of_our_own(foreign):
+    foreign(submit="no_such_package:submit")
+    assert main(["submit", "--help"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["sumbit"], "did you mean 'submit'?"),
+        (["xyzzy"], "there is no verb 'xyzzy'"),
+        (["submit"], "missing argument"),
+        (["submit", "--rounds", "0", "x.xml"], "0 is not in the range"),
+        (["submit", "no-such-file.xml"], "no-such-file.xml"),
+        (["ps", "--colour"], "no such option"),
+        (["qstat", "m", "--horizon", "never"], "'never' is no duration"),
+        (["statement", "--since", "yesterday"], "'yesterday' is no moment"),
+    ],
+)
+def test_bad_input_is_one_line_on_standard_error_and_exit_code_2(arguments, told, capsys):
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("ramp: ")
+    assert said.err.count("\n") == 1
+    assert told in said.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (ConfigurationError("users: there is none", path="a.toml"), 2, "ramp: a.toml: users: there is none\n"),
+        (TransportError("no market is running"), 1, "ramp: no market is running\n"),
+        (click.Abort(), 130, "ramp: interrupted\n"),
+        (KeyboardInterrupt(), 130, "ramp: interrupted\n"),
+    ],
+)
+def test_errors_become_a_line_and_their_exit_code(failing, capsys, error, code, told):
+    failing(error)
+    assert main(["ps"]) == code
+    assert capsys.readouterr().err.lstrip() == told
+
+
+def test_a_fault_of_the_program_is_70_and_hints_at_debug(failing, capsys):
+    failing(ZeroDivisionError("no"))
+    assert main(["ps"]) == 70
+    assert capsys.readouterr().err == "ramp: a fault of the program: ZeroDivisionError: no (--debug shows where)\n"
+    assert main(["ps", "--debug"]) == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_debug_also_shows_where_an_expected_error_came_from(failing, capsys, monkeypatch):
+    failing(TransportError("cut"))
+    monkeypatch.setenv(command.DEBUG_VARIABLE, "1")
+    assert main(["ps"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_early_is_no_fault():
+    shell = f"{sys.executable} -m ramp.cli.main config show table2 --json | head -n 1"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
+    assert done.stdout == "{\n"
+    assert done.stderr == ""
+
+
+def test_completion_offers_verbs_without_loading_any(foreign):
+    foreign(stranger="no_such_package:verb")
+    found = {item.value for item in cli.shell_complete(click.Context(cli), "s")}
+    assert found == {"submit", "status", "show", "statement", "stranger"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_printed(shell, capsys):
+    assert main(["completion", shell]) == 0
+    assert "_RAMP_COMPLETE" in capsys.readouterr().out
+
+
+def test_nothing_running_is_said_by_every_verb_that_needs_a_market(tmp_path, capsys):
+    state = ["--state-dir", str(tmp_path)]
+    for arguments in (["balance"], ["statement"], ["status"], ["reservations"], ["resources"], ["qstat", "m"],
+                      ["show", "x"], ["cancel", "x"]):  # fmt: skip
+        assert main([*arguments, *state]) == 1
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "no market is running" in said.err
+    assert main(["ps", "--json", *state]) == 1
+    assert json.loads(capsys.readouterr().out)["running"] is False
+    assert main(["down", "--json", *state]) == 0
+    assert json.loads(capsys.readouterr().out)["stopped"] is False
+
+
+def test_the_state_folder_comes_from_the_environment(monkeypatch):
+    from ramp.cli.options import default_state_dir
+
+    assert str(default_state_dir({"RAMP_STATE": "/a", "XDG_STATE_HOME": "/b"})) == "/a"
+    assert str(default_state_dir({"XDG_STATE_HOME": "/b"})) == "/b/ramp"
+    monkeypatch.setenv("HOME", "/home/carol")
+    assert str(default_state_dir({})) == "/home/carol/.local/state/ramp"

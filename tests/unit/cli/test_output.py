@@ -1,0 +1,70 @@
+"""Times, amounts and durations as people read them."""
+
+import pytest
+
+from ramp.cli.launch_snippets import SNIPPETS, clock_text, snippet
+from ramp.cli.output import amount_json, amount_text, bar_text, count_text, duration_text, moment_text
+from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso
+
+
+@pytest.mark.parametrize(
+    ("duration", "expected"),
+    [
+        (25 * MILLISECOND, "0.025 s"),
+        (12 * SECOND, "12.0 s"),
+        (HOUR, "1 h"),
+        (90 * MINUTE, "1 h 30 min"),
+        (DAY + 5 * SECOND, "1 d 5 s"),
+    ],
+)
+def test_durations(duration, expected):
+    assert duration_text(duration) == expected
+
+
+def test_moments_amounts_and_counts():
+    assert moment_text(from_iso("2026-11-21T08:30:00.999999Z")) == "2026-11-21T08:30:00Z"
+    assert amount_text(-123450) == "-1 234.50 credits"
+    assert amount_json(123450) == 1234.5
+    assert (count_text(1, "unit"), count_text(0, "unit"), count_text(2, "unit")) == ("1 unit", "0 units", "2 units")
+
+
+def test_bars_stay_within_their_range():
+    low, nothing, _, full, over = bar_text([-1, 0, 0.5, 1, 2])
+    assert low == nothing == "▁"
+    assert full == over == "█"
+
+
+AGREEMENT = {
+    "agreement_id": "agreement-1",
+    "reservation_id": "thunder1-7",
+    "resource": "thunder1@localhost",
+    "offer": {"start": from_iso("2026-12-01T10:00:00Z"), "end": from_iso("2026-12-01T11:30:00Z"), "cores": 64},
+    "request": {"cores": {"count": 64}},
+}
+NODES = {**AGREEMENT, "request": {"cores": {"count": 16, "cores_per_node": 4}}}
+
+
+@pytest.mark.parametrize(
+    ("style", "agreement", "expected"),
+    [
+        ("sbatch", AGREEMENT, "sbatch --reservation=thunder1-7 --ntasks=64 --time=01:30:00 job.sh"),
+        ("sbatch", NODES, "sbatch --reservation=thunder1-7 --nodes=16 --ntasks-per-node=4 --time=01:30:00 job.sh"),
+        ("qsub", AGREEMENT, "qsub -ar thunder1-7 -pe mpi 64 -l h_rt=01:30:00 job.sh"),
+        ("qsub", AGREEMENT, "qsub -q thunder1-7 -l ncpus=64 -l walltime=01:30:00 job.sh"),
+        ("psij", AGREEMENT, "duration=timedelta(seconds=5400), reservation_id='thunder1-7'"),
+        ("env", AGREEMENT, "export RAMP_RESERVATION=thunder1-7"),
+        ("env", AGREEMENT, "export RAMP_END=2026-12-01T11:30:00Z"),
+    ],
+)
+def test_snippets_name_the_reservation_as_each_launcher_wants_it(style, agreement, expected):
+    assert expected in snippet(style, agreement, lambda name: name.partition("@")[0])
+
+
+def test_the_python_snippet_is_python():
+    compile(SNIPPETS["psij"](AGREEMENT, "thunder1"), "snippet", "exec")
+    compile(SNIPPETS["psij"](NODES, "thunder1"), "snippet", "exec")
+
+
+def test_a_job_must_not_outlive_its_reservation():
+    assert clock_text(HOUR + 59_900 * MILLISECOND) == "01:00:59"
+    assert clock_text(100 * HOUR) == "100:00:00"

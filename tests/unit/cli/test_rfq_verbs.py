@@ -1,0 +1,116 @@
+"""`ramp rfq new` and `ramp rfq validate`."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from ramp.cli.main import main
+from ramp.cli.rfq import indented
+from ramp.model.instant import HOUR, MINUTE, from_iso
+from ramp.model.request import NodeDiskSpace, Nodes, TorusTerms, TotalCores, TotalDiskSpace
+from ramp.rfql.namespaces import schemas_dir
+from ramp.rfql.request_for_quotation import load_request, parse_request, write_request
+
+EXAMPLES = schemas_dir() / "examples"
+
+
+def test_a_new_request_is_a_valid_document_with_what_was_asked(tmp_path, capsys):
+    path = tmp_path / "job.xml"
+    arguments = ["--start", "2026-12-01T10:00", "--end", "2026-12-01T20:00:00+01:00", "--walltime", "1h30min"]
+    terms = ["--os", "LINUX", "--arch", "x86_64", "--ram", "2048", "--cpu-speed", "2000", "--bandwidth", "10000"]
+    assert (
+        main(["rfq", "new", "--cores", "64", "--price", "70", *arguments, *terms, "--disk", "9", "-o", str(path)]) == 0
+    )
+    (unit,) = load_request(path).units
+    assert unit.cores == TotalCores(64)
+    assert unit.cpu_hour_cost == 70
+    assert unit.not_before == from_iso("2026-12-01T10:00:00Z")
+    assert unit.deadline == from_iso("2026-12-01T19:00:00Z")
+    assert unit.wall_time == 90 * MINUTE
+    assert (unit.operating_system, unit.architecture) == ("LINUX", "x86_64")
+    assert (unit.ram_per_core_mb, unit.cpu_speed_mhz, unit.inter_node_bandwidth_mbps) == (2048, 2000, 10000)
+    assert unit.disk == TotalDiskSpace(9)
+    assert capsys.readouterr().out == ""  # chatter is on standard error
+
+
+def test_without_an_end_the_run_begins_exactly_at_the_start(capsys):
+    assert main(["rfq", "new", "--cores", "8", "--price", "5", "--start", "2026-12-01T10:00", "--walltime", "1h"]) == 0
+    (unit,) = parse_request(capsys.readouterr().out.encode()).units
+    assert unit.deadline - unit.not_before == unit.wall_time == HOUR
+
+
+def test_nodes_torus_terms_and_earlier_units(tmp_path, capsys):
+    first = tmp_path / "first.xml"
+    when = ["--start", "2026-12-01T10:00", "--walltime", "1h", "--price", "5"]
+    assert main(["rfq", "new", "--cores", "8", *when, "-o", str(first)]) == 0
+    torus = ["--geometry", "8x8x16", "--no-rotate", "--connection", "torus", "--node-use", "virtual"]
+    nodes = ["--nodes", "16", "--node-cores", "8", "--node-disk", "3"]
+    assert main(["rfq", "new", *nodes, *torus, *when, "--add", str(first)]) == 0
+    one, two = parse_request(capsys.readouterr().out.encode()).units
+    assert one.cores == TotalCores(8)
+    assert (two.number, two.cores, two.disk) == (2, Nodes(16, 8), NodeDiskSpace(3))
+    assert two.torus == TorusTerms((8, 8, 16), rotate=False, connection="torus", node_use="virtual")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--price", "5", "--walltime", "1h"], "--cores, or both --nodes and --node-cores"),
+        (["--price", "5", "--walltime", "1h", "--nodes", "4"], "--cores, or both --nodes and --node-cores"),
+        (["--price", "5", "--walltime", "1h", "--cores", "4", "--nodes", "4", "--node-cores", "1"], "--cores, or both"),
+        (["--price", "5", "--cores", "4"], "how long?"),
+        (["--cores", "4", "--walltime", "1h"], "missing option '--price'"),
+        (["--price", "0", "--cores", "4", "--walltime", "1h"], "0 is not in the range"),
+        (["--price", "5", "--cores", "4", "--walltime", "0"], "is no time at all"),
+        (["--price", "5", "--cores", "4", "--walltime", "1h", "--disk", "1", "--node-disk", "1"], "either --disk or"),
+        (["--price", "5", "--cores", "4", "--walltime", "1h", "--geometry", "8by8"], "for example 8x8x16"),
+        (["--price", "5", "--cores", "4", "--walltime", "1h", "--no-rotate"], "without --geometry"),
+        (["--price", "5", "--cores", "4", "--walltime", "1h", "--arch", "vax11"], "Architecture: 'vax11'"),
+        (["--price", "5", "--cores", "4", "--start", "+2h", "--end", "+1h"], "End"),
+        (["--price", "5", "--cores", "4", "--walltime", "2h", "--start", "+1h", "--end", "+2h"], "WallTime"),
+        (["--price", "5", "--cores", "4", "--walltime", "1h", "-o", "/no/such/folder/x.xml"], "cannot be written"),
+        (["--price", "5", "--cores", "4", "--walltime", "1h", "--add", "/no/such.xml"], "does not exist"),
+    ],
+)
+def test_senseless_terms_are_refused(arguments, told, capsys):
+    assert main(["rfq", "new", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert told in said.err
+
+
+def test_valid_examples_validate_and_invalid_ones_do_not(capsys):
+    valid = sorted((EXAMPLES / "valid").glob("rfq-*.xml"))
+    invalid = sorted((EXAMPLES / "invalid").glob("rfq-*.xml"))
+    assert main(["rfq", "validate", "--json", *map(str, valid)]) == 0
+    assert all(entry["valid"] and entry["units"] for entry in json.loads(capsys.readouterr().out))
+    assert main(["rfq", "validate", "--json", str(valid[0]), *map(str, invalid)]) == 2
+    first, *others = json.loads(capsys.readouterr().out)
+    assert first["valid"]
+    assert not any(entry["valid"] for entry in others)
+    assert all(entry["violations"] for entry in others)
+
+
+def test_validate_for_people_puts_findings_on_standard_error(capsys):
+    good = str(EXAMPLES / "valid" / "rfq-workflow.xml")
+    bad = str(EXAMPLES / "invalid" / "rfq-price-zero.xml")
+    assert main(["rfq", "validate", good, bad]) == 2
+    said = capsys.readouterr()
+    assert f"{good}: valid" in said.out
+    assert bad not in said.out
+    assert f"ramp: {bad}: " in said.err
+
+
+def test_validate_reads_standard_input(monkeypatch, capsys):
+    data = (EXAMPLES / "valid" / "rfq-smallest.xml").read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert main(["rfq", "validate", "-"]) == 0
+    assert "-: valid, 1 unit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", sorted((EXAMPLES / "valid").glob("rfq-*.xml")), ids=lambda path: path.stem)
+def test_indenting_changes_nothing_that_is_read(path: Path):
+    document = load_request(path)
+    assert parse_request(indented(write_request(document)).encode()) == document
