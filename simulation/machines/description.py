@@ -9,19 +9,24 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ramp.errors import ConfigurationError, MachineError
-from simulation.machines.allocators import find_allocator
+from simulation.machines.allocators import ALLOCATORS, find_allocator
+from simulation.machines.box_policy import make_policy
 from simulation.machines.flat import FlatMachine
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates
 from simulation.machines.interface import Machine, NodeState
+from simulation.machines.names import DIGITS
 from simulation.machines.tables import LinkTable, build_link_table
 from simulation.machines.wiring import LineWiring, parse_wiring, ring_wiring
 
 if TYPE_CHECKING:
+    from simulation.machines.angara import AngaraMachine
     from simulation.machines.bluegene import BlueGene
 
 DEFAULT_ALLOCATOR = "two-phase"
 """Allocator of a machine of cabled lines whose description names none."""
+DEFAULT_BOX_ALLOCATOR = "find-systems-mss"
+"""Allocator of an Angara torus whose description names none."""
 
 TableSource = Callable[[LineWiring], LinkTable]
 """Gives the link table of a wiring: made anew, or from a cache."""
@@ -33,6 +38,11 @@ _CABLED_KEYS = {
 _DIMENSION_KEYS = {"name", "width", "cables", "ring", "pass_through"}
 _FAILED_KEYS = {"dimension", "line", "labels"}
 _FLAT_KEYS = {"name", "kind", "processors"}
+_ANGARA_KEYS = {
+    "name", "kind", "prefix", "extents", "dimension_names", "allocator", "allocator_options", "bypass", "drained",
+    "down", "failed_links",
+}  # fmt: skip
+_FAILED_NODE_LINK_KEYS = {"node", "dimension"}
 
 
 def build_machine(
@@ -65,9 +75,64 @@ def build_machine(
             raise ConfigurationError(str(error), path=source, key="processors") from error
     if kind == "cabled-torus":
         return _build_cabled(description, source, allocator, table_source)
+    if kind == "angara-torus":
+        return _build_angara(description, source, allocator)
     raise ConfigurationError(
-        f"{kind!r} is not a kind of machine; there are cabled-torus and flat", path=source, key="kind"
+        f"{kind!r} is not a kind of machine; there are angara-torus, cabled-torus and flat", path=source, key="kind"
     )
+
+
+def _build_angara(description: Mapping[str, Any], source: str, allocator: str | None) -> AngaraMachine:
+    # brings the compiler along, as cabled machines do
+    from simulation.machines.angara import AngaraMachine, TorusLayout
+    from simulation.machines.ranked_boxes import RankedBoxes
+
+    _refuse_unknown(description, _ANGARA_KEYS, source)
+    extents = tuple(_take(description, "extents", list, source))
+    if not extents or not all(type(extent) is int and 1 <= extent <= len(DIGITS) for extent in extents):
+        limits = f"whole numbers from 1 to {len(DIGITS)}, one a dimension"
+        raise ConfigurationError(f"extents {list(extents)}; wanted are {limits}", path=source, key="extents")
+    names = tuple(_take(description, "dimension_names", list, source))
+    if len(names) != len(extents) or len(set(names)) != len(names) or not all(isinstance(one, str) for one in names):
+        raise ConfigurationError(
+            f"{list(names)} are not {len(extents)} different names", path=source, key="dimension_names"
+        )
+    stated = _take(description, "allocator", str, source, default=DEFAULT_BOX_ALLOCATOR)
+    # options belong to the allocator that the file states; another one comes with its own defaults
+    options = _take(description, "allocator_options", dict, source, default={}) if allocator in {None, stated} else {}
+    layout = TorusLayout(
+        name=_take(description, "name", str, source),
+        prefix=_take(description, "prefix", str, source),
+        dimension_names=names,
+        extents=extents,
+        bypass=_take(description, "bypass", bool, source, default=False),
+    )
+    policy = _allocator(allocator or stated, "choice", "an Angara torus")
+    try:
+        machine = AngaraMachine(layout, RankedBoxes(extents, make_policy(policy, options)))
+    except MachineError as error:
+        raise ConfigurationError(str(error), path=source) from error
+    _set_nodes(machine, layout.prefix, description, source)
+    for index, entry in enumerate(_take(description, "failed_links", list, source, default=[])):
+        key = f"failed_links[{index}]"
+        _refuse_unknown(entry, _FAILED_NODE_LINK_KEYS, source, key)
+        dimension = _dimension(names, entry, source, key)
+        node = _take(entry, "node", str, source, key)
+        try:
+            for coordinates in expand_coordinates(node, layout.prefix, len(extents)):
+                machine.fail_link(machine.grid.unit(coordinates), dimension)
+        except MachineError as error:
+            raise ConfigurationError(str(error), path=source, key=f"{key}.node") from error
+    return machine
+
+
+def _allocator(name: str, mark: str, machine: str) -> Any:
+    """The allocator class of a name, if it is one for such machines: those have the attribute `mark`."""
+    suitable = [one for one in sorted(ALLOCATORS) if hasattr(find_allocator(one), mark)]
+    if name not in suitable:
+        what = f"allocator {name!r} is not for {machine}" if name in ALLOCATORS else f"no allocator {name!r}"
+        raise MachineError(f"{what}; there are {', '.join(suitable)}")
+    return find_allocator(name)
 
 
 def _build_cabled(
@@ -101,7 +166,7 @@ def _build_cabled(
         processors=_take(description, "processors_per_midplane", int, source, default=1024),
     )
     chosen = allocator or _take(description, "allocator", str, source, default=DEFAULT_ALLOCATOR)
-    machine = BlueGene(layout, find_allocator(chosen)())
+    machine = BlueGene(layout, _allocator(chosen, "member_sets", "a machine of cabled lines")())
     _apply_failures(machine, description, source)
     return machine
 
@@ -124,8 +189,33 @@ def _wiring(dimension: Mapping[str, Any], source: str, key: str) -> LineWiring:
 
 def _apply_failures(machine: BlueGene, description: Mapping[str, Any], source: str) -> None:
     """Take out of service what the description says: drained, down (hostlists) and failed_links."""
+    _set_nodes(machine, machine.layout.prefix, description, source)
+    for index, entry in enumerate(_take(description, "failed_links", list, source, default=[])):
+        key = f"failed_links[{index}]"
+        _refuse_unknown(entry, _FAILED_KEYS, source, key)
+        dimension = _dimension(machine.layout.dimension_names, entry, source, key)
+        try:
+            machine.fail_links(
+                dimension,
+                _take(entry, "line", list, source, key),
+                _take(entry, "labels", list, source, key),
+            )
+        except (MachineError, TypeError) as error:
+            raise ConfigurationError(str(error), path=source, key=key) from error
+
+
+def _dimension(names: tuple[str, ...], entry: Mapping[str, Any], source: str, key: str) -> int:
+    """Index of the dimension that an entry names."""
+    name = _take(entry, "dimension", str, source, key)
+    if name not in names:
+        known = ", ".join(names)
+        raise ConfigurationError(f"no dimension {name!r}; there are {known}", path=source, key=f"{key}.dimension")
+    return names.index(name)
+
+
+def _set_nodes(machine: Machine, prefix: str, description: Mapping[str, Any], source: str) -> None:
+    """Drain and take down the units of the description's hostlists."""
     grid = Grid(machine.extents)
-    prefix = machine.layout.prefix
     for key, state in (("drained", NodeState.DRAINED), ("down", NodeState.DOWN)):
         text = _take(description, key, str, source, default="")
         if not text:
@@ -136,21 +226,6 @@ def _apply_failures(machine: BlueGene, description: Mapping[str, Any], source: s
                 units |= 1 << grid.unit(coordinates)
             machine.set_node_state(units, state)
         except MachineError as error:
-            raise ConfigurationError(str(error), path=source, key=key) from error
-    for index, entry in enumerate(_take(description, "failed_links", list, source, default=[])):
-        key = f"failed_links[{index}]"
-        _refuse_unknown(entry, _FAILED_KEYS, source, key)
-        name = _take(entry, "dimension", str, source, key)
-        if name not in machine.layout.dimension_names:
-            known = ", ".join(machine.layout.dimension_names)
-            raise ConfigurationError(f"no dimension {name!r}; there are {known}", path=source, key=f"{key}.dimension")
-        try:
-            machine.fail_links(
-                machine.layout.dimension_names.index(name),
-                _take(entry, "line", list, source, key),
-                _take(entry, "labels", list, source, key),
-            )
-        except (MachineError, TypeError) as error:
             raise ConfigurationError(str(error), path=source, key=key) from error
 
 

@@ -16,6 +16,11 @@ ALLOCATORS = {
     "two-phase": "simulation.machines.allocators.two_phase:TwoPhase",
     "first-found": "simulation.machines.allocators.first_found:FirstFound",
     "noncontiguous": "simulation.machines.allocators.noncontiguous:Noncontiguous",
+    "base": "simulation.machines.allocators.base:Base",
+    "base-ring": "simulation.machines.allocators.base_ring:BaseRing",
+    "find-systems": "simulation.machines.allocators.find_systems:FindSystems",
+    "find-systems-mss": "simulation.machines.allocators.find_systems_mss:FindSystemsMss",
+    "torus-distance": "simulation.machines.allocators.torus_distance:TorusDistance",
 }
 """Allocators by name: module and class, imported when first asked for."""
 

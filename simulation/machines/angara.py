@@ -1,0 +1,350 @@
+"""A torus of nodes whose jobs never share a link: Angara.
+
+A. V. Mukosey and others, Vestnik YuUrGU, Comp. Math. & Inf. 8(1), 2019. A job gets a routable set of nodes, one in
+which every pair has a route that stays inside (`simulation.machines.routing`). Boxes are such sets; where nodes or
+links have failed, a box without its failed nodes may still be one, with the hardware's first and last steps.
+Units are nodes. All nodes of a box are locked, those that were not asked for are transit nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramp.errors import MachineError
+from simulation.machines.box_search import choose, greedy_boxes, keep_free, list_free, maximal_rows, phi_of_boxes
+from simulation.machines.grid import Grid, bits_of
+from simulation.machines.hostlist import compress_coordinates
+from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
+from simulation.machines.names import unit_name
+from simulation.machines.ranked_boxes import RankedBoxes
+from simulation.machines.routing import Fabric
+
+
+@dataclass(frozen=True, slots=True)
+class TorusLayout:
+    """What the machine is; never changes.
+
+    Attributes:
+        name: from the machine's file.
+        prefix: before the digits of a node's name.
+        dimension_names: one a dimension.
+        extents: nodes in each dimension.
+        bypass: boxes with failed nodes or links may serve jobs where routes lead around them.
+    """
+
+    name: str
+    prefix: str
+    dimension_names: tuple[str, ...]
+    extents: tuple[int, ...]
+    bypass: bool = False
+
+
+@dataclass(slots=True)
+class _State:
+    """What is taken.
+
+    Attributes:
+        running: placements by job.
+        held: bit set of the nodes of jobs.
+        drained: bit set.
+        down: bit set.
+        failed_links: (unit, dimension) of the cables that are out of service.
+    """
+
+    running: dict[int, Placement] = field(default_factory=dict)
+    held: int = 0
+    drained: int = 0
+    down: int = 0
+    failed_links: frozenset[tuple[int, int]] = frozenset()
+
+    def copy(self) -> _State:
+        """An independent copy."""
+        return _State(self.running.copy(), self.held, self.drained, self.down, self.failed_links)
+
+    @property
+    def busy(self) -> int:
+        """Bit set of the nodes that a new job must avoid."""
+        return self.held | self.drained | self.down
+
+
+class AngaraMachine:
+    """A torus with running jobs.
+
+    Args:
+        layout: its name and extents.
+        boxes: the boxes in the allocator's order; shared by copies.
+    """
+
+    def __init__(self, layout: TorusLayout, boxes: RankedBoxes) -> None:
+        self.layout = layout
+        self.boxes = boxes
+        self.grid: Grid = boxes.table.grid
+        self._state = _State()
+        self._free: NDArray[np.int64] = np.empty(len(boxes.arrays.volumes), np.int64)
+        self._free_count = -1
+        self._free_busy = 0
+        self._dead: NDArray[np.bool_] = np.zeros(len(boxes.arrays.volumes), np.bool_)
+
+    @property
+    def name(self) -> str:
+        """Name from the machine's file."""
+        return self.layout.name
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Nodes in each dimension."""
+        return self.layout.extents
+
+    @property
+    def prefix(self) -> str:
+        """What a node's name begins with."""
+        return self.layout.prefix
+
+    @property
+    def dimension_names(self) -> tuple[str, ...]:
+        """Names of the dimensions."""
+        return self.layout.dimension_names
+
+    @property
+    def capacity(self) -> int:
+        """Nodes that are neither drained nor down."""
+        return self.grid.size - (self._state.drained | self._state.down).bit_count()
+
+    @property
+    def free(self) -> int:
+        """Nodes that are idle now."""
+        return self.grid.size - self._state.busy.bit_count()
+
+    @property
+    def running(self) -> Mapping[int, Placement]:
+        """Placements held now, by job."""
+        return self._state.running
+
+    @property
+    def fabric(self) -> Fabric:
+        """The links as they are now, for the routability check."""
+        return Fabric(self.grid, self._state.failed_links)
+
+    def place(self, request: JobRequest) -> Placement | None:
+        """Decide where the request would run now; changes nothing. None = it does not fit now."""
+        busy = self._state.busy
+        if request.size > self.grid.size - busy.bit_count():
+            return None
+        wanted = self.boxes.wanted(request)
+        count = self._list_free(busy)
+        policy = self.boxes.policy
+        words = self.boxes.table.words_of(busy)
+        row = choose(self.boxes.arrays, wanted, self._free, count, words, int(policy.choice))
+        if row >= 0:
+            return self._placement(request.job_id, row)
+        return self._bypass(request, busy)
+
+    def place_first(self, requests: Sequence[JobRequest]) -> tuple[int, Placement] | None:
+        """Index and placement of the first request that fits now; the list of free boxes is made once for all."""
+        for index, request in enumerate(requests):
+            placement = self.place(request)
+            if placement is not None:
+                return index, placement
+        return None
+
+    def fits_ever(self, request: JobRequest) -> bool:
+        """Whether the request fits when nothing runs, given what is drained, down or failed now."""
+        if request.size > self.capacity:
+            return False
+        empty = self.copy()
+        for job_id in list(empty.running):
+            empty.release(job_id)
+        return empty.place(request) is not None
+
+    def allocate(self, placement: Placement) -> None:
+        """Take the placement's nodes.
+
+        Raises:
+            MachineError: any of them is taken, out of service or not there, or the job already runs.
+        """
+        if placement.job_id in self._state.running:
+            raise MachineError(f"{self.name}: job {placement.job_id} already runs")
+        if not placement.nodes or placement.nodes >> self.grid.size:
+            raise MachineError(f"{self.name}: job {placement.job_id}: its nodes are none of the {self.grid.size} here")
+        taken = placement.nodes & self._state.busy
+        if taken:
+            raise MachineError(f"{self.name}: job {placement.job_id}: nodes {self.hostlist(taken)} are not free")
+        self._state.running[placement.job_id] = placement
+        self._state.held |= placement.nodes
+
+    def release(self, job_id: int) -> None:
+        """Give back all that the job holds.
+
+        Raises:
+            MachineError: the job holds nothing.
+        """
+        placement = self._state.running.pop(job_id, None)
+        if placement is None:
+            raise MachineError(f"{self.name}: job {job_id} is not running")
+        self._state.held &= ~placement.nodes
+
+    def describe(self, placement: Placement) -> dict[str, Any]:
+        """Trace fields: shape, origin, connection, nodes (hostlist), links (none: a set keeps its links to itself)."""
+        return {
+            "shape": list(placement.shape),
+            "origin": list(placement.origin),
+            "connection": [str(connection) for connection in placement.connection],
+            "nodes": self.hostlist(placement.nodes),
+            "links": {},
+        }
+
+    def hostlist(self, units: int) -> str:
+        """Slurm's hostlist of a bit set of nodes: boxes between two corners, one digit a dimension."""
+        cells = [self.grid.coordinates(unit) for unit in bits_of(units)]
+        return compress_coordinates(self.layout.prefix, cells) if cells else ""
+
+    def unit_name(self, unit: int) -> str:
+        """Name of a node: prefix and one base-36 digit a dimension."""
+        return unit_name(self.layout.prefix, self.grid.coordinates(unit))
+
+    def node_state(self, unit: int) -> NodeState:
+        """State of a node; one that runs a job counts as allocated though it may be drained."""
+        if not 0 <= unit < self.grid.size:
+            raise MachineError(f"{self.name} has no node {unit}; it has 0 to {self.grid.size - 1}")
+        bit = 1 << unit
+        if self._state.down & bit:
+            return NodeState.DOWN
+        if self._state.held & bit:
+            return NodeState.ALLOCATED
+        return NodeState.DRAINED if self._state.drained & bit else NodeState.IDLE
+
+    def set_node_state(self, units: int, state: NodeState) -> None:
+        """Put the nodes of the bit set out of service (DRAINED, DOWN) or back into it (IDLE). Jobs keep running."""
+        if units < 0 or units >> self.grid.size:
+            raise MachineError(f"{self.name} has no node {units.bit_length() - 1}")
+        if state is NodeState.ALLOCATED:
+            raise MachineError(f"{self.name}: nodes become {state} by a job only")
+        now = self._state
+        now.drained = now.drained | units if state is NodeState.DRAINED else now.drained & ~units
+        now.down = now.down | units if state is NodeState.DOWN else now.down & ~units
+
+    def fail_link(self, unit: int, dimension: int, *, failed: bool = True) -> None:
+        """Take the cable from a node to its neighbour upwards out of service, or put it back (`failed=False`).
+
+        Raises:
+            MachineError: there is no such cable.
+        """
+        changed = {(unit, dimension)}
+        links = self._state.failed_links | changed if failed else self._state.failed_links - changed
+        Fabric(self.grid, frozenset(changed))  # refuses what is not there
+        self._use_links(frozenset(links))
+
+    def maximal_boxes(self, *, greedy: bool = False) -> list[int]:
+        """Bit sets of the maximal free boxes: all of them, or those that the published greedy search finds."""
+        arrays = self.boxes.arrays
+        words = self.boxes.table.words_of(self._state.busy)
+        if greedy:
+            found = np.empty(self.grid.size, np.int64)
+            boxes = found[: greedy_boxes(arrays, words, found)]
+        else:
+            rows = self._free[: self._list_free(self._state.busy)].copy()
+            boxes = arrays.box_of[rows[: maximal_rows(arrays, words, rows, len(rows))]]
+        return [self.boxes.table.units_of(int(box)) for box in boxes]
+
+    def phi(self, *, greedy: bool = False) -> int:
+        """The study's measure of the present state: nodes x size of the largest maximal boxes + their number."""
+        table = self.boxes.table
+        if greedy:
+            found = np.empty(self.grid.size, np.int64)
+            count = greedy_boxes(self.boxes.arrays, table.words_of(self._state.busy), found)
+            return int(phi_of_boxes(self.boxes.arrays, found, count))
+        sizes = [units.bit_count() for units in self.maximal_boxes()]
+        return self.grid.size * max(sizes) + sizes.count(max(sizes)) if sizes else 0
+
+    def snapshot(self) -> object:
+        """The present state, to be given to `restore` of this machine or of a copy."""
+        return self._state.copy()
+
+    def restore(self, state: object) -> None:
+        """Go back to a snapshot, which can be restored any number of times."""
+        if not isinstance(state, _State):
+            raise MachineError(f"{self.name}: not a snapshot of this machine")
+        links = self._state.failed_links
+        self._state = state.copy()
+        if self._state.failed_links != links:
+            self._use_links(self._state.failed_links)
+
+    def copy(self) -> AngaraMachine:
+        """An independent machine in the same state; tables are shared."""
+        twin = AngaraMachine(self.layout, self.boxes)
+        twin._state = self._state.copy()
+        twin._dead = self._dead
+        return twin
+
+    def _list_free(self, busy: int) -> int:
+        """Bring the list of free boxes up to date; it only shrinks while nodes only become busy."""
+        arrays = self.boxes.arrays
+        if self._free_count < 0 or self._free_busy & ~busy:
+            self._free_count = list_free(arrays.masks, self._dead, self.boxes.table.words_of(busy), self._free)
+        elif self._free_busy != busy:
+            words = self.boxes.table.words_of(busy)
+            self._free_count = keep_free(arrays.masks, words, self._free, self._free_count)
+        self._free_busy = busy
+        return self._free_count
+
+    def _use_links(self, failed: frozenset[tuple[int, int]]) -> None:
+        """Boxes that hold a failed cable are no longer given out as boxes."""
+        self._state.failed_links = failed
+        dead = np.zeros_like(self._dead)
+        for row in self._rows_with_links(failed):
+            dead[row] = True
+        self._dead = dead
+        self._free_count = -1
+
+    def _rows_with_links(self, links: Iterable[tuple[int, int]]) -> Iterator[int]:
+        """Rows of the boxes with routes over any of the cables: both ends inside, next to each other in the box."""
+        table, arrays = self.boxes.table, self.boxes.arrays
+        for unit, dimension in links:
+            coordinates = self.grid.coordinates(unit)
+            extent = self.extents[dimension]
+            origins = table.origins[arrays.box_of, dimension]
+            lengths = np.array([shape[dimension] for shape in table.shapes], np.int64)[arrays.shape_of]
+            step = (coordinates[dimension] - origins) % extent
+            over = (step < lengths - 1) | ((lengths == extent) & (extent > 1))
+            word, bit = divmod(unit, 64)
+            inside = (arrays.masks[:, word] >> np.uint64(bit)) & np.uint64(1)
+            yield from np.flatnonzero(over & (inside != 0)).tolist()
+
+    def _bypass(self, request: JobRequest, busy: int) -> Placement | None:
+        """The first box, in rank order, whose nodes in service are free and routable around what failed in it."""
+        down = self._state.down
+        if not self.layout.bypass or not (down or self._state.failed_links):
+            return None
+        arrays, table = self.boxes.arrays, self.boxes.table
+        fabric = self.fabric
+        taken = table.words_of(busy & ~down)
+        broken = table.words_of(down)
+        clear = ~(arrays.masks & taken).any(axis=1) & self.boxes.wanted(request)[arrays.shape_of]
+        clear &= (arrays.masks & broken).any(axis=1) | self._dead
+        for row in np.flatnonzero(clear).tolist():
+            units = table.units_of(int(arrays.box_of[row])) & ~down
+            if units.bit_count() >= request.size and fabric.is_routable(units, special_steps=True):
+                return self._placement(request.job_id, row, units)
+        return None
+
+    def _placement(self, job_id: int, row: int, units: int | None = None) -> Placement:
+        """The placement of a row; `units` where the box is not whole."""
+        table = self.boxes.table
+        box = int(self.boxes.arrays.box_of[row])
+        shape = table.shapes[int(table.shape_of[box])]
+        nodes = table.units_of(box) if units is None else units
+        sides = zip(shape, self.extents, strict=True)
+        return Placement(
+            job_id,
+            nodes.bit_count(),
+            nodes,
+            shape,
+            tuple(table.origins[box].tolist()),
+            tuple(Connection.TORUS if 1 < p == extent else Connection.MESH for p, extent in sides),
+            table.members(box) if units is None else (),
+        )

@@ -1,0 +1,118 @@
+"""The compiled allocators of boxes against plain loops over the study's definitions, over random histories."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from math import prod
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulation.machines.allocators import find_allocator
+from simulation.machines.angara import AngaraMachine, TorusLayout
+from simulation.machines.grid import bits_of
+from simulation.machines.interface import JobRequest
+from simulation.machines.ranked_boxes import RankedBoxes
+
+_SPEC = importlib.util.spec_from_file_location(
+    "angara_loop", Path(__file__).parents[1] / "reference" / "angara_loop.py"
+)
+loop = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(loop)
+
+PRINTED = ("base", "base-ring", "find-systems", "find-systems-mss", "torus-distance")
+TORI = [(4, 3, 2), (3, 3, 2, 2), (5, 2), (4, 4, 2)]
+steps = st.lists(st.tuples(st.integers(1, 12), st.booleans(), st.integers(0, 1 << 30)), min_size=5, max_size=25)
+
+
+@cache
+def boxes(extents: tuple[int, ...], allocator: str, exact: bool = False) -> RankedBoxes:
+    return RankedBoxes(extents, find_allocator(allocator)(**({"exact": True} if exact else {})))
+
+
+def empty(extents: tuple[int, ...], allocator: str, exact: bool = False) -> AngaraMachine:
+    names = tuple("xyzw"[: len(extents)])
+    return AngaraMachine(TorusLayout("t", "t", names, extents), boxes(extents, allocator, exact))
+
+
+def cells(machine: AngaraMachine, units: int) -> frozenset:
+    return frozenset(machine.grid.coordinates(unit) for unit in bits_of(units))
+
+
+def history(machine: AngaraMachine, moves: list):
+    """Places and releases jobs as the moves say; yields each request with what came of it, before it is allocated."""
+    for number, (size, leaves, which) in enumerate(moves):
+        if leaves and machine.running:
+            machine.release(sorted(machine.running)[which % len(machine.running)])
+        request = JobRequest(number, min(size, machine.grid.size))
+        placement = machine.place(request)
+        yield request, placement
+        if placement is not None:
+            machine.allocate(placement)
+
+
+@pytest.mark.parametrize("allocator", [*PRINTED, "find-systems-mss exact"])
+@given(extents=st.sampled_from(TORI), moves=steps)
+@settings(max_examples=12, deadline=None)
+def test_every_decision_is_that_of_the_plain_loop(allocator: str, extents: tuple[int, ...], moves: list) -> None:
+    name, _, how = allocator.partition(" ")
+    machine = empty(extents, name, exact=bool(how))
+    transit = 4 if name == "base-ring" else None
+    for request, placement in history(machine, moves):
+        locked = frozenset().union(*(cells(machine, held.nodes) for held in machine.running.values()))
+        expected = loop.place(name, extents, locked, request.size, transit=transit, exact=bool(how))
+        if expected is None:
+            assert placement is None
+        else:
+            assert placement is not None
+            assert (placement.shape, placement.origin) == expected[:2]
+            assert cells(machine, placement.nodes) == expected[2]
+
+
+@pytest.mark.parametrize("allocator", PRINTED)
+@given(extents=st.sampled_from(TORI), moves=steps)
+@settings(max_examples=15, deadline=None)
+def test_jobs_share_no_node_and_no_route_leaves_its_job(allocator: str, extents: tuple[int, ...], moves: list) -> None:
+    machine = empty(extents, allocator)
+    for request, placement in history(machine, moves):
+        if placement is not None:
+            assert placement.size >= request.size
+            assert placement.nodes.bit_count() == placement.size == prod(placement.shape)
+            assert machine.grid.bits(placement.members) == placement.nodes
+            assert loop.is_routable(cells(machine, placement.nodes), extents)
+            assert machine.fabric.is_routable(placement.nodes)
+        taken = [held.nodes for held in machine.running.values()]
+        assert sum(nodes.bit_count() for nodes in taken) == machine.grid.size - machine.free
+        union = 0
+        for nodes in taken:
+            assert not nodes & union
+            union |= nodes
+
+
+@given(extents=st.sampled_from(TORI), moves=steps)
+@settings(max_examples=40, deadline=None)
+def test_maximal_boxes_and_phi_are_those_of_the_plain_loop(extents: tuple[int, ...], moves: list) -> None:
+    machine = empty(extents, "find-systems-mss")
+    for _ in history(machine, moves):
+        locked = frozenset().union(*(cells(machine, held.nodes) for held in machine.running.values()))
+        greedy = [cells(machine, units) for units in machine.maximal_boxes(greedy=True)]
+        assert greedy == loop.greedy_boxes(extents, locked)
+        everything = {cells(machine, units) for units in machine.maximal_boxes()}
+        assert everything == set(loop.maximal_boxes(extents, locked))
+        assert everything.issuperset(greedy)
+        assert machine.phi(greedy=True) == loop.phi(extents, locked, exact=False)
+        assert machine.phi() == loop.phi(extents, locked, exact=True)
+
+
+@given(moves=steps)
+@settings(max_examples=15, deadline=None)
+def test_the_first_request_that_fits_is_found(moves: list) -> None:
+    machine = empty((4, 4, 2), "find-systems")
+    for _ in history(machine, moves):
+        requests = [JobRequest(100 + size, size) for size in (32, 24, 16, 9, 4, 1)]
+        found = machine.place_first(requests)
+        expected = next(((i, p) for i, p in enumerate(map(machine.place, requests)) if p is not None), None)
+        assert found == expected
