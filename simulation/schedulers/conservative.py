@@ -61,9 +61,8 @@ class ConservativeBackfill:
                 if not self._compress:
                     continue
                 plan.cancel(number)
-            new = plan.earliest(job.request, job.planned_length)
-            if old is not None and (new is None or new[0] > old[0]):
-                new = old
+            latest = None if old is None else old[0] - 1
+            new = plan.earliest(job.request, job.planned_length, latest=latest) or old
             if new is not None:
                 self._promises[number] = new
                 plan.book(number, new[0], new[0] + job.planned_length, new[1])

@@ -4,22 +4,30 @@ A plan knows what holds the machine now and until when that is expected to last,
 answers with a start and a placement that stays clear of everything during the whole time asked for. It works on any
 machine: units without identity (a flat machine's) are counted, others are compared by their bit sets and cables.
 
-On machines with cables the search is sound but not complete: units of later bookings are hidden from the machine's
-allocator, cables are compared with its one answer, and where they clash the next point in time is tried.
+A machine that can project many placements onto itself (`ProjectsPlacements`) is searched completely. On any other one
+the units of all that holds during the time are hidden from its allocator, and cables are compared with its one answer:
+where they clash, the next point in time is tried, though another place might have done.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
+from math import prod
+from typing import Protocol, runtime_checkable
 
 from simulation.machines.interface import JobRequest, Machine, NodeState, Placement
 from simulation.schedulers.interface import Site
 
-_END: Final = 0
-_BEGIN: Final = 1
+
+@runtime_checkable
+class ProjectsPlacements(Protocol):
+    """A machine that can show itself with everything taken that some placements hold, though they overlap."""
+
+    def projected(self, placements: Iterable[Placement]) -> Machine:
+        """A copy on which nothing runs, but all that the placements hold is taken."""
+        ...
 
 
 def placements_conflict(one: Placement, other: Placement) -> bool:
@@ -60,6 +68,53 @@ def expected_ends(site: Site) -> dict[int, int]:
     return ends
 
 
+class UnitProfile:
+    """Which units with identity are occupied over time: bit sets between points in time.
+
+    Args:
+        start: microseconds; nothing is asked about earlier times.
+    """
+
+    __slots__ = ("_taken", "_times")
+
+    def __init__(self, start: int) -> None:
+        self._times = [start]
+        self._taken = [0]
+
+    def flip(self, begin: int, end: int, units: int) -> None:
+        """Occupy units over [begin, end) that are free then, or free them where they are occupied all that time."""
+        if units:
+            for index in range(self._split(begin), self._split(end)):
+                self._taken[index] ^= units
+
+    def too_full_until(self, begin: int, end: int, room: int) -> int | None:
+        """Whether more than `room` units are occupied at some time of [begin, end), all together.
+
+        Returns:
+            None if not; otherwise a time until which no interval of that length can begin, at least `begin`.
+        """
+        index = bisect_right(self._times, begin) - 1
+        occupied = 0
+        blocked: int | None = None
+        for later in range(index, len(self._times)):
+            if self._times[later] >= end:
+                break
+            taken = self._taken[later]
+            occupied |= taken
+            if taken.bit_count() > room:
+                blocked = self._times[later + 1]  # the last segment is free, so there is a next one
+            elif blocked is None and occupied.bit_count() > room:
+                blocked = begin
+        return blocked
+
+    def _split(self, time: int) -> int:
+        index = bisect_left(self._times, time)
+        if index == len(self._times) or self._times[index] != time:
+            self._times.insert(index, time)
+            self._taken.insert(index, self._taken[index - 1])
+        return index
+
+
 class Plan:
     """Bookings over time on one machine.
 
@@ -72,14 +127,17 @@ class Plan:
 
     def __init__(self, machine: Machine, now: int, holders: Iterable[tuple[int, int, Placement]]) -> None:
         self._machine = machine.copy()
-        self._present = self._machine.snapshot()
+        self._empty: Machine | None = None
+        self._projects: ProjectsPlacements | None = None
+        self._units = prod(machine.extents)
         self._now = now
         self._bookings: dict[int, tuple[int, int, Placement]] = {}
-        self._edges: list[tuple[int, int, int]] = []
+        self._ends: list[int] = []
+        self._occupied = UnitProfile(now)
+        self._holders: set[int] = set()
         for key, end, placement in holders:
-            self._bookings[key] = (now, end, placement)
-            self._edges.append((end, _END, key))
-        self._edges.sort()
+            self._holders.add(key)
+            self._add(key, now, end, placement)
 
     @classmethod
     def of_site(cls, site: Site) -> Plan:
@@ -99,24 +157,24 @@ class Plan:
 
     def book(self, key: int, begin: int, end: int, placement: Placement) -> None:
         """Book a placement for [begin, end); the caller has made sure that it is free then."""
-        self._bookings[key] = (begin, end, placement)
-        insort(self._edges, (begin, _BEGIN, key))
-        insort(self._edges, (end, _END, key))
+        self._add(key, begin, end, placement)
 
     def start(self, key: int, end: int, placement: Placement) -> None:
         """Give a placement, free now, to a holder until `end`."""
-        placement = replace(placement, job_id=key)
-        self._machine.restore(self._present)
-        self._machine.allocate(placement)
-        self._present = self._machine.snapshot()
-        self._bookings[key] = (self._now, end, placement)
-        insort(self._edges, (end, _END, key))
+        self._machine.allocate(replace(placement, job_id=key))
+        self._holders.add(key)
+        self._add(key, self._now, end, placement)
 
     def cancel(self, key: int) -> None:
         """Take a booking back."""
-        begin, end, _ = self._bookings.pop(key)
-        self._edges.remove((begin, _BEGIN, key))
-        self._edges.remove((end, _END, key))
+        begin, end, placement = self._bookings.pop(key)
+        del self._ends[bisect_left(self._ends, end)]
+        self._occupied.flip(begin, end, placement.nodes)
+
+    def _add(self, key: int, begin: int, end: int, placement: Placement) -> None:
+        self._bookings[key] = (begin, end, placement)
+        insort(self._ends, end)
+        self._occupied.flip(begin, end, placement.nodes)
 
     def fits_at(self, request: JobRequest, begin: int, length: int) -> Placement | None:
         """A placement that is free during [begin, begin + length), or None."""
@@ -142,51 +200,78 @@ class Plan:
     def _search(
         self, request: JobRequest, not_before: int, length: int, latest: int | None
     ) -> tuple[int, Placement] | None:
-        """Walk the machine through the plan, from end to end: between two ends no request begins to fit."""
-        machine, edges = self._machine, self._edges
-        machine.restore(self._present)
-        position = 0
+        """Try the first time allowed, then every end of a booking: between two ends no request begins to fit."""
+        ends = self._ends
+        room = self._units - request.size
         time = not_before
         while latest is None or time <= latest:
-            while position < len(edges) and edges[position][0] <= time:
-                _, side, key = edges[position]
-                if side == _END:
-                    machine.release(key)
-                else:
-                    machine.allocate(replace(self._bookings[key][2], job_id=key))
-                position += 1
-            if machine.free >= request.size:
-                placement = self._place_clear(request, time, length, position)
+            blocked = self._occupied.too_full_until(time, time + length, room)
+            if blocked is None:
+                placement = self._place_at(request, time, length)
                 if placement is not None:
                     return time, placement
-            later_ends = (edge[0] for edge in edges[position:] if edge[1] == _END)
-            following = next(later_ends, None)
-            if following is None:
+                blocked = time
+            following = bisect_left(ends, blocked) if blocked > time else bisect_right(ends, time)
+            if following == len(ends):
                 return None
-            time = following
+            time = ends[following]
         return None
 
-    def _place_clear(self, request: JobRequest, time: int, length: int, position: int) -> Placement | None:
-        """A placement on the machine as it stands at `time` that no later booking touches before `time + length`."""
-        machine, edges = self._machine, self._edges
-        upcoming = edges[position : bisect_right(edges, (time + length - 1, _BEGIN, 1 << 62))]
-        later = [self._bookings[key][2] for _, side, key in upcoming if side == _BEGIN]
-        if not later:
-            return machine.place(request)
-        if later[0].nodes == 0:
-            idle = lowest = machine.free
-            for _, side, key in upcoming:
-                size = self._bookings[key][2].size
-                idle += size if side == _END else -size
-                lowest = min(lowest, idle)
-            return machine.place(request) if lowest >= request.size else None
-        state = machine.snapshot()
-        taken = 0
-        for placement in later:
-            taken |= placement.nodes
-        machine.set_node_state(taken, NodeState.DRAINED)
-        answer = machine.place(request)
-        machine.restore(state)
-        if answer is not None and any(_cables_conflict(answer, placement) for placement in later):
-            return None
-        return answer
+    def _place_at(self, request: JobRequest, begin: int, length: int) -> Placement | None:
+        """A placement that is clear of all bookings during [begin, begin + length)."""
+        end = begin + length
+        overlapping = []
+        booked = False
+        for key, booking in self._bookings.items():
+            if booking[0] < end and booking[1] > begin:
+                overlapping.append(booking)
+                booked = booked or key not in self._holders
+        if begin == self._now and not booked:
+            return self._machine.place(request)
+        empty = self._empty_machine()
+        placements = [placement for _, _, placement in overlapping]
+        if not placements:
+            return empty.place(request)
+        if placements[0].nodes == 0:
+            free = empty.capacity - _peak(overlapping, begin)
+            return empty.place(request) if request.size <= free else None
+        if self._projects is not None:
+            return self._projects.projected(placements).place(request)
+        return _place_hidden(empty, request, placements)
+
+    def _empty_machine(self) -> Machine:
+        if self._empty is None:
+            self._empty = self._machine.copy()
+            for key in list(self._empty.running):
+                self._empty.release(key)
+            if isinstance(self._empty, ProjectsPlacements):
+                self._projects = self._empty
+        return self._empty
+
+
+def _peak(bookings: Iterable[tuple[int, int, Placement]], begin: int) -> int:
+    """Most units held at one time from `begin` on."""
+    steps = []
+    for start, end, placement in bookings:
+        steps.append((max(start, begin), placement.size))
+        steps.append((end, -placement.size))
+    steps.sort()  # at one time, what ends comes before what begins
+    held = peak = 0
+    for _, change in steps:
+        held += change
+        peak = max(peak, held)
+    return peak
+
+
+def _place_hidden(empty: Machine, request: JobRequest, placements: list[Placement]) -> Placement | None:
+    """A placement on a machine whose allocator does not see the units of the placements."""
+    state = empty.snapshot()
+    units = 0
+    for placement in placements:
+        units |= placement.nodes
+    empty.set_node_state(units, NodeState.DRAINED)
+    answer = empty.place(request)
+    empty.restore(state)
+    if answer is not None and any(_cables_conflict(answer, placement) for placement in placements):
+        return None
+    return answer
