@@ -230,8 +230,8 @@ def _tell(market: Market, shown: _Shown) -> None:
         click.echo(f"Verified offline: {Path(report.path).name} {verdict}")
     before, after = shown.before["balance"], shown.after["balance"]
     click.echo(
-        f"Balance of {shown.before['account']}: {amount_text(before)} before, {amount_text(after)} after "
-        f"(paid {amount_text(before - after)}); both from signed queries to the bank"
+        f"Balance of {shown.before['account']} (signed queries to the bank): {amount_text(before)} before, "
+        f"{amount_text(after)} after, {amount_text(before - after)} paid"
     )
 
 

@@ -15,9 +15,9 @@ import click
 from ramp.cli.connection import Market, open_market
 from ramp.cli.moments import DURATION_HELP, DurationType
 from ramp.cli.options import example, market_options
-from ramp.cli.output import bar_text, count_text, duration_text, print_json, print_rows, waiting
+from ramp.cli.output import bar_text, count_text, duration_text, moment_text, print_json, print_rows, waiting
 from ramp.errors import ConfigurationError, RampError
-from ramp.model.instant import HOUR, Duration, seconds
+from ramp.model.instant import HOUR, Duration, from_iso, seconds
 from ramp.runtime.state_folder import StateFolder
 
 LOAD_LIMIT_S: Final = 25.0
@@ -28,7 +28,7 @@ JOBS_SHOWN: Final = 10
 
 
 def ask_machine(market: Market, name: str, horizon: Duration) -> dict[str, Any]:
-    """A machine's snapshot; see `ramp.plugins.interface.ResourcePlugin.snapshot`."""
+    """A machine's snapshot; see `ramp.plugins.interface.ResourcePlugin.snapshot` and `ramp.runtime.snapshot`."""
     event = market.ask({"verb": "machine", "resource": name, "horizon_s": seconds(horizon)}, f"asking {name}")
     snapshot: dict[str, Any] = json.loads(event["answer"]["snapshot"])
     return snapshot
@@ -69,7 +69,12 @@ def ask_resources(market: Market) -> list[str]:
 @click.argument("machine")
 @click.option("--horizon", type=DurationType(), default="24h", show_default=True, metavar="TIME",
               help=f"How far ahead to show the projected load, {DURATION_HELP}.")  # fmt: skip
-@click.option("--all", "show_all", is_flag=True, help=f"Show all jobs, not only the first {JOBS_SHOWN} of each table.")
+@click.option(
+    "--all",
+    "show_all",
+    is_flag=True,
+    help=f"Show all jobs that fit a message, not only the first {JOBS_SHOWN} of each table.",
+)
 @market_options
 def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show a machine's running and queued jobs, its reservations, and its projected load."""
@@ -87,8 +92,8 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
     shares = [part["load"] for part in snapshot["projected_load"]]
     if shares:
         click.echo(f"projected load over {duration_text(horizon)}: {bar_text(shares)} (mean {_mean(shares):.1%})")
-    _print_jobs("Running", snapshot["running"], limit)
-    _print_jobs("Queued", snapshot["queued"], limit)
+    _print_jobs("Running", snapshot["running"], snapshot["running_total"], limit)
+    _print_jobs("Queued", snapshot["queued"], snapshot["queued_total"], limit)
     _print_reservations(snapshot["reservations"], limit)
 
 
@@ -145,11 +150,16 @@ def _check_registered(market: Market, name: str) -> None:
 
 def load_object(snapshot: dict[str, Any] | None) -> dict[str, Any]:
     """How busy a machine is, for JSON; everything None where it did not answer."""
-    keys = ("cores", "cores_busy", "load", "source", "running", "queued")
     if snapshot is None:
-        return dict.fromkeys(keys)
-    plain = {key: snapshot[key] for key in keys}
-    return plain | {"load": round(snapshot["load"], 4), **{key: len(snapshot[key]) for key in ("running", "queued")}}
+        return dict.fromkeys(("cores", "cores_busy", "load", "source", "running", "queued"))
+    return {
+        "cores": snapshot["cores"],
+        "cores_busy": snapshot["cores_busy"],
+        "load": round(snapshot["load"], 4),
+        "source": snapshot["source"],
+        "running": snapshot["running_total"],
+        "queued": snapshot["queued_total"],
+    }
 
 
 def known(value: object) -> object:
@@ -171,33 +181,39 @@ def _mean(shares: list[float]) -> float:
     return sum(shares) / len(shares)
 
 
-def _print_jobs(title: str, jobs: list[dict[str, Any]], limit: int | None) -> None:
+def _whole_second(text: str) -> str:
+    return moment_text(from_iso(text))
+
+
+def _print_jobs(title: str, jobs: list[dict[str, Any]], total: int, limit: int | None) -> None:
     rows = [
         (
             job["job"],
             "" if job["user"] is None else job["user"],
             job["cores"],
-            job["submitted"],
-            job["start"],
-            job["end"],
+            *(_whole_second(job[key]) for key in ("submitted", "start", "end")),
         )
         for job in jobs[:limit]
     ]
     columns = ("Job", "User", "Cores", "Submitted", "Start", "End")
     projected = "start and end projected" if title == "Queued" else "end projected"
-    print_rows(columns, rows, right=columns[:3], title=_title(title, len(jobs), limit, f"jobs, {projected}"))
+    print_rows(columns, rows, right=columns[:3], title=_title(title, total, len(rows), f"jobs, {projected}"))
 
 
 def _print_reservations(reservations: list[dict[str, Any]], limit: int | None) -> None:
     rows = [
-        (entry["reservation_id"], entry["cores"], entry["start"], entry["end"],
-         "firm" if entry["firm"] else f"held until {entry['held_until']}")
+        (entry["reservation_id"], entry["cores"], _whole_second(entry["start"]), _whole_second(entry["end"]),
+         "firm" if entry["firm"] else f"held until {_whole_second(entry['held_until'])}")
         for entry in reservations[:limit]
     ]  # fmt: skip
     columns = ("Reservation", "Cores", "Start", "End", "State")
-    print_rows(columns, rows, right=("Cores",), title=_title("Reservations", len(reservations), limit, ""))
+    print_rows(columns, rows, right=("Cores",), title=_title("Reservations", len(reservations), len(rows), ""))
 
 
-def _title(name: str, number: int, limit: int | None, note: str) -> str:
-    cut = f", first {limit} shown (--all shows all)" if limit is not None and number > limit else ""
+def _title(name: str, number: int, shown: int, note: str) -> str:
+    cut = ""
+    if number and not shown:
+        cut = "; too many for one answer, none is listed"
+    elif shown < number:
+        cut = f"; the first {shown} are shown" + (" (--all shows more)" if shown == JOBS_SHOWN else "")
     return f"{name}: {number}{' ' + note if note and number else ''}{cut}"
