@@ -203,6 +203,7 @@ def test_a_killed_writer_leaves_a_sound_ledger(store_url: str) -> None:
         first = done[-1] + 1  # which may have been begun, but is not answered yet
 
 
+@pytest.mark.slow
 def test_a_payment_killed_at_any_statement_is_made_wholly_or_not_at_all(store_url: str) -> None:
     unpaid = 0
     for number in range(1, 40):
