@@ -203,7 +203,7 @@ def test_a_faster_clock_is_a_slower_world(folder: Path, jobs: list[Job], ask: tu
     jobs = [replace(job, wait=max(job.wait, 0), request=max(job.request, job.run, 1)) for job in jobs]
     slow = [Job(job.submit * 60, job.wait * 60, job.run * 60, job.cores, job.request * 60) for job in jobs]
     unit, now = unit_of((now_s, min(cores, CAPACITY), ahead_s, run_s, max(slack_s, 0)))
-    # A gap that fits to the microsecond may be missed by the rounding of a fast clock; a slightly shorter run fits both.
+    # A gap that fits to the microsecond may be missed by a fast clock's rounding; a slightly shorter run fits both.
     unit = replace(unit, wall_time=run_s * SECOND - 10)
     at_wall_speed = machine_of(jobs, folder).quote(unit, now)
     faster = machine_of(slow, folder, speed=60).quote(unit, now)
