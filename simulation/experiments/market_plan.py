@@ -139,7 +139,7 @@ class MarketPlan:
 
 @dataclass(frozen=True, slots=True)
 class ProcessUse:
-    """What one process of a market used while requests were running."""
+    """What one process of a market used while requests were running; in virtual time its station's service times."""
 
     name: str
     cpu_s: float

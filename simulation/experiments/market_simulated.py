@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +19,8 @@ from ramp.runtime.config import open_plugin, pricing_strategy
 from simulation.experiments.market_plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
 from simulation.experiments.market_stations import Stations
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.world import START, World
+from simulation.market.wire import Wire
+from simulation.market.world import BANK, DIRECTORY, START, World
 
 REGISTRATION: Final[Duration] = 1 * SECOND
 """From the start of the agents to the market's opening; all have registered by then."""
@@ -32,11 +34,13 @@ SETTLING: Final[Duration] = 30 * MINUTE
 _LEASE_HEARTBEATS: Final = 3
 
 
-def run_simulated(plan: MarketPlan) -> MarketResult:
+def run_simulated(plan: MarketPlan, *, as_text: bool = False, profiler: cProfile.Profile | None = None) -> MarketResult:
     """Run a plan in virtual time.
 
     Args:
         plan: the plan.
+        as_text: whether messages travel as XML with real signatures; slower, with the same outcomes.
+        profiler: is switched on while requests are running.
     """
     begun = time.perf_counter()
     recorder = _Recorder()
@@ -53,14 +57,17 @@ def run_simulated(plan: MarketPlan) -> MarketResult:
         )
         for each in plan.resources
     ]
+    users = [UserSpec(f"user{number}", DEPOSIT) for number in range(1, plan.users + 1)]
+    names = [BANK, DIRECTORY, *(each.name for each in resources), *(each.name for each in users)]
     world = World(
         resources,
-        [UserSpec(f"user{number}", DEPOSIT) for number in range(1, plan.users + 1)],
+        users,
         seed=plan.seed,
         timing=replace(Timing(), heartbeat=plan.heartbeat, lease=_LEASE_HEARTBEATS * plan.heartbeat),
         listen=recorder.listen,
         observer=recorder,
         script=stations,
+        wire=Wire(names, START) if as_text else None,
     )
     world.run(limit=REGISTRATION)
     if stations is not None:
@@ -72,7 +79,11 @@ def run_simulated(plan: MarketPlan) -> MarketResult:
         command = RequestSubmitted(submission.label, submission.request(opening), submission.options)
         world.command(submission.user, command, opening + submission.at)
     wanted = len(plan.submissions)
+    if profiler is not None:
+        profiler.enable()
     world.run(until=lambda: len(recorder.ended) == wanted, limit=_time_limit(plan))
+    if profiler is not None:
+        profiler.disable()
     cpu_s = time.process_time() - cpu_begin
     return MarketResult(
         plan,
@@ -81,7 +92,7 @@ def run_simulated(plan: MarketPlan) -> MarketResult:
         cpu_s,
         time.perf_counter() - opened,
         opened - begun,
-        processes=(ProcessUse("simulator", cpu_s, 0.0),),
+        processes=() if stations is None else tuple(ProcessUse(*each, 0.0) for each in stations.busy_s().items()),
     )
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from ramp.model.acl import Message
 from ramp.model.contents import CallForProposals, Proposal
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import SECOND, Duration, Instant
 from ramp.protocol.effects import Effect
 from simulation.experiments.market_plan import Links, MarketPlan
 from simulation.market.observing import ScriptedCrash
@@ -63,6 +63,7 @@ class Stations:
         self._random: Random = stream(plan.seed, "links")
         self._process_of = _processes(plan)
         self._free: dict[str, Instant] = {}
+        self._busy: dict[str, Duration] = {}
         self._world: World | None = None
 
     def attach(self, world: World) -> None:
@@ -88,6 +89,10 @@ class Stations:
             work = costs.settle
         return (self._serve(self._process_of[message.receiver], at, work) - now,)
 
+    def busy_s(self) -> dict[str, float]:
+        """Seconds that each station has worked."""
+        return {name: busy / SECOND for name, busy in sorted(self._busy.items())}
+
     def crash(self, name: str, effect: Effect) -> ScriptedCrash | None:
         """Nobody crashes."""
         return None
@@ -95,6 +100,7 @@ class Stations:
     def _serve(self, station: str, arrival: Instant, work: Duration) -> Instant:
         end = max(arrival, self._free.get(station, 0)) + work
         self._free[station] = end
+        self._busy[station] = self._busy.get(station, 0) + work
         return end
 
     def _travel(self, agent: str) -> Duration:

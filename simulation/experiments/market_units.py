@@ -1,0 +1,189 @@
+"""Figure 11b: 1 to 25 units in one request, with random deadlines and prices.
+
+Each repetition is a market in which requests of more and more units follow one another, with one round of bidding and,
+as in the paper, five minutes for it, which no round ever needs. Measured are the round until the last answer, the time
+to commit (directory, voting, confirmation, payment) and the whole purchase. The paper finds the round linear in the
+number of units and the negotiation nearly constant, as its own contacts no bank and signs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ramp.model.instant import MINUTE, SECOND
+from ramp.protocol.events import AuctionOptions
+from simulation.experiments.discovery import Experiment, Progress
+from simulation.experiments.market_backends import run_plans
+from simulation.experiments.market_plan import (
+    SYNTHETIC_NOTE,
+    MarketPlan,
+    MarketResult,
+    Mode,
+    Submission,
+    UnitWish,
+    table2_resources,
+)
+from simulation.experiments.market_tables import drawn_ages, market_parameters, mean_and_deviation
+from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
+from simulation.market.random_streams import stream
+from simulation.plots.market_units import draw_units
+
+MOST_UNITS: Final = 25
+QUICK_UNITS: Final = (1, 5, 10, 15, 20, 25)
+REPETITIONS: Final = {Mode.SIMULATED: 100, Mode.XMPP: 5}
+"""The paper's hundred; over XMPP, where a repetition takes a minute and a half, fewer."""
+
+QUICK_REPETITIONS: Final = {Mode.SIMULATED: 3, Mode.XMPP: 1}
+ROUND_TIME: Final = 5 * MINUTE
+SPACING: Final = 3 * SECOND
+CORES: Final = 16
+LOWEST_PRICE: Final = 50
+HIGHEST_PRICE: Final = 90
+"""Credits per core hour; all of these are above what some machine wants."""
+
+SLACK_MINUTES: Final = 240
+"""The deadline is up to so much later than the run needs."""
+
+
+def run(
+    out: Path,
+    *,
+    quick: bool,
+    seed: int,
+    processes: int | None,
+    on_progress: Progress | None,
+    mode: str = Mode.SIMULATED,
+    repeat: int | None = None,
+) -> dict[str, Any]:
+    """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
+    repetitions = repeat or (QUICK_REPETITIONS if quick else REPETITIONS)[Mode(mode)]
+    sizes = QUICK_UNITS if quick else tuple(range(1, MOST_UNITS + 1))
+    plans = plans_of(seed, repetitions, sizes)
+    results = run_plans(Mode(mode), plans, processes=processes, on_progress=on_progress)
+    rows = [row for number, result in enumerate(results, 1) for row in _rows(number, result)]
+    table = _table(rows)
+    write_rows(out / "auctions.csv", rows)
+    write_rows(out / "figure11b.csv", table)
+    draw_units(out / "figure11b.csv", out / "figure11b.png", mode, SYNTHETIC_NOTE)
+    return write_summary(
+        out,
+        experiment=EXPERIMENTS[0].name,
+        seed=seed,
+        quick=quick,
+        parameters={
+            **market_parameters(mode, plans),
+            "units": list(sizes),
+            "repetitions": repetitions,
+            "rounds": 1,
+            "unit": f"{CORES} cores for an hour; price {LOWEST_PRICE} to {HIGHEST_PRICE} credits, start in 5 to 60 "
+            f"minutes, deadline up to {SLACK_MINUTES} minutes later than the run needs, all drawn",
+        },
+        comparisons=_comparisons(table),
+        findings={"table": table, "note": SYNTHETIC_NOTE},
+    )
+
+
+def plans_of(seed: int, repetitions: int, sizes: Sequence[int]) -> list[MarketPlan]:
+    """The markets of the study, one a repetition.
+
+    Args:
+        seed: draws the units and the machines' ages.
+        repetitions: how many.
+        sizes: numbers of units, one request each.
+    """
+    resources = table2_resources()
+    plans = []
+    for number, age in enumerate(drawn_ages(seed, repetitions), 1):
+        random = stream(seed, f"units/{number}")
+        submissions = []
+        for position, size in enumerate(sizes, 1):
+            wishes = tuple(
+                UnitWish(
+                    random.randint(LOWEST_PRICE, HIGHEST_PRICE),
+                    CORES,
+                    random.randint(5, 60) * MINUTE,
+                    slack=random.randint(0, SLACK_MINUTES) * MINUTE,
+                )
+                for _ in range(size)
+            )
+            options = AuctionOptions(rounds=1, round_time=ROUND_TIME)
+            submissions.append(Submission(f"units-{size}", "user1", position * SPACING, wishes, options))
+        plans.append(MarketPlan(f"repetition {number}", resources, 1, tuple(submissions), age=age, seed=seed))
+    return plans
+
+
+def _rows(repetition: int, result: MarketResult) -> list[dict[str, Any]]:
+    return [
+        {
+            "repetition": repetition,
+            "units": len(auction.submission.wishes),
+            "status": str(auction.outcome.status),
+            "round_s": round(auction.round_durations[0] / SECOND, 5),
+            "commitment_s": round(auction.negotiation / SECOND, 5),
+            "total_s": round(auction.outcome.duration / SECOND, 5),
+        }
+        for auction in result.auctions
+        if auction.round_durations
+    ]
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    table = []
+    for units in sorted({row["units"] for row in rows}):
+        chosen = [row for row in rows if row["units"] == units and row["status"] == "committed"]
+        entry: dict[str, Any] = {"units": units, "sold": len(chosen)}
+        for column in ("round_s", "commitment_s", "total_s"):
+            entry[column], entry[f"{column}_sd"] = mean_and_deviation([row[column] for row in chosen])
+        table.append(entry)
+    return table
+
+
+def straight_line(points: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
+    """Slope, intercept and coefficient of determination of the least-squares line.
+
+    Args:
+        points: (x, y).
+    """
+    x, y = np.array(points, dtype=float).T
+    slope, intercept = np.polyfit(x, y, 1)
+    residual = float(((y - slope * x - intercept) ** 2).sum())
+    total = float(((y - y.mean()) ** 2).sum())
+    return float(slope), float(intercept), 1 - residual / total if total else 1.0
+
+
+def _comparisons(table: Sequence[Mapping[str, Any]]) -> list[Comparison]:
+    slope, _, fit = straight_line([(row["units"], row["round_s"]) for row in table])
+    commit_slope, _, _ = straight_line([(row["units"], row["commitment_s"]) for row in table])
+    total_slope, _, _ = straight_line([(row["units"], row["total_s"]) for row in table])
+    return [
+        Comparison("round duration over units: R² of a line", "linear", fit, ""),
+        Comparison("round duration for one more unit", "not told", 1000 * slope, "ms"),
+        Comparison("commitment for one more unit", "about 0", 1000 * commit_slope, "ms"),
+        Comparison("whole purchase for one more unit", "a couple of seconds", total_slope, "s", at_most=2.0),
+    ]
+
+
+def _tell(summary: dict[str, Any]) -> list[str]:
+    lines = [f"Units in one request, one round, {summary['parameters']['mode']} (mean, standard deviation; seconds):"]
+    lines.append("units  sold   round            commitment       whole purchase")
+    lines += [
+        f"{row['units']:5} {row['sold']:5}   {row['round_s']:.4f} ({row['round_s_sd']:.4f})  "
+        f"{row['commitment_s']:.4f} ({row['commitment_s_sd']:.4f})  {row['total_s']:.4f} ({row['total_s_sd']:.4f})"
+        for row in summary["table"]
+    ]
+    return [*lines, summary["note"], "", *tell_comparison(summary)]
+
+
+EXPERIMENTS: Final = (
+    Experiment(
+        "units",
+        "1 to 25 units in one request: round duration and commitment (RAMP, figure 11b)",
+        run,
+        _tell,
+        frozenset({"mode", "repeat"}),
+    ),
+)

@@ -1,0 +1,215 @@
+"""Figure 12: 1 to 30 users who ask at the same moment, one unit each.
+
+Each number of users and each repetition is a market of its own, because the paper measures a platform at rest. The
+response time is that from the calls' sending until one resource's answer has been read, its mean over all answers; the
+round duration is that until the last answer. The paper finds both growing with the users and cannot tell why the second
+tails off. Here the profile tells what the time goes into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.model.instant import MINUTE, SECOND
+from ramp.protocol.events import AuctionOptions
+from ramp.runtime.config import ResourceConfig
+from simulation.experiments.discovery import Experiment, Progress
+from simulation.experiments.market_backends import run_plans
+from simulation.experiments.market_plan import (
+    SYNTHETIC_NOTE,
+    Links,
+    MarketPlan,
+    MarketResult,
+    Mode,
+    Submission,
+    UnitWish,
+    table2_resources,
+)
+from simulation.experiments.market_profile import bottleneck, process_rows, profile_of
+from simulation.experiments.market_tables import drawn_ages, market_parameters, mean_and_deviation
+from simulation.experiments.market_units import straight_line
+from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
+from simulation.plots.market_users import draw_users
+
+USERS: Final = {
+    Mode.SIMULATED: tuple(range(1, 31)),
+    Mode.XMPP: (1, 2, 5, 10, 15, 20, 25, 30),
+}
+QUICK_USERS: Final = (1, 5, 10, 30)
+REPETITIONS: Final = 3
+WISH: Final = UnitWish(price=70, cores=16, lead=5 * MINUTE)
+OPTIONS: Final = AuctionOptions(rounds=1, round_time=5 * MINUTE)
+BEGIN: Final = 3 * SECOND
+
+
+def run(
+    out: Path,
+    *,
+    quick: bool,
+    seed: int,
+    processes: int | None,
+    on_progress: Progress | None,
+    mode: str = Mode.SIMULATED,
+    repeat: int | None = None,
+) -> dict[str, Any]:
+    """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
+    repetitions = repeat or (1 if quick else REPETITIONS)
+    plans = plans_of(seed, repetitions, QUICK_USERS if quick else USERS[Mode(mode)], table2_resources())
+    results = run_plans(Mode(mode), plans, processes=processes, on_progress=on_progress)
+    rows, table = [response_row(result) for result in results], response_table(results)
+    uses = process_rows(results)
+    profile = profile_of(plans[-1])
+    write_rows(out / "markets.csv", rows)
+    write_rows(out / "figure12.csv", table)
+    write_rows(out / "profile_processes.csv", uses)
+    write_rows(out / "profile_functions.csv", profile.functions)
+    write_rows(out / "profile_areas.csv", profile.areas)
+    draw_users(out / "figure12.csv", out / "figure12.png", f"figure 12 ({mode})", SYNTHETIC_NOTE)
+    return write_summary(
+        out,
+        experiment=EXPERIMENTS[0].name,
+        seed=seed,
+        quick=quick,
+        parameters={
+            **market_parameters(mode, plans),
+            "users": sorted({plan.users for plan in plans}),
+            "repetitions": repetitions,
+            "rounds": 1,
+            "request": "16 cores for an hour, starting in 5 minutes, at most 70 credits per core hour",
+        },
+        comparisons=comparisons_of(table),
+        findings={
+            "table": table,
+            "bottleneck": bottleneck(Mode(mode), uses, profile),
+            "note": SYNTHETIC_NOTE,
+        },
+    )
+
+
+def plans_of(
+    seed: int,
+    repetitions: int,
+    users: Sequence[int],
+    resources: Sequence[ResourceConfig],
+    links: Links | None = None,
+) -> list[MarketPlan]:
+    """Markets in which all users ask at once, by number of users and repetition.
+
+    Args:
+        seed: draws the machines' ages.
+        repetitions: of each number of users.
+        users: numbers of users.
+        resources: the sellers.
+        links: the network between hosts.
+    """
+    return [
+        MarketPlan(
+            f"{count} users, repetition {number}",
+            tuple(resources),
+            count,
+            tuple(Submission(f"by-user{user}", f"user{user}", BEGIN, (WISH,), OPTIONS) for user in range(1, count + 1)),
+            age=age,
+            seed=seed + number - 1,
+            links=links,
+        )
+        for count in users
+        for number, age in enumerate(drawn_ages(seed, repetitions), 1)
+    ]
+
+
+def response_row(result: MarketResult) -> dict[str, Any]:
+    """Response times and round durations of one market in which all users asked at once.
+
+    Args:
+        result: how it went.
+    """
+    responses = [duration / SECOND for each in result.auctions for rnd in each.answered for _, duration in rnd]
+    rounds = [duration / SECOND for each in result.auctions for duration in each.round_durations]
+    response, response_sd = mean_and_deviation(responses, 5)
+    round_s, round_sd = mean_and_deviation(rounds, 5)
+    return {
+        "users": result.plan.users,
+        "sold": sum(each.sold for each in result.auctions),
+        "response_s": response,
+        "response_s_sd": response_sd,
+        "round_s": round_s,
+        "round_s_sd": round_sd,
+        "longest_round_s": round(max(rounds), 5),
+        "purchase_s": mean_and_deviation([each.outcome.duration / SECOND for each in result.auctions], 5)[0],
+        "cpu_ms_per_auction": round(1000 * result.cpu_s / len(result.auctions), 3),
+    }
+
+
+def response_table(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
+    """Means over the repetitions by number of users; deviations over all answers and rounds.
+
+    Args:
+        results: of all markets.
+    """
+    table = []
+    for users in sorted({result.plan.users for result in results}):
+        chosen = [result for result in results if result.plan.users == users]
+        auctions = [auction for result in chosen for auction in result.auctions]
+        responses = [duration / SECOND for each in auctions for rnd in each.answered for _, duration in rnd]
+        rounds = [duration / SECOND for each in auctions for duration in each.round_durations]
+        entry: dict[str, Any] = {"users": users, "sold": sum(each.sold for each in auctions), "of": len(auctions)}
+        entry["response_s"], entry["response_s_sd"] = mean_and_deviation(responses, 5)
+        entry["round_s"], entry["round_s_sd"] = mean_and_deviation(rounds, 5)
+        entry["longest_round_s"] = round(max(rounds), 5)
+        entry["cpu_ms_per_auction"] = mean_and_deviation(
+            [1000 * result.cpu_s / len(result.auctions) for result in chosen], 3
+        )[0]
+        table.append(entry)
+    return table
+
+
+def comparisons_of(table: Sequence[Mapping[str, Any]]) -> list[Comparison]:
+    """What the paper says of figures 12 and 13 beside the table.
+
+    Args:
+        table: of `response_table`.
+    """
+    slope, _, fit = straight_line([(row["users"], row["response_s"]) for row in table])
+    round_slope, _, round_fit = straight_line([(row["users"], row["round_s"]) for row in table])
+    last = table[-1]
+    return [
+        Comparison("response time over users: R² of a line", "linear", fit, ""),
+        Comparison("response time for one more user", "not told", 1000 * slope, "ms"),
+        Comparison("round duration over users: R² of a line", "steep to 10 users, then flatter", round_fit, ""),
+        Comparison("round duration for one more user", "not told", 1000 * round_slope, "ms"),
+        Comparison(f"round duration with {last['users']} users", "below 5 min", last["round_s"], "s", at_most=300.0),
+    ]
+
+
+def tell_table(summary: Mapping[str, Any]) -> list[str]:
+    """The table for people.
+
+    Args:
+        summary: with a `table` of `response_table`.
+    """
+    lines = ["users   sold   response s (sd)     round s (sd)        longest round s   CPU ms an auction"]
+    lines += [
+        f"{row['users']:5} {row['sold']:6}   {row['response_s']:.4f} ({row['response_s_sd']:.4f})   "
+        f"{row['round_s']:.4f} ({row['round_s_sd']:.4f})   {row['longest_round_s']:12.4f}   "
+        f"{row['cpu_ms_per_auction']:16.1f}"
+        for row in summary["table"]
+    ]
+    return lines
+
+
+def _tell(summary: dict[str, Any]) -> list[str]:
+    lines = [f"Simultaneous users, one round, {summary['parameters']['mode']}:", *tell_table(summary)]
+    return [*lines, *summary["bottleneck"], summary["note"], "", *tell_comparison(summary)]
+
+
+EXPERIMENTS: Final = (
+    Experiment(
+        "users",
+        "1 to 30 simultaneous users: response time and round duration (RAMP, figure 12)",
+        run,
+        _tell,
+        frozenset({"mode", "repeat"}),
+    ),
+)

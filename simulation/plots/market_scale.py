@@ -1,0 +1,44 @@
+"""Picture of the experiment on growing markets, drawn from its result file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from simulation.plots.bluegene import new_figure, read_rows, save_figure
+from simulation.plots.market_style import footnote, quiet_grid
+
+_PANELS = (
+    ("cpu_ms_per_auction", "CPU time of one auction (ms)", "Cost of an auction"),
+    ("cpu_us_per_answer", "CPU time for one resource's answer (µs)", "Cost of an answer"),
+)
+
+
+def draw_scale(source: Path, target: Path, mode: str, note: str) -> None:
+    """CPU time of an auction and of an answer over the number of resources, one line a number of users.
+
+    Args:
+        source: `scale.csv`.
+        target: the picture.
+        mode: how the markets were run.
+        note: stands below.
+    """
+    rows = read_rows(source)
+    figure = new_figure(11, 4.8)
+    for axes, (column, label, title) in zip(figure.subplots(1, 2), _PANELS, strict=True):
+        for users in sorted({int(row["users"]) for row in rows}):
+            points = sorted((int(row["resources"]), float(row[column])) for row in rows if int(row["users"]) == users)
+            axes.plot(
+                *zip(*points, strict=True), marker="o", markersize=4, label=f"{users} users" if users > 1 else "1 user"
+            )
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        counts = sorted({int(row["resources"]) for row in rows})
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.minorticks_off()
+        axes.set_xlabel("resources in the market")
+        axes.set_ylabel(label)
+        axes.set_title(f"{title} ({mode})", fontsize=10)
+        quiet_grid(axes)
+        axes.legend(frameon=False, fontsize=8)
+    footnote(figure, f"All users ask at once, one unit each, one round of bidding; logarithmic scales. {note}")
+    save_figure(figure, target)
