@@ -10,8 +10,10 @@ it is a placement, and a backfilled job that would still run at the shadow time 
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable
 
+from simulation.machines.interface import Placement
 from simulation.schedulers.interface import Job, Site
 from simulation.schedulers.planner import Plan
 from simulation.schedulers.waiting import KindQueue
@@ -24,13 +26,16 @@ class EasyBackfill:
 
     def __init__(self) -> None:
         self._queue = KindQueue()
+        self._tried: tuple[int, int | None, int] | None = None  # head, shadow time, arrivals known to fail
+        self._promise: tuple[int, Placement] | None = None
 
     def submit(self, job: Job) -> None:
         """A job joins at the end."""
         self._queue.append(job)
 
     def released(self) -> None:
-        """Nothing is remembered between decisions, as the promise depends on the time."""
+        """Everybody may fit again."""
+        self._tried = None
 
     def waiting(self) -> Iterable[Job]:
         """The queue in its order."""
@@ -55,22 +60,23 @@ class EasyBackfill:
 
         Of each kind only jobs that can still fit are looked at: when one fails that would end by the shadow time,
         nothing of its kind fits; when one fails that would not, none does that would not either. With reservations
-        only longer jobs of the kind are known to fail.
+        only longer jobs of the kind are known to fail. Whoever failed before fails again until something is released
+        or the promise changes: what is free only shrinks, and so does the time to the shadow.
         """
         now, lines = site.now, self._queue.lines
+        free = site.machine.free
+        if all(line[0][1].request.size > free for line in lines.values()):
+            return
         plan = Plan.of_site(site)
-        promise = plan.earliest(head.request, head.planned_length)
-        room = None
+        promise = self._standing_promise(site, head) or plan.earliest(head.request, head.planned_length)
+        self._promise = promise
+        room = shadow = None
         if promise is not None:
             shadow, placement = promise
             room = shadow - now
             plan.book(head.job_number, shadow, shadow + head.planned_length, placement)
-        free = site.machine.free
         limits: dict[Hashable, int] = {}
-        heap = [(line[0][0], kind, 0) for kind, line in lines.items() if line[0][1] is not head]
-        if len(lines[head.kind]) > 1:
-            heap.append((lines[head.kind][1][0], head.kind, 1))
-        heapq.heapify(heap)
+        heap = self._untried(site, head, shadow)
         while heap:
             _, kind, index = heapq.heappop(heap)
             line = lines[kind]
@@ -97,3 +103,28 @@ class EasyBackfill:
                     index += 1
             if index < len(line):
                 heapq.heappush(heap, (line[index][0], kind, index))
+
+    def _standing_promise(self, site: Site, head: Job) -> tuple[int, Placement] | None:
+        """The promise made to this head before, where nothing that it rests on has changed."""
+        now = site.now
+        if self._tried is None or self._tried[0] != head.job_number or site.reservations:
+            return None
+        if any(running.start_time + running.job.planned_length <= now for running in site.running.values()):
+            return None
+        return self._promise if self._promise is not None and self._promise[0] > now else None
+
+    def _untried(self, site: Site, head: Job, shadow: int | None) -> list[tuple[int, Hashable, int]]:
+        """Of each kind the first job after the head that may fit: its arrival, kind and place in its line; a heap."""
+        queue = self._queue
+        known = self._tried
+        failed = queue.first_arrival + 1
+        if known is not None and known[:2] == (head.job_number, shadow) and not site.reservations:
+            failed = known[2]
+        self._tried = (head.job_number, shadow, queue.arrivals)
+        heap = []
+        for kind, line in queue.lines.items():
+            index = bisect_left(line, failed, key=lambda entry: entry[0])
+            if index < len(line):
+                heap.append((line[index][0], kind, index))
+        heapq.heapify(heap)
+        return heap

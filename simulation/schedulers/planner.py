@@ -129,6 +129,7 @@ class Plan:
         self._machine = machine.copy()
         self._empty: Machine | None = None
         self._projects: ProjectsPlacements | None = None
+        self._projections: dict[tuple[int, ...], Machine] = {}
         self._units = prod(machine.extents)
         self._now = now
         self._bookings: dict[int, tuple[int, int, Placement]] = {}
@@ -170,8 +171,10 @@ class Plan:
         begin, end, placement = self._bookings.pop(key)
         del self._ends[bisect_left(self._ends, end)]
         self._occupied.flip(begin, end, placement.nodes)
+        self._projections.clear()
 
     def _add(self, key: int, begin: int, end: int, placement: Placement) -> None:
+        self._projections.clear()
         self._bookings[key] = (begin, end, placement)
         insort(self._ends, end)
         self._occupied.flip(begin, end, placement.nodes)
@@ -220,15 +223,15 @@ class Plan:
     def _place_at(self, request: JobRequest, begin: int, length: int) -> Placement | None:
         """A placement that is clear of all bookings during [begin, begin + length)."""
         end = begin + length
-        overlapping = []
-        booked = False
-        for key, booking in self._bookings.items():
-            if booking[0] < end and booking[1] > begin:
-                overlapping.append(booking)
-                booked = booked or key not in self._holders
-        if begin == self._now and not booked:
+        bookings = self._bookings
+        keys = tuple([key for key, (first, last, _) in bookings.items() if first < end and last > begin])
+        if begin == self._now and self._holders.issuperset(keys):
             return self._machine.place(request)
+        projection = self._projections.get(keys)
+        if projection is not None:
+            return projection.place(request)
         empty = self._empty_machine()
+        overlapping = [bookings[key] for key in keys]
         placements = [placement for _, _, placement in overlapping]
         if not placements:
             return empty.place(request)
@@ -236,7 +239,8 @@ class Plan:
             free = empty.capacity - _peak(overlapping, begin)
             return empty.place(request) if request.size <= free else None
         if self._projects is not None:
-            return self._projects.projected(placements).place(request)
+            projection = self._projections[keys] = self._projects.projected(placements)
+            return projection.place(request)
         return _place_hidden(empty, request, placements)
 
     def _empty_machine(self) -> Machine:

@@ -11,11 +11,13 @@ from simulation.schedulers.fcfs import FirstComeFirstServed
 from simulation.schedulers.first_fit import AggressiveFirstFit
 from simulation.schedulers.interface import Scheduler
 from simulation.schedulers.window_first_fit import WINDOW_DEFAULT, WindowCounts, WindowFirstFit
+from simulation.schedulers.window_room_ahead import WindowRoomAhead
 
 SCHEDULER_NAMES: Final = (
     FirstComeFirstServed.name,
     AggressiveFirstFit.name,
     WindowFirstFit.name,
+    WindowRoomAhead.name,
     EasyBackfill.name,
     ConservativeBackfill.name,
 )
@@ -37,6 +39,8 @@ def make_scheduler(
     """
     if name == WindowFirstFit.name:
         return WindowFirstFit(window, window_counts)
+    if name == WindowRoomAhead.name:
+        return WindowRoomAhead(window, window_counts)
     for scheduler in (FirstComeFirstServed, AggressiveFirstFit, EasyBackfill, ConservativeBackfill):
         if name == scheduler.name:
             return scheduler()

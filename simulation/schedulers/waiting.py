@@ -17,13 +17,14 @@ class KindQueue:
     Attributes:
         lines: for each kind the jobs that wait with their numbers of arrival, in order; never empty. Not to be changed.
         failed: kinds known not to fit until the next release.
+        arrivals: jobs that have joined so far; the next one gets this number of arrival.
     """
 
-    __slots__ = ("_arrivals", "_size", "failed", "lines")
+    __slots__ = ("_size", "arrivals", "failed", "lines")
 
     def __init__(self) -> None:
         self.lines: dict[Hashable, list[tuple[int, Job]]] = {}
-        self._arrivals = 0
+        self.arrivals = 0
         self._size = 0
         self.failed: set[Hashable] = set()
 
@@ -39,8 +40,8 @@ class KindQueue:
         line = self.lines.get(job.kind)
         if line is None:
             line = self.lines[job.kind] = []
-        line.append((self._arrivals, job))
-        self._arrivals += 1
+        line.append((self.arrivals, job))
+        self.arrivals += 1
         self._size += 1
 
     def remove(self, job: Job) -> None:
@@ -60,6 +61,11 @@ class KindQueue:
     def pop_first(self, kind: Hashable) -> Job:
         """Take out the first job of a kind."""
         return self.remove_at(kind, 0)
+
+    @property
+    def first_arrival(self) -> int:
+        """Number of arrival of the job that waits longest; -1 when nobody waits."""
+        return min((line[0][0] for line in self.lines.values()), default=-1)
 
     def first(self) -> Job | None:
         """The job that waits longest."""
