@@ -16,7 +16,7 @@ import click
 from ramp.cli.account import ask_account
 from ramp.cli.connection import Market, open_market
 from ramp.cli.follow import Followed
-from ramp.cli.launch import launching, up_text
+from ramp.cli.launch import launch_detached, up_text
 from ramp.cli.machines import ask_machines, known, load_object
 from ramp.cli.moments import whole_seconds_up
 from ramp.cli.options import example, json_option
@@ -121,8 +121,8 @@ def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> Non
     if as_json:
         print_json({**result, "total_s": round(total, 3)})
     else:
-        kept = "agreements" if bought and path is None else "state"
-        click.echo(f"Everything is stopped after {total:.1f} s; the {kept} stay in {state.path}")
+        kept = "agreements stay" if bought and path is None else "state stays"
+        click.echo(f"Everything is stopped after {total:.1f} s; the {kept} in {state.path}")
     ctx.exit(0 if bought else 1)
 
 
@@ -131,9 +131,8 @@ def _running(config: SwarmConfig, state: StateFolder, as_json: bool) -> Iterator
     """A market for as long as the block runs; stopped also by Ctrl-C."""
     from ramp.agents import supervise
 
+    status = launch_detached(config, state)
     try:
-        with launching(config) as on_event:
-            status = supervise.start_detached(config.path.absolute(), state, on_event)
         if not as_json:
             click.echo(up_text(status))
         yield

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from ramp.cli.connection import open_market
+from ramp.cli.machines import ask_resources
 from ramp.cli.options import example, json_option, state_option
-from ramp.cli.output import console, count_text, moment_text, print_json, print_rows, say
+from ramp.cli.output import console, count_text, moment_text, print_json, print_rows, say, waiting
 from ramp.cli.shipped import DEFAULT_SWARM, find_config
+from ramp.errors import RampError
 from ramp.model.instant import from_iso
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
     from ramp.runtime.config import SwarmConfig
+
+REGISTRATION_LIMIT_S: Final = 15.0
+"""How long resources may take to register once their agents are ready, in seconds; they repeat it every few."""
+
+REGISTRATION_PAUSE_S: Final = 0.05
+"""Pause between two looks, in seconds."""
+
+BEGUN_LIMIT_S: Final = 10.0
+"""How long a market that is just coming up may take until it can be stopped, in seconds."""
 
 OnEvent = Callable[[dict[str, str]], None]
 
@@ -39,13 +54,11 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
     are kept in the state folder, so the next `ramp up` there carries on with the same accounts and reservations.
     Without --detach it stays until Ctrl-C. --json prints, with --detach, what is up.
     """
-    from ramp.agents import supervise
     from ramp.runtime.config import load_config
 
     config = load_config(find_config(name))
     if detach:
-        with launching(config) as on_event:
-            status = supervise.start_detached(config.path.absolute(), state, on_event)
+        status = launch_detached(config, state)
         if as_json:
             print_json(status)
         else:
@@ -57,24 +70,74 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
     ctx.exit(_stay(config, state))
 
 
+def launch_detached(config: SwarmConfig, state: StateFolder) -> dict[str, Any]:
+    """Launch a market in the background and wait until every resource can be found; Ctrl-C meanwhile undoes it.
+
+    Returns:
+        Its status.
+
+    Raises:
+        RampError: if it does not come up.
+    """
+    from ramp.agents import supervise
+
+    was_up = supervise.status(state) is not None
+    try:
+        with launching(config) as on_event:
+            status = supervise.start_detached(config.path.absolute(), state, on_event)
+            wait_registered(config, state)
+    except KeyboardInterrupt:
+        if not was_up:
+            _stop_what_was_begun(state)
+        raise
+    return status
+
+
+def wait_registered(config: SwarmConfig, state: StateFolder) -> None:
+    """Wait until the directory lists every resource of the configuration; tell which do not appear."""
+    market = open_market(state, None)
+    wanted = {config.address(resource.name) for resource in config.resources}
+    end = time.monotonic() + REGISTRATION_LIMIT_S
+    while missing := wanted.difference(ask_resources(market)):
+        if time.monotonic() > end:
+            say(f"ramp: not registered after {REGISTRATION_LIMIT_S:g} s: {', '.join(sorted(missing))}")
+            return
+        time.sleep(REGISTRATION_PAUSE_S)
+
+
+def _stop_what_was_begun(state: StateFolder) -> None:
+    """Stop a market that was interrupted while it came up: it can be found only once its server runs."""
+    from ramp.agents import supervise
+
+    with waiting("stopping what was begun"):
+        end = time.monotonic() + BEGUN_LIMIT_S
+        while not supervise.stop(state) and time.monotonic() < end:
+            time.sleep(REGISTRATION_PAUSE_S)
+
+
 def _stay(config: SwarmConfig, state: StateFolder) -> int:
     from ramp.agents import supervise
 
     def told(event: dict[str, str]) -> None:
-        if event["event"] != "ready" or event["detail"]:
+        if event["event"] != "stopped":  # all of them do, at the end
             detail = f": {event['detail']}" if event["detail"] else ""
             say(f"{event['agent']}: {event['event']}{detail}")
 
     with launching(config) as launched:
         listeners: list[OnEvent] = [launched]
 
+        def announce() -> None:
+            with contextlib.suppress(RampError, OSError):  # stopped meanwhile: then there is nothing to announce
+                wait_registered(config, state)
+                found = supervise.status(state)
+                listeners[:] = [told]
+                launched({"event": "up"})
+                if found is not None:
+                    click.echo(up_text(found))
+                    click.echo("Ctrl-C stops it")
+
         def ready() -> None:
-            listeners[:] = [told]
-            launched({"event": "up"})
-            found = supervise.status(state)
-            if found is not None:
-                click.echo(up_text(found))
-            click.echo("Ctrl-C stops it")
+            threading.Thread(target=announce, daemon=True).start()  # the supervisor's loop must not wait for it
 
         def on_event(event: dict[str, str]) -> None:
             listeners[0](event)
@@ -139,7 +202,6 @@ def up_text(status: Mapping[str, Any]) -> str:
 def down(state: StateFolder, as_json: bool) -> None:
     """Stop the market in good order; its state stays. That none is running is no error."""
     from ramp.agents import supervise
-    from ramp.cli.output import waiting
 
     with waiting("stopping the market"):
         stopped = supervise.stop(state)

@@ -325,6 +325,13 @@ def test_the_demo_shows_everything_and_the_next_launch_carries_on_from_it(capsys
         assert main(["ps", "--state-dir", str(state)]) == 1
 
 
+def test_a_demo_leaves_a_market_alone_that_has_its_state_folder(ramp, swarm):
+    code, text, said = ramp("demo", "--config", swarm.parent / "tiny.toml", "--state-dir", swarm)
+    assert (code, text) == (2, "")
+    assert "already up" in said
+    assert ramp("ps")[0] == 0
+
+
 def test_a_demo_that_cannot_start_leaves_nothing_running(tmp_path, capsys):
     config = tmp_path / "bad.toml"
     config.write_text(CONFIG.replace('plugin = "steady"', 'plugin = "unsteady"'))

@@ -1,5 +1,6 @@
 """A User Agent's control channel played from a script, and events as it gives them."""
 
+import contextlib
 import json
 import socket
 import tempfile
@@ -94,7 +95,7 @@ class FakeAgent:
     def _serve(self) -> None:
         for events in self._lives:
             connection_, _ = self._socket.accept()
-            with connection_, connection_.makefile("rwb") as file:
+            with contextlib.suppress(OSError), connection_, connection_.makefile("rwb") as file:
                 self.heard.append(json.loads(file.readline()))
                 for event in events:
                     if callable(event):

@@ -91,6 +91,7 @@ def test_the_table_tells_the_rounds_on_a_terminal(script, monkeypatch):
     ):
         assert text in last
     assert "waiting" not in last
+    assert "buying" not in last
 
 
 def test_no_offers_is_explained_with_what_would_pass(script, capsys):

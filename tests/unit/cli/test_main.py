@@ -105,9 +105,12 @@ def test_a_broken_verb_says_so_and_breaks_no_other(foreign, capsys):
     assert "is no click command" in capsys.readouterr().err
 
 
-def test_a_foreign_verb_cannot_take_the_place_of_our_own(foreign):
+def test_a_foreign_verb_cannot_take_the_place_of_our_own(foreign, capsys):
     foreign(submit="no_such_package:submit")
     assert main(["submit", "--help"]) == 0
+    capsys.readouterr()
+    assert main(["--help"]) == 0
+    assert "further verbs" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,10 @@ def test_validate_reads_standard_input(monkeypatch, capsys):
     assert "-: valid, 1 unit" in capsys.readouterr().out
 
 
+def test_indenting_shows_the_levels():
+    assert indented("<a><b>1</b><c><d>2</d></c></a>") == "<a>\n  <b>1</b>\n  <c>\n    <d>2</d>\n  </c>\n</a>"
+
+
 @pytest.mark.parametrize("path", sorted((EXAMPLES / "valid").glob("rfq-*.xml")), ids=lambda path: path.stem)
 def test_indenting_changes_nothing_that_is_read(path: Path):
     document = load_request(path)
