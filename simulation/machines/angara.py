@@ -16,7 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import MachineError
-from simulation.machines.box_search import choose, greedy_boxes, keep_free, list_free, maximal_rows, phi_of_boxes
+from simulation.machines.box_policy import Choice
+from simulation.machines.box_search import (
+    choose,
+    choose_room_ahead,
+    greedy_boxes,
+    keep_free,
+    list_free,
+    list_phases,
+    maximal_rows,
+    phi_of_boxes,
+)
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.hostlist import compress_coordinates
 from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
@@ -132,14 +142,28 @@ class AngaraMachine:
 
     def place(self, request: JobRequest) -> Placement | None:
         """Decide where the request would run now; changes nothing. None = it does not fit now."""
+        return self.place_until(request, 0, 1, {})
+
+    def place_until(self, request: JobRequest, now: int, end: int, ends: Mapping[int, int]) -> Placement | None:
+        """The same, told what is expected of the times; only the allocator `room-ahead` heeds them.
+
+        Args:
+            request: what is asked.
+            now: the time, microseconds.
+            end: when the job is expected to end, after `now`.
+            ends: when running jobs are expected to end, after `now`; one that is not named stays.
+        """
         busy = self._state.busy
         if request.size > self.grid.size - busy.bit_count():
             return None
         wanted = self.boxes.wanted(request)
         count = self._list_free(busy)
         policy = self.boxes.policy
-        words = self.boxes.table.words_of(busy)
-        row = choose(self.boxes.arrays, wanted, self._free, count, words, int(policy.choice))
+        if policy.choice is Choice.ROOM_AHEAD:
+            row = self._room_ahead(wanted, count, now, end, ends)
+        else:
+            words = self.boxes.table.words_of(busy)
+            row = choose(self.boxes.arrays, wanted, self._free, count, words, int(policy.choice))
         if row >= 0:
             return self._placement(request.job_id, row)
         return self._bypass(request, busy)
@@ -280,6 +304,30 @@ class AngaraMachine:
         twin._state = self._state.copy()
         twin._dead = self._dead
         return twin
+
+    def _room_ahead(self, wanted: NDArray[np.bool_], count: int, now: int, end: int, ends: Mapping[int, int]) -> int:
+        arrays, table = self.boxes.arrays, self.boxes.table
+        if not wanted[arrays.shape_of[self._free[:count]]].any():
+            return -1
+        leaving = sorted((when, job_id) for job_id, when in ends.items() if when < end)
+        # what is drained or down stays out of service when its job ends
+        out = self._state.drained | self._state.down
+        held = [table.words_of(self._state.running[job_id].nodes & ~out) for _, job_id in leaving]
+        rows = np.empty((len(held) + 1, len(self._free)), np.int64)
+        counts, lengths = np.zeros(len(held) + 1, np.int64), np.zeros(len(held) + 1, np.int64)
+        phases = list_phases(
+            arrays,
+            self._dead,
+            table.words_of(self._state.busy),
+            np.array(held, np.uint64).reshape(len(held), table.words),
+            np.array([when for when, _ in leaving], np.int64),
+            now,
+            end,
+            rows,
+            counts,
+            lengths,
+        )
+        return int(choose_room_ahead(arrays, wanted, self._free, count, phases, rows, counts, lengths))
 
     def _list_free(self, busy: int) -> int:
         """Bring the list of free boxes up to date; it only shrinks while nodes only become busy."""

@@ -27,8 +27,8 @@ class Choice(enum.IntEnum):
     """The one after which phi is largest, over the maximal boxes that the published greedy search finds."""
     PHI_EXACT = 2
     """The same over all maximal boxes."""
-    LEAST_LOSS = 3
-    """The one that leaves most room for the jobs to come (`simulation.machines.allocators.least_loss`)."""
+    ROOM_AHEAD = 3
+    """The one that leaves the largest free boxes while the job runs (`simulation.machines.allocators.room_ahead`)."""
 
 
 class BoxPolicy(Protocol):

@@ -1,7 +1,8 @@
 """Window first-fit on a torus of boxes as one compiled loop: the sweeps of the Angara study in minutes.
 
-The same decisions as `simulation.queueing.simulation` with `WindowFirstFit` and an `AngaraMachine` whose nodes are all
-in service; jobs run as long as they ask for, and there are no reservations.
+The same decisions as `simulation.queueing.simulation` with `WindowFirstFit` (with the allocator `room-ahead`:
+`WindowRoomAhead`) and an `AngaraMachine` whose nodes are all in service. There are no reservations, and no job runs
+longer than it asks for.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from simulation.machines.box_search import BoxArrays, choose, keep_free, list_free
+from simulation.machines.box_policy import Choice
+from simulation.machines.box_search import BoxArrays, choose, choose_room_ahead, keep_free, list_free, list_phases
 from simulation.machines.interface import JobRequest
 from simulation.machines.ranked_boxes import RankedBoxes
 from simulation.schedulers.window_first_fit import WindowCounts
@@ -20,6 +22,7 @@ from simulation.workload.metrics import Schedule
 
 Int64Array = NDArray[np.int64]
 _NEVER = np.iinfo(np.int64).max
+_ROOM_AHEAD = int(Choice.ROOM_AHEAD)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +47,7 @@ def run_window_first_fit(
     size: Int64Array,
     *,
     window: int,
+    requested_time: Int64Array | None = None,
     counts: WindowCounts = WindowCounts.INDICES,
 ) -> BoxRun:
     """Run jobs of any shape through an empty torus.
@@ -54,6 +58,7 @@ def run_window_first_fit(
         run_time: microseconds, shape (jobs,).
         size: nodes asked for, shape (jobs,).
         window: of the scheduler.
+        requested_time: microseconds, not below the run times, which are taken where it is None; shape (jobs,).
         counts: what the window counts.
     """
     sizes, kind = np.unique(size, return_inverse=True)
@@ -66,6 +71,7 @@ def run_window_first_fit(
         kind[fits].astype(np.int64),
         submit_time[fits],
         run_time[fits],
+        (run_time if requested_time is None else requested_time)[fits],
         window,
         counts is WindowCounts.WAITING,
     )
@@ -74,6 +80,7 @@ def run_window_first_fit(
     return BoxRun(schedule, box, int((~fits).sum()))
 
 
+# numba keeps this on disk until this file changes; after a change of box_search.py alone, touch this file
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _run(
     arrays: BoxArrays,
@@ -82,6 +89,7 @@ def _run(
     kind: Int64Array,
     submit_time: Int64Array,
     run_time: Int64Array,
+    requested_time: Int64Array,
     window: int,
     by_waiting: bool,
 ) -> tuple[Int64Array, Int64Array]:
@@ -96,6 +104,10 @@ def _run(
     dead = np.zeros(arrays.masks.shape[0], np.bool_)
     count = list_free(arrays.masks, dead, busy, free)
     failed = np.zeros(wanted.shape[0], np.bool_)
+    most_phases = nodes + 1 if choice == _ROOM_AHEAD else 0
+    phase_rows = np.empty((most_phases, arrays.masks.shape[0]), np.int64)
+    phase_counts = np.zeros(most_phases, np.int64)
+    phase_lengths = np.zeros(most_phases, np.int64)
     running = np.empty(nodes, np.int64)
     running_count = 0
     arrived = 0
@@ -126,7 +138,26 @@ def _run(
         position = 0
         while job < arrived and (position if by_waiting else job - oldest) < window:
             if start[job] < 0:
-                row = -1 if failed[kind[job]] else choose(arrays, wanted[kind[job]], free, count, busy, choice)
+                row = -1
+                if failed[kind[job]]:
+                    pass
+                elif choice != _ROOM_AHEAD:
+                    row = choose(arrays, wanted[kind[job]], free, count, busy, choice)
+                elif choose(arrays, wanted[kind[job]], free, count, busy, 0) >= 0:
+                    held = np.empty((running_count, words), np.uint64)
+                    ends = np.empty(running_count, np.int64)
+                    for index in range(running_count):
+                        ends[index] = start[running[index]] + requested_time[running[index]]
+                    order = np.argsort(ends)
+                    for index in range(running_count):
+                        held[index] = arrays.box_masks[box[running[order[index]]]]
+                    end = now + requested_time[job]
+                    phases = list_phases(
+                        arrays, dead, busy, held, ends[order], now, end, phase_rows, phase_counts, phase_lengths
+                    )
+                    row = choose_room_ahead(
+                        arrays, wanted[kind[job]], free, count, phases, phase_rows, phase_counts, phase_lengths
+                    )
                 if row < 0:
                     failed[kind[job]] = True
                     position += 1

@@ -151,6 +151,7 @@ def _run_flat(
         "fcfs": flat_loops.first_come_first_served,
         "first-fit": flat_loops.first_fit,
         "window-first-fit": flat_loops.window_first_fit,
+        "window-room-ahead": flat_loops.window_first_fit,  # there are no places to choose
         "easy": flat_loops.easy,
         "conservative": flat_conservative.conservative,
     }

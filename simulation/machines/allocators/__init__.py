@@ -20,6 +20,7 @@ ALLOCATORS = {
     "base-ring": "simulation.machines.allocators.base_ring:BaseRing",
     "find-systems": "simulation.machines.allocators.find_systems:FindSystems",
     "find-systems-mss": "simulation.machines.allocators.find_systems_mss:FindSystemsMss",
+    "room-ahead": "simulation.machines.allocators.room_ahead:RoomAhead",
     "torus-distance": "simulation.machines.allocators.torus_distance:TorusDistance",
 }
 """Allocators by name: module and class, imported when first asked for."""

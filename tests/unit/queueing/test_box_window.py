@@ -1,0 +1,68 @@
+"""The compiled sweep loop against the event simulation, job by job."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simulation.machines.allocators import find_allocator
+from simulation.machines.angara import AngaraMachine, TorusLayout
+from simulation.machines.interface import JobRequest
+from simulation.machines.ranked_boxes import RankedBoxes
+from simulation.queueing.box_window import run_window_first_fit
+from simulation.queueing.simulation import EndedJob, QueueSimulation
+from simulation.schedulers.interface import Job
+from simulation.schedulers.registry import make_scheduler
+from simulation.schedulers.window_first_fit import WindowCounts
+from simulation.workload.angara_workload import Recipe, Workload, make_workload
+
+JOBS = 250
+EXTENTS = (4, 3, 3)
+
+
+def workload(seed: int) -> Workload:
+    """A crowded start of a study's workload, with some arrivals and ends that coincide."""
+    full = make_workload(Recipe(36, 1.5), seed)
+    hour = 3_600_000_000
+    return Workload(
+        full.submit_time[:JOBS] // hour * hour, np.maximum(full.run_time[:JOBS] // hour, 1) * hour, full.size[:JOBS]
+    )
+
+
+@pytest.mark.parametrize("counts", list(WindowCounts))
+@pytest.mark.parametrize("window", [1, 3, 40])
+@pytest.mark.parametrize("allocator", ["base", "base-ring", "find-systems", "find-systems-mss", "room-ahead"])
+def test_the_compiled_loop_makes_the_same_schedule(allocator: str, window: int, counts: WindowCounts) -> None:
+    jobs = workload(seed=window)
+    requested = jobs.run_time * np.where(np.arange(JOBS) % 3, 1, 2)
+    boxes = RankedBoxes(EXTENTS, find_allocator(allocator)())
+    machine = AngaraMachine(TorusLayout("t", "t", ("x", "y", "z"), EXTENTS), boxes)
+    scheduler = "window-room-ahead" if allocator == "room-ahead" else "window-first-fit"
+    ended: dict[int, EndedJob] = {}
+    simulation = QueueSimulation(
+        machine,
+        make_scheduler(scheduler, window=window, window_counts=counts),
+        on_end=lambda one: ended.__setitem__(one.job.job_number, one),
+    )
+    for number, (submit, run, asked, size) in enumerate(
+        zip(jobs.submit_time.tolist(), jobs.run_time.tolist(), requested.tolist(), jobs.size.tolist(), strict=True)
+    ):
+        simulation.submit(Job(number, submit, run, asked, JobRequest(number, size)))
+    simulation.run()
+    fast = run_window_first_fit(
+        boxes, jobs.submit_time, jobs.run_time, jobs.size, window=window, counts=counts, requested_time=requested
+    )
+    assert fast.refused == 0
+    assert fast.schedule.start_time.tolist() == [ended[number].start_time for number in range(JOBS)]
+    assert fast.schedule.held.tolist() == [ended[number].placement.size for number in range(JOBS)]
+    nodes = [boxes.table.units_of(box) for box in fast.box.tolist()]
+    assert nodes == [ended[number].placement.nodes for number in range(JOBS)]
+
+
+def test_jobs_without_a_box_are_refused() -> None:
+    boxes = RankedBoxes(EXTENTS, find_allocator("find-systems")())
+    sizes = np.array([4, 37, 2], np.int64)
+    times = np.array([0, 1, 2], np.int64)
+    run = run_window_first_fit(boxes, times, times + 5, sizes, window=1)
+    assert run.refused == 1
+    assert run.schedule.size.tolist() == [4, 2]
