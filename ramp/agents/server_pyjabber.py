@@ -259,7 +259,7 @@ async def _account_exists(user: str) -> bool:
 
 
 def serve(domain: str, port: int, state_dir: Path, certificate: ServerCertificate) -> None:
-    """Run the server until SIGTERM or SIGINT.
+    """Run the server until SIGTERM or SIGINT; what it leaves running is for the process's end to sweep away.
 
     Args:
         domain: XMPP domain of the agents.
@@ -281,8 +281,9 @@ def serve(domain: str, port: int, state_dir: Path, certificate: ServerCertificat
     loguru.logger.add(sys.stderr, level="WARNING", diagnose=False)  # diagnose would print passwords and documents
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     shutil.rmtree(upload_server.TEMP_DIR, ignore_errors=True)  # made at import, for an upload service not run here
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(domain, port, state_dir, certificate))
+    # Not asyncio.run: at the end it cancels what is left and waits for it, and some of pyjabber's tasks of lines just
+    # closed swallow their cancellation; the server would stay for ever, and its state directory's lock with it.
+    uvloop.new_event_loop().run_until_complete(_serve(domain, port, state_dir, certificate))
 
 
 async def _serve(domain: str, port: int, state_dir: Path, certificate: ServerCertificate) -> None:
