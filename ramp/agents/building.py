@@ -66,12 +66,20 @@ class Building:
 
     def _directory(self, name: str) -> PartyAgent:
         address = self.config.address(name)
+        known = self.state.registered()
 
         def new_host(send: Callable[[Message], None]) -> Host:
-            return Host(DirectoryParty(address), Ports(send=send))
+            party = DirectoryParty(address, known=known, known_for=self.config.timing.lease)
+            return Host(party, Ports(send=send))
 
         return DirectoryAgent(
-            address, self.passwords[name], self.settings, new_host=new_host, notary=None, clock=self.clock
+            address,
+            self.passwords[name],
+            self.settings,
+            new_host=new_host,
+            notary=None,
+            clock=self.clock,
+            keep=self.state.keep_registered,
         )
 
     def _bank(self, name: str) -> PartyAgent:

@@ -11,9 +11,13 @@ from typing import Any, ClassVar
 from ramp.agents.behaviour import Courier
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
 from ramp.model.acl import Performative
+from ramp.protocol.directory_party import DirectoryParty
 from ramp.protocol.progress import Progress
 from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.user_party import UserParty
+
+Registered = tuple[tuple[str, str], ...]
+"""(service, name) of registered agents."""
 
 
 class RequestAQuote(Courier):
@@ -129,6 +133,23 @@ class BankingAgent(PartyAgent):
 
 
 class DirectoryAgent(PartyAgent):
-    """Knows who sells."""
+    """Knows who sells.
+
+    Attributes:
+        keep: stores who is registered, for the next life of this agent; called when that has changed.
+    """
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RegistrationServer,)
+
+    def __init__(self, *args: Any, keep: Callable[[Registered], None], **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.keep = keep
+        self._kept: Registered = ()
+
+    async def _settle(self) -> None:
+        party = self.host.party
+        assert isinstance(party, DirectoryParty)
+        if party.registered != self._kept:
+            self._kept = party.registered
+            self.keep(self._kept)
+        await super()._settle()

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +28,8 @@ from ramp.agents.server_prosody import ProsodyServer
 from ramp.errors import ConfigurationError, RampError, TransportError
 from ramp.model.instant import iso
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig, load_config
+from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
+from ramp.runtime.config_file import load_config
 from ramp.runtime.keys import KeyStore
 from ramp.runtime.state_folder import StateFolder, write_private
 
@@ -46,6 +47,9 @@ LAUNCH_DEATHS_MAX: Final = 3
 
 WATCH_S: Final = 0.5
 """How often the server is looked after, in seconds."""
+
+GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.group")
+"""Runs a process of agents; the supervisor adds what it shall run."""
 
 OnEvent = Callable[[dict[str, str]], None]
 
@@ -82,12 +86,21 @@ class Supervisor:
         config: the swarm.
         state: its state folder.
         on_event: told what happens to agents: `agent`, `event`, `detail`.
+        group_command: runs a process of agents, with the arguments of `ramp.agents.group`.
     """
 
-    def __init__(self, config: SwarmConfig, state: StateFolder, on_event: OnEvent | None = None) -> None:
+    def __init__(
+        self,
+        config: SwarmConfig,
+        state: StateFolder,
+        on_event: OnEvent | None = None,
+        *,
+        group_command: Sequence[str] = GROUP_COMMAND,
+    ) -> None:
         self._config = config
         self._state = state
         self._on_event = on_event or (lambda _: None)
+        self._group_command = tuple(group_command)
         self._clock = SystemClock()
         self._server: ServerProcess | None = None
         self._stopping = asyncio.Event()
@@ -137,6 +150,7 @@ class Supervisor:
             if name != self._config.directory:
                 keys.issue(self._config.address(name), now)
         self._state.started_at(now)
+        self._state.forget_registered()
         passwords = self._state.passwords(list(self.agents))
         given = self._config.server.passwords
         if given is not None:
@@ -167,23 +181,24 @@ class Supervisor:
             for name in group.agents:
                 self.agents[name].pid = process.pid
             assert process.stdout is not None
+            said = ""
             async for line in process.stdout:
-                self._heard(json.loads(line))
+                said = self._heard(line) or said
             status = await process.wait()
             if self._stopping.is_set() or self._broken:
                 return
             for name in group.agents:
-                self._mark(name, "failed", f"its process ended with status {status}")
+                self._mark(name, "failed", said or f"its process ended with status {status}")
             group.deaths += 1
             if group.deaths == LAUNCH_DEATHS_MAX and not self._all_ready.is_set():
                 log = self._state.logs / f"{group.name}.log"
-                self._heard({"event": "broken", "detail": f"the process {group.name} cannot start; its log is {log}"})
+                self._break(f"the process {group.name} cannot start; its log is {log}")
                 return
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), RESTART_PAUSE_S)
 
     async def _spawn(self, group: _Group) -> asyncio.subprocess.Process:
-        command = [sys.executable, "-m", "ramp.agents.group", "--parent", str(os.getpid())]
+        command = [*self._group_command, "--parent", str(os.getpid())]
         command += ["--config", str(self._config.path.absolute()), "--state-dir", str(self._state.path.absolute())]
         command += ["--agents", ",".join(group.agents)]
         if self._server is not None:
@@ -204,12 +219,24 @@ class Supervisor:
                     self._on_event({"agent": "server", "event": "ready", "detail": "restarted"})
                     self._publish("up")
 
-    def _heard(self, event: dict[str, str]) -> None:
-        if event["event"] == "broken":
-            self._broken = event["detail"]
-            self._all_ready.set()
-            return
-        self._mark(event["agent"], event["event"], event["detail"])
+    def _heard(self, line: bytes) -> str:
+        """Take an event of a process; returns why it gives up, if it does."""
+        try:
+            event = json.loads(line)
+            name, what, detail = event["agent"], event["event"], event["detail"]
+        except (ValueError, KeyError, TypeError):  # something that a library printed
+            return ""
+        if what != "broken":
+            self._mark(name, what, detail)
+            return ""
+        if not self._all_ready.is_set():
+            self._break(detail)
+        return str(detail)
+
+    def _break(self, reason: str) -> None:
+        """The swarm can never be launched."""
+        self._broken = reason
+        self._all_ready.set()
 
     def _mark(self, name: str, state: str, detail: str) -> None:
         status = self.agents[name]
@@ -273,10 +300,13 @@ class Supervisor:
 
 
 def _grouped(config: SwarmConfig) -> dict[str, list[str]]:
-    """Which agents share a process: the market's own two, the users, the resources in lots."""
-    groups = {"market": [config.directory, config.bank], "users": [user.name for user in config.users]}
+    """Which agents share a process: the market's own two, the users, the resources in lots; in lots of 1, none do."""
+    users = [user.name for user in config.users]
     names = [resource.name for resource in config.resources]
     size = config.resources_per_process
+    if size == 1:
+        return {name: [name] for name in (config.directory, config.bank, *users, *names)}
+    groups = {"market": [config.directory, config.bank], "users": users}
     for number, first in enumerate(range(0, len(names), size), 1):
         groups[f"resources-{number}"] = names[first : first + size]
     return groups
@@ -338,6 +368,7 @@ def run(
     *,
     ready: Callable[[], None] | None = None,
     on_event: OnEvent | None = None,
+    group_command: Sequence[str] = GROUP_COMMAND,
 ) -> int:
     """Launch a swarm and stay until SIGINT or SIGTERM.
 
@@ -346,13 +377,14 @@ def run(
         state: its state folder.
         ready: called once when every agent is ready.
         on_event: told what happens to agents.
+        group_command: runs a process of agents, with the arguments of `ramp.agents.group`.
 
     Raises:
         RampError: if it cannot be launched.
     """
 
     async def supervise() -> None:
-        supervisor = Supervisor(config, state, on_event)
+        supervisor = Supervisor(config, state, on_event, group_command=group_command)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, supervisor.stop)

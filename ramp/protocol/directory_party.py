@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import Deregistration, DirectoryListing, DirectoryQuery, NotUnderstood, Registration
@@ -17,20 +19,34 @@ REGISTRATIONS_MAX = 10_000
 
 
 class DirectoryParty:
-    """Everything the directory agent does; its memory is rebuilt by heartbeats after a restart.
+    """Everything the directory agent does.
+
+    After a restart it begins with those who were registered before, for one lease: were its memory rebuilt by
+    heartbeats alone, the first auctions would be told of a part of the market only.
 
     Args:
         name: the agent's name.
+        known: (service, name) of those registered when it ended.
+        known_for: how long they are listed without a heartbeat.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, known: Iterable[tuple[str, str]] = (), known_for: Duration = MINUTE) -> None:
         self.name = name
+        self._known = tuple(known)
+        self._known_for = min(known_for, LEASE_MAX)
         self.deadline: Instant | None = None
         self._leases: dict[tuple[str, str], Instant] = {}
 
     def start(self, now: Instant) -> list[Effect]:
         """The directory waits for registrations."""
+        self._leases = dict.fromkeys(self._known[:REGISTRATIONS_MAX], now + self._known_for)
+        self.tick(now)
         return []
+
+    @property
+    def registered(self) -> tuple[tuple[str, str], ...]:
+        """(service, name) of everybody listed, in order."""
+        return tuple(sorted(self._leases))
 
     def tick(self, now: Instant) -> list[Effect]:
         """Strike out whose lease has run out."""

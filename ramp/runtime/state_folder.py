@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,6 +111,25 @@ class StateFolder:
             known.update({name: secrets.token_urlsafe(18) for name in missing})
             write_private(path, json.dumps(known, indent=1, sort_keys=True))
         return known
+
+    def registered(self) -> list[tuple[str, str]]:
+        """(service, name) of the agents that were registered when the directory ended, in this life of the swarm."""
+        try:
+            return [(service, name) for service, name in json.loads(self._registered.read_text("utf-8"))]
+        except (OSError, ValueError):
+            return []
+
+    def keep_registered(self, registered: Sequence[tuple[str, str]]) -> None:
+        """Store who is registered, for the directory's next life."""
+        write_private(self._registered, json.dumps(registered))
+
+    def forget_registered(self) -> None:
+        """The swarm starts anew: nobody is registered."""
+        self._registered.unlink(missing_ok=True)
+
+    @property
+    def _registered(self) -> Path:
+        return self.run / "registered.json"
 
     def _once(self, name: str, value: str) -> str:
         path = self.path / name
