@@ -1,0 +1,109 @@
+"""`ramp.agents.group` with traps: an agent sends itself a signal at a chosen act, as if hit at the worst moment.
+
+The trap is `traps/armed.json` in the state folder: the role, the act (`performative Content`), when (`before` the
+message leaves, or `after` it has left), which time from now on, and the signal. Whoever walks into it first takes it
+away, so that it strikes once. What every agent sends is also written down, one line a message, in `steps/`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from ramp.agents import group
+from ramp.agents.building import Building
+from ramp.agents.party_agent import PartyAgent
+from ramp.agents.roles import BankingAgent, DirectoryAgent, ResourceAgent, UserAgent
+from ramp.model.acl import Message
+from ramp.model.agreement import Signed
+from ramp.model.contents import DirectoryListing
+
+ROLES = {UserAgent: "user", ResourceAgent: "resource", BankingAgent: "bank", DirectoryAgent: "directory"}
+
+
+class Traps:
+    """The traps of one state folder, as one agent meets them."""
+
+    def __init__(self, folder: Path, agent: str, role: str) -> None:
+        self._folder = folder
+        self._agent = agent
+        self._role = role
+        self._trap: tuple[int, dict[str, Any]] | None = None
+        self._met = 0
+
+    def meet(self, act: str, when: str) -> None:
+        """Come past with an act; does not return if the trap is for it."""
+        trap = self._current()
+        if trap is None or (trap["role"], trap["act"], trap["when"]) != (self._role, act, when):
+            return
+        self._met += 1
+        if self._met < trap["nth"]:
+            return
+        try:
+            (self._folder / "armed.json").rename(self._folder / f"{self._agent}.victim")
+        except FileNotFoundError:  # another agent was first
+            return
+        os.kill(os.getpid(), trap["signal"])
+
+    @property
+    def are_set(self) -> bool:
+        """Whether somebody is to walk into a trap."""
+        return self._current() is not None
+
+    def _current(self) -> dict[str, Any] | None:
+        path = self._folder / "armed.json"
+        try:
+            version = path.stat().st_mtime_ns
+            if self._trap is None or self._trap[0] != version:
+                self._trap, self._met = (version, json.loads(path.read_text("utf-8"))), 0
+        except FileNotFoundError:
+            return None
+        return self._trap[1]
+
+
+def act_of(message: Message) -> str:
+    """A message by its performative and the kind of its content."""
+    content = message.content
+    if isinstance(content, DirectoryListing) and not content.query_id:
+        return "inform Registered"
+    return f"{message.performative.value} {type(content.body if isinstance(content, Signed) else content).__name__}"
+
+
+async def _has_left(agent: PartyAgent) -> None:
+    """Wait until the kernel, and a server that acknowledges also the server, has all that was sent."""
+    if agent.client.acknowledging:
+        await agent.drain()
+    while agent.client.transport is not None and agent.client.transport.get_write_buffer_size():
+        await asyncio.sleep(0)
+
+
+def _arm(folder: Path) -> None:
+    build, send = Building.build, PartyAgent._send
+
+    def armed_build(self: Building, name: str) -> PartyAgent:
+        agent = build(self, name)
+        agent.traps = Traps(folder / "traps", name, ROLES[type(agent)])
+        agent.steps = folder / "steps" / f"{name}.txt"
+        return agent
+
+    async def armed_send(self: PartyAgent, message: Message) -> None:
+        act = act_of(message)
+        self.traps.meet(act, "before")
+        await send(self, message)
+        with self.steps.open("a") as steps:
+            steps.write(f"{message.conversation_id} {message.receiver.partition('@')[0]} {act}\n")
+        if self.traps.are_set:
+            await _has_left(self)
+            self.traps.meet(act, "after")
+
+    Building.build = armed_build
+    PartyAgent._send = armed_send
+
+
+if __name__ == "__main__":
+    _arm(Path(sys.argv[sys.argv.index("--state-dir") + 1]))
+    sys.exit(group.main())

@@ -1,0 +1,23 @@
+"""Runs a swarm whose agents' processes heed traps (`armed_group`): `armed_swarm.py CONFIG --state-dir DIR`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ramp.agents import supervise
+from ramp.errors import RampError
+from ramp.runtime.config_file import load_config
+from ramp.runtime.state_folder import StateFolder
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("config", type=Path)
+    parser.add_argument("--state-dir", type=Path, required=True)
+    options = parser.parse_args()
+    command = (sys.executable, str(Path(__file__).with_name("armed_group.py")))
+    try:
+        sys.exit(supervise.run(load_config(options.config), StateFolder(options.state_dir), group_command=command))
+    except RampError as error:
+        sys.exit(f"ramp: {error}")

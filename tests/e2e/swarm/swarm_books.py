@@ -1,0 +1,136 @@
+"""What must be true of a market at rest, read from its files by nobody of its own: ledger, reservations, journals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from swarm_market import Market, until
+
+from ramp.ledger.account import ISSUING_ACCOUNT
+from ramp.ledger.transfer import TransferKind, TransferState
+from ramp.ledger.validation import final_transfers
+from ramp.model.money import MINOR_UNITS_PER_CREDIT
+from ramp.model.slot import Reservation
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.config_file import load_config
+from ramp.runtime.ledger_store import LedgerStore
+from simulation.resource.reservation_book import ReservationBook
+
+
+class Books:
+    """Looks into a market's files.
+
+    Args:
+        market: the market; it may run or not.
+    """
+
+    def __init__(self, market: Market) -> None:
+        self._market = market
+        self.config = load_config(market.config)
+        self._machines: dict[str, ReservationBook] = {}
+
+    def reservations(self) -> dict[str, tuple[Reservation, ...]]:
+        """Every machine's holds and reservations that stand now."""
+        for path in self._market.state.reservations.glob("*.reservations.jsonl"):
+            name = path.name.removesuffix(".reservations.jsonl")
+            if name not in self._machines:
+                self._machines[name] = ReservationBook("a test", name, path.parent)
+        now = SystemClock().now()
+        return {name: machine.live(now) for name, machine in self._machines.items()}
+
+    def holds(self) -> list[str]:
+        """Slots that are held but not bought."""
+        return [each.reservation_id for live in self.reservations().values() for each in live if not each.firm]
+
+    def firm(self) -> set[str]:
+        """Offers whose slots are firmly reserved."""
+        return {each.key for live in self.reservations().values() for each in live if each.firm}
+
+    def balances(self) -> dict[str, int]:
+        """What is posted on every account, by local name."""
+        with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
+            return {balance.account.account_id.partition("@")[0]: balance.posted for balance in ledger.balances()}
+
+    def paid(self) -> dict[str, int]:
+        """Agreements that are paid and not refunded, with their amounts."""
+        with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
+            transfers = [each for each in final_transfers(ledger.entries()) if each.state is TransferState.POSTED]
+        standing: Counter[str] = Counter()
+        for each in transfers:
+            if each.kind is TransferKind.PAYMENT:
+                standing[each.agreement_id] += each.amount
+            elif each.kind is TransferKind.REFUND:
+                standing[each.agreement_id] -= each.amount
+        return {agreement_id: amount for agreement_id, amount in standing.items() if amount}
+
+    def agreements(self) -> list[dict[str, Any]]:
+        """All users' agreements."""
+        return [listed for user in self._market.users() for listed in self._market.agreements(user)]
+
+    def findings(self) -> list[str]:
+        """What is wrong with a market at rest; each a sentence."""
+        with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
+            found = ledger.audit()
+        listed = self.agreements()
+        active = [each["agreement"] for each in listed if each["state"] == "active"]
+        unsure = [each["agreement"]["agreement_id"] for each in listed if each["state"] in ("settling", "cancelling")]
+        found += [f"{agreement_id} is still open" for agreement_id in unsure]
+        paid = self.paid()
+        costs = {agreement["agreement_id"]: agreement["cost"] for agreement in active}
+        if paid != costs:
+            found.append(f"paid is {paid}, the agreements that stand are {costs}")
+        offers = {agreement["offer"]["offer_id"] for agreement in active}
+        if self.firm() != offers:
+            found.append(f"firmly reserved is {self.firm()}, sold is {offers}")
+        found += [f"{reservation_id} is still held" for reservation_id in self.holds()]
+        return found + self._wrong_requests() + self._wrong_balances(active)
+
+    def _wrong_requests(self) -> list[str]:
+        """All units of a request or none: unless the owner cancelled some, and then the rest stands."""
+        found = []
+        states: dict[str, list[str]] = {}
+        for listed in self.agreements():
+            states.setdefault(listed["agreement"]["request_id"], []).append(listed["state"])
+        for user in self._market.users():
+            for request in self._market.ask(user, {"verb": "requests"})["requests"]:
+                request_id, outcome = request["request_id"], request["outcome"]
+                its_states = states.get(request_id, [])
+                if outcome is None:
+                    found.append(f"{request_id} has not ended: {request['stage']}")
+                elif outcome["in_doubt"]:
+                    found.append(f"{request_id} ended in doubt of {outcome['in_doubt']}")
+                elif outcome["status"] == "committed":
+                    if len(its_states) != request["units"] or set(its_states) - {"active", "cancelled"}:
+                        found.append(f"{request_id} is committed, but its agreements are {its_states}")
+                elif set(its_states) - {"undone"}:
+                    found.append(f"{request_id} is {outcome['status']}, but its agreements are {its_states}")
+        return found
+
+    def _wrong_balances(self, active: list[dict[str, Any]]) -> list[str]:
+        balances = self.balances()
+        del balances[ISSUING_ACCOUNT]
+        right = dict.fromkeys(balances, 0) | {user.name: user.deposit for user in self.config.users}
+        for agreement in active:
+            right[agreement["user"].partition("@")[0]] -= agreement["cost"]
+            right[agreement["resource"].partition("@")[0]] += agreement["cost"]
+        return [
+            f"{name} has {balances[name]} minor units, right would be {amount}"
+            for name, amount in right.items()
+            if balances[name] != amount
+        ]
+
+    def come_right(self, limit_s: float) -> None:
+        """Wait until nothing is wrong any more."""
+        found: list[str] = []
+
+        def right() -> bool:
+            found[:] = self.findings()
+            return not found
+
+        until(right, lambda: "; ".join(found), limit_s)
+
+
+def credits_of(amount: int) -> int:
+    """Whole credits in minor units."""
+    return amount * MINOR_UNITS_PER_CREDIT

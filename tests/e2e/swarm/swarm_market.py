@@ -1,0 +1,310 @@
+"""A market in processes, as the end-to-end tests drive it: its configuration, its life, its users' commands."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ramp.agents import supervise
+from ramp.errors import TransportError
+from ramp.model.instant import HOUR, SECOND, Instant
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.rfql.request_for_quotation import write_request
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.control_client import ControlClient
+from ramp.runtime.state_folder import StateFolder
+
+ROOT = Path(__file__).parents[3]
+ARMED_SWARM = Path(__file__).with_name("armed_swarm.py")
+WAIT_S = 40.0
+"""How long a test waits for what must come, in seconds."""
+
+SHORT_TIMING = {
+    "retry_first_s": 0.5,
+    "retry_longest_s": 1,
+    "vote_limit_s": 10,
+    "hold_time_s": 15,
+    "decision_margin_s": 1,
+    "heartbeat_s": 1,
+    "lease_s": 4,
+}
+"""Retries and leases fit for tests: an agent that was killed is back after about two seconds."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A resource that bids its one price, in credits per core hour, from the first round on.
+
+    By the paper's formula a start price far above the minimum makes the first step down go below the minimum. The
+    plug-in is `steady` with an empty machine, unless options for `fake_qstat` are given.
+    """
+
+    name: str
+    cores: int
+    price: int = 30
+    replay: str = ""
+
+    @property
+    def start_price(self) -> int:
+        """Far above the minimum."""
+        return self.price + 10_000
+
+
+SMALL_AND_BIG = (
+    Machine("small1", 64, 20),
+    Machine("small2", 64, 25),
+    Machine("big1", 256, 35),
+    Machine("big2", 256, 40),
+)
+
+
+def until(condition: Callable[[], Any], what: str | Callable[[], str], limit_s: float = WAIT_S) -> Any:
+    """Wait until a condition holds and return what it gave."""
+    end = time.monotonic() + limit_s
+    while not (found := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {limit_s:g} s: {what() if callable(what) else what}")
+        time.sleep(0.02)
+    return found
+
+
+def unit(number: int, cores: int, start: Instant, hours: int = 1, price: int = 70) -> RequestUnit:
+    """A unit that runs exactly in its window."""
+    length = hours * HOUR
+    return RequestUnit(number, price, start + length, TotalCores(cores), start, length)
+
+
+def write_config(
+    path: Path,
+    *,
+    users: dict[str, int],
+    machines: Sequence[Machine] = SMALL_AND_BIG,
+    kind: str = "embedded",
+    timing: dict[str, float] | None = None,
+    ledger: str = "",
+    per_process: int = 1,
+) -> Path:
+    """Write a swarm's configuration; deposits in credits."""
+    lines = ["[market]", f"resources_per_process = {per_process}"]
+    if ledger:
+        lines.append(f"ledger = {json.dumps(ledger)}")
+    lines += ["[server]", f'kind = "{kind}"', "[timing]"]
+    lines += [f"{key} = {value}" for key, value in (SHORT_TIMING if timing is None else timing).items()]
+    for name, deposit in users.items():
+        lines += ["[[users]]", f'name = "{name}"', f"deposit = {deposit}"]
+    for machine in machines:
+        lines += [f"[machines.{machine.name}]", f"cores = {machine.cores}"]
+        lines += ["[[resources]]", f'name = "{machine.name}"', f'machine = "{machine.name}"']
+        lines += [f"start_price = {machine.start_price}", f"minimum_price = {machine.price}"]
+        lines += [f'plugin = "{"fake_qstat" if machine.replay else "steady"}"']
+        lines += [f"options = {{ {machine.replay or 'load = 0.0'} }}"]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+class Market:
+    """A swarm in processes of its own.
+
+    Args:
+        config: its configuration's file.
+        state: its state folder's path.
+        armed: whether its agents heed `arm`.
+    """
+
+    def __init__(self, config: Path, state: Path, *, armed: bool = False) -> None:
+        self.config = config
+        self.state = StateFolder(state)
+        self.armed = armed
+        self._traps = state / "traps"
+        self._supervisor: subprocess.Popen[bytes] | None = None
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    def up(self) -> dict[str, Any]:
+        """Launch it and wait until everybody is ready."""
+        if not self.armed:
+            return supervise.start_detached(self.config, self.state)
+        for folder in (self._traps, self.state.path / "steps"):
+            folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, str(ARMED_SWARM), str(self.config), "--state-dir", str(self.state.path)]
+        self.state.prepare()
+        with (self.state.logs / "supervisor.log").open("ab") as log:
+            self._supervisor = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=ROOT
+            )
+        return until(self._is_up, lambda: f"the swarm is up; status {self.status()}", 90)
+
+    def _is_up(self) -> dict[str, Any] | None:
+        assert self._supervisor is not None
+        assert self._supervisor.poll() is None, self.logs()
+        status = self.status()
+        return status if status is not None and status["state"] == "up" else None
+
+    def down(self) -> bool:
+        """Stop it in good order."""
+        stopped = supervise.stop(self.state)
+        if self._supervisor is not None:
+            self._supervisor.wait(10)
+        return stopped
+
+    def end(self) -> None:
+        """Stop it whatever has become of it."""
+        with contextlib.suppress(TransportError, OSError):
+            self.down()
+        status = self.status()
+        if status is not None:
+            os.kill(status["pid"], signal.SIGKILL)
+        if self._supervisor is not None and self._supervisor.poll() is None:
+            self._supervisor.kill()
+            self._supervisor.wait(10)
+
+    def status(self) -> dict[str, Any] | None:
+        """What `ramp ps` would tell."""
+        return supervise.status(self.state)
+
+    def agent(self, name: str) -> dict[str, Any]:
+        """What is known of one agent."""
+        status = self.status()
+        assert status is not None, f"no swarm is up\n{self.logs()}"
+        return next(entry for entry in status["agents"] if entry["name"] == name)
+
+    def pids(self) -> list[int]:
+        """Processes of supervisor, server and agents."""
+        status = self.status()
+        assert status is not None
+        return [status["pid"], status["server"]["pid"], *(entry["pid"] for entry in status["agents"])]
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to an agent's process."""
+        os.kill(self.agent(name)["pid"], number)
+
+    def wait_ready(self) -> None:
+        """Wait until every agent runs and the directory knows every resource."""
+        names = sorted(entry["name"] for entry in self.status()["agents"] if entry["role"] == "resource")
+
+        def ready() -> bool:
+            status = self.status()
+            if status is None or any(entry["state"] != "ready" for entry in status["agents"]):
+                return False
+            return self.listed() == names
+
+        until(ready, lambda: f"everybody is ready: {self.status()}, listed {self.listed()}")
+
+    def users(self) -> list[str]:
+        """Local names of the users."""
+        return [entry["name"] for entry in self.status()["agents"] if entry["role"] == "user"]
+
+    def logs(self) -> str:
+        """The ends of all logs, for messages."""
+        return "\n".join(f"== {path.name}: {path.read_text()[-2000:]}" for path in sorted(self.state.logs.glob("*")))
+
+    # -- traps ---------------------------------------------------------------------------------------------------
+
+    def arm(self, role: str, act: str, when: str, nth: int = 1, number: signal.Signals = signal.SIGKILL) -> None:
+        """Let the first agent of a role end itself at its nth act from now on (see `armed_group`)."""
+        assert self.armed
+        for path in self._traps.iterdir():
+            path.unlink()
+        trap = {"role": role, "act": act, "when": when, "nth": nth, "signal": int(number)}
+        whole = self._traps / ".armed"
+        whole.write_text(json.dumps(trap), "utf-8")
+        whole.rename(self._traps / "armed.json")
+
+    def victim(self) -> str | None:
+        """The local name of the agent that walked into the trap, or None."""
+        for path in self._traps.glob("*.victim"):
+            return path.stem
+        return None
+
+    def steps(self, agent: str, conversations: Collection[str]) -> list[str]:
+        """What an agent has sent in some conversations, in order: `receiver performative Content`."""
+        path = self.state.path / "steps" / f"{agent}.txt"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [line.partition(" ")[2] for line in lines if line.partition(" ")[0] in conversations]
+
+    # -- a user's commands ---------------------------------------------------------------------------------------
+
+    def client(self, user: str) -> ControlClient:
+        """A connection to a user's agent, which may just be starting again."""
+        end = time.monotonic() + WAIT_S
+        while True:
+            try:
+                return ControlClient(self.state.socket(user))
+            except TransportError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.02)
+
+    def ask(self, user: str, request: dict[str, Any]) -> dict[str, Any]:
+        """The last event of a request; asked again when the agent is killed meanwhile."""
+        end = time.monotonic() + WAIT_S
+        while True:
+            try:
+                with self.client(user) as client:
+                    return client.answer(request)
+            except (TransportError, OSError, ValueError):  # ValueError: it ended before it had said a word
+                if time.monotonic() > end:
+                    raise
+
+    def submit(self, user: str, request_id: str, units: Sequence[RequestUnit], **options: Any) -> Iterator[dict]:
+        """Submit a request and yield its events."""
+        document = write_request(RequestForQuotation(tuple(units)))
+        options = {"rounds": 2, "round_time_s": 15, **options}
+        request = {"verb": "submit", "request_id": request_id, "document": document, "options": options}
+        with self.client(user) as client:
+            yield from client.events(request)
+
+    @contextlib.contextmanager
+    def submitted(self, user: str, request_id: str, units: Sequence[RequestUnit], **options: Any) -> Iterator[Any]:
+        """Submit a request and go on; yields an iterator over the events still to come."""
+        with contextlib.closing(self.submit(user, request_id, units, **options)) as events:
+            assert next(events)["event"] == "submitted"
+            yield events
+
+    def buy(self, user: str, request_id: str, units: Sequence[RequestUnit], **options: Any) -> dict[str, Any]:
+        """Submit a request and return its outcome, also when the user's agent is killed meanwhile."""
+        try:
+            for event in self.submit(user, request_id, units, **options):
+                assert event["event"] != "error", event
+                if event["event"] == "request_ended":
+                    return event["outcome"]
+        except (TransportError, OSError):
+            pass
+        return self.outcome(user, request_id)
+
+    def outcome(self, user: str, request_id: str) -> dict[str, Any]:
+        """How a request ends; waits for it, also over restarts of the user's agent."""
+        ended = self.ask(user, {"verb": "watch", "request_id": request_id})
+        assert ended["event"] == "request_ended", ended
+        return ended["outcome"]
+
+    def agreements(self, user: str) -> list[dict[str, Any]]:
+        """A user's agreements with their states and files."""
+        return self.ask(user, {"verb": "agreements"})["agreements"]
+
+    def account(self, user: str) -> dict[str, Any]:
+        """What the bank says of a user's account."""
+        answered = self.ask(user, {"verb": "account"})
+        assert answered["event"] == "query_answered", answered
+        return answered["answer"]
+
+    def listed(self) -> list[str]:
+        """Local names of the resources that the directory knows."""
+        answered = self.ask(self.users()[0], {"verb": "resources"})
+        if answered["event"] != "query_answered":
+            return []
+        return sorted(name.partition("@")[0] for name in answered["answer"]["names"])
+
+
+def in_hours(hours: int) -> Instant:
+    """A whole second so many hours from now."""
+    return SystemClock().now() // SECOND * SECOND + hours * HOUR

@@ -1,0 +1,111 @@
+"""Resources that join, leave and hang while the market runs, and a directory that starts again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from swarm_books import Books
+from swarm_market import ROOT, SMALL_AND_BIG, Machine, in_hours, unit, until, write_config
+
+from ramp.ledger.account import AccountKind
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.keys import KeyStore
+from ramp.runtime.ledger_store import LedgerStore
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
+
+EVERYBODY = ["big1", "big2", "small1", "small2"]
+
+
+@pytest.fixture(scope="module")
+def market(module_market, kind):
+    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000})
+    market.up()
+    return market
+
+
+@pytest.fixture
+def ready(market):
+    market.wait_ready()
+    return market
+
+
+def called(market, request_id, hours):
+    """Who is called for a purchase of a small unit, who wins, and how long the rounds take in seconds."""
+    events = list(market.submit("alice", request_id, [unit(1, 8, in_hours(hours))]))
+    outcome = events[-1]["outcome"]
+    assert outcome["status"] == "committed", outcome
+    answers = outcome["rounds"][0]
+    names = {each["resource"] for each in answers["offers"] + answers["refusals"]}
+    opened = next(event for event in events if event["event"] == "round_opened")
+    assert opened["resources"] == len(names)
+    winner = outcome["units"][0]["offer"]["resource"].partition("@")[0]
+    return sorted(name.partition("@")[0] for name in names), winner, answers["duration"] / 1e6
+
+
+def test_a_resource_that_joins_sells_at_once_and_one_that_leaves_is_not_waited_for(ready, tmp_path):
+    market = ready
+    assert called(market, "request-four", 1)[:2] == (EVERYBODY, "small1")
+    cheap = Machine("late", 64, 10)
+    config = write_config(
+        tmp_path / "with_late.toml", users={"alice": 0}, machines=(*SMALL_AND_BIG, cheap), kind="embedded"
+    )
+    # what an operator does for a newcomer: a key, an account, a password
+    now = SystemClock().now()
+    KeyStore(market.state.keys).issue("late@localhost", now)
+    market.state.passwords(["late"])
+    with LedgerStore.open(market.state.ledger) as ledger:
+        ledger.open_account("late@localhost", AccountKind.RESOURCE, at=now, credit_limit=10**9)
+    server = market.status()["server"]
+    ca_file = market.state.server / "tls" / "ca.pem"
+    assert ca_file.exists(), list(ca_file.parent.iterdir())
+    command = [sys.executable, "-m", "ramp.agents.group", "--parent", str(os.getpid()), "--agents", "late"]
+    command += ["--config", str(config), "--state-dir", str(market.state.path), "--ca-file", str(ca_file)]
+    command += ["--host", server["host"], "--port", str(server["port"])]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as late:
+        try:
+            assert '"ready"' in late.stdout.readline()
+            until(lambda: "late" in market.listed(), "the newcomer is listed", 10)
+            assert called(market, "request-five", 1)[:2] == (sorted([*EVERYBODY, "late"]), "late")
+            late.send_signal(signal.SIGTERM)
+            late.wait(10)
+        finally:
+            late.kill()
+    names, winner, seconds = called(market, "request-four-again", 1)
+    assert (names, winner) == (EVERYBODY, "small1")
+    assert seconds < 10, "nobody is waited for until the round's limit of 15 s"
+
+
+def test_a_resource_that_hangs_is_struck_out_and_comes_back(ready):
+    market = ready
+    market.kill("small1", signal.SIGSTOP)
+    try:
+        until(lambda: "small1" not in market.listed(), "its registration runs out", 15)
+        names, winner, _ = called(market, "request-without", 3)
+        assert (names, winner) == (["big1", "big2", "small2"], "small2")
+    finally:
+        market.kill("small1", signal.SIGCONT)
+    until(lambda: "small1" in market.listed(), "it registers again", 15)
+    assert called(market, "request-with", 3)[:2] == (EVERYBODY, "small1")
+
+
+def test_a_directory_that_starts_again_knows_the_whole_market_at_once(ready):
+    market = ready
+    for number in range(3):
+        market.kill("directory")
+        names, winner, _ = called(market, f"request-directory-{number}", 5)
+        assert (names, winner) == (EVERYBODY, "small1")
+    Books(market).come_right(10)
+
+
+def test_a_resource_that_ends_in_good_order_is_started_again(ready):
+    market = ready
+    before = market.agent("small1")
+    os.kill(before["pid"], signal.SIGTERM)
+    until(lambda: market.agent("small1")["pid"] != before["pid"], "it is started again")
+    market.wait_ready()
+    assert called(market, "request-after-end", 7)[:2] == (EVERYBODY, "small1")

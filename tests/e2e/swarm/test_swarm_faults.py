@@ -1,0 +1,178 @@
+"""Servers that die, agents that hang, and a supervisor that is killed, in the middle of a purchase."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import psutil
+import pytest
+from swarm_books import Books
+from swarm_market import SHORT_TIMING, in_hours, unit, until
+
+from ramp.rfql.verification import verify_agreement_file
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.keys import KeyStore
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
+
+
+@pytest.fixture(scope="module")
+def market(module_market, kind):
+    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000})
+    market.up()
+    return market
+
+
+def stopped(market):
+    """The process id of the agent that the trap has stopped."""
+    name = until(market.victim, "somebody walks into the trap", 10)
+    pid = market.agent(name)["pid"]
+    until(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED, f"{name} stands still")
+    return pid
+
+
+@pytest.mark.parametrize(
+    ("role", "act", "nth"),
+    [
+        ("user", "cfp CallForProposals", 6),
+        ("user", "accept-proposal Acceptance", 2),
+        ("user", "confirm Agreement", 2),
+        ("resource", "propose Proposal", 1),
+        ("resource", "request Agreement", 1),
+        ("bank", "agree PaymentMade", 1),
+    ],
+)
+def test_a_server_that_is_killed_in_mid_purchase_costs_only_time(market, role, act, nth):
+    market.wait_ready()
+    server = market.status()["server"]["pid"]
+    begin = in_hours(1)
+    # the sender is held just before the message leaves, so the server is certainly dead when it does
+    market.arm(role, act, "before", nth, signal.SIGSTOP)
+    units = [unit(1, 1, begin), unit(2, 66, begin)]  # the big machines have room for three of the second
+    with market.submitted("alice", f"request-server-{role}-{act}-{nth}".replace(" ", "-"), units) as events:
+        pid = stopped(market)
+        os.kill(server, signal.SIGKILL)
+        until(lambda: not psutil.pid_exists(server) or market.status()["server"]["pid"] != server, "the server is dead")
+        os.kill(pid, signal.SIGCONT)
+        *_, last = events
+    assert last["outcome"]["status"] == "committed", last["outcome"]
+    assert market.status()["server"]["pid"] != server
+    Books(market).come_right(SHORT_TIMING["hold_time_s"] + 5)
+
+
+HASTY_TIMING = {**SHORT_TIMING, "hold_time_s": 4, "vote_limit_s": 3, "agreement_validity_s": 5, "bank_grace_s": 0.5}
+
+
+@pytest.fixture(scope="module")
+def hasty_market(module_market):
+    market = module_market(armed=True, timing=HASTY_TIMING, users={"alice": 1_000_000})
+    market.up()
+    return market
+
+
+def test_a_hold_runs_out_while_the_user_hangs(hasty_market):
+    market = hasty_market
+    market.wait_ready()
+    books = Books(market)
+    market.arm("user", "confirm Agreement", "before", 1, signal.SIGSTOP)
+    begin = in_hours(1)
+    with market.submitted("alice", "request-hang", [unit(1, 8, begin), unit(2, 100, begin)]) as events:
+        pid = stopped(market)
+        try:
+            assert len(books.holds()) == 2
+            until(lambda: not books.holds(), "the holds run out", HASTY_TIMING["hold_time_s"] + 5)
+        finally:
+            os.kill(pid, signal.SIGCONT)  # it had decided, and now confirms what is held no longer
+        *_, last = events
+    assert last["outcome"]["status"] == "failed", last["outcome"]
+    assert "no CONFIRM came while the slot was held" in last["outcome"]["reason"]
+    books.come_right(10)
+    assert not books.paid()
+
+
+@pytest.mark.parametrize("hit", ["nobody", "user", "bank"])
+def test_the_user_asks_the_bank_when_a_resource_hangs(hasty_market, hit):
+    """The question and its answer are messages too: kill -9 at either."""
+    market = hasty_market
+    market.wait_ready()
+    books = Books(market)
+    market.arm("resource", "request Agreement", "before", 1, signal.SIGSTOP)
+    begin = in_hours(1)
+    request_id = f"request-ask-{hit}"
+    with market.submitted("alice", request_id, [unit(1, 8, begin), unit(2, 100, begin)]):
+        pid = stopped(market)
+    try:
+        if hit == "nobody":
+            until(lambda: "alice inform PaymentStatus" in market.steps("bank", {request_id}), "the bank tells", 30)
+        else:
+            market.arm(hit, {"user": "query-ref PaymentQuery", "bank": "inform PaymentStatus"}[hit], "before")
+            until(market.victim, "it is killed", 30)
+    finally:
+        os.kill(pid, signal.SIGCONT)  # its notification now comes after the agreement's validity
+    outcome = market.outcome("alice", request_id)
+    assert outcome["status"] == "failed", outcome
+    books.come_right(20)
+    assert not books.paid()
+
+
+def test_nothing_outlives_a_supervisor_that_is_killed(new_market):
+    market = new_market(users={"alice": 100_000})
+    market.up()
+    market.wait_ready()
+    begin = in_hours(1)
+    bought = market.buy("alice", "request-before", [unit(1, 8, begin), unit(2, 100, begin)])
+    assert bought["status"] == "committed", bought
+    books = Books(market)
+    before = books.balances()
+    pids = market.pids()
+    os.kill(pids[0], signal.SIGKILL)
+    until(lambda: not [pid for pid in pids if _runs(pid)], lambda: f"all end, left are {_left(pids)}", 20)
+    assert market.status() is None
+    market.up()
+    market.wait_ready()
+    assert books.balances() == before
+    again = market.buy("alice", "request-after", [unit(1, 8, begin), unit(2, 100, begin)])
+    assert again["status"] == "committed", again
+    books.come_right(10)
+
+
+def _left(pids):
+    return [psutil.Process(pid).as_dict(["pid", "ppid", "status", "cmdline"]) for pid in pids if _runs(pid)]
+
+
+def _runs(pid):
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_a_second_up_carries_on_where_the_first_ended(new_market):
+    market = new_market(users={"alice": 1_000_000})
+    market.up()
+    market.wait_ready()
+    begin = in_hours(2)
+    bought = market.buy("alice", "request-first", [unit(1, 200, begin), unit(2, 200, begin)])
+    assert bought["status"] == "committed", bought
+    books = Books(market)
+    balances, agreements, pids = books.balances(), market.agreements("alice"), market.pids()
+    assert market.down()
+    assert not [pid for pid in pids if _runs(pid)]
+    assert market.status() is None
+    market.up()
+    market.wait_ready()
+    assert market.account("alice")["balance"] == balances["alice"] == books.balances()["alice"]
+    assert market.agreements("alice") == agreements
+    keys = KeyStore(market.state.keys)
+    for each in agreements:
+        assert verify_agreement_file(each["file"], keys.ca_certificates(), SystemClock().now()).holds
+    refused = market.buy("alice", "request-second", [unit(1, 200, begin)])
+    assert refused["status"] == "no_offers", refused
+    codes = {each["refusal"]["code"] for each in refused["rounds"][0]["refusals"]}
+    assert codes == {"machine_too_small", "cores_taken"}
+    elsewhen = market.buy("alice", "request-third", [unit(1, 200, in_hours(4))])
+    assert elsewhen["status"] == "committed", elsewhen
+    cancelled = market.ask("alice", {"verb": "cancel", "agreement_id": bought["units"][0]["agreement_id"]})
+    assert cancelled["outcome"]["done"], "what was bought in an earlier life can be given back"
+    books.come_right(10)

@@ -1,0 +1,144 @@
+"""kill -9 of the agent that sends it, at every message of the protocol, just before and just after it leaves.
+
+One market for each kind of server; the points come one after another, each with a window of its own on the machines,
+so that whatever one point leaves behind is found by it or by the next. Machines with fixed prices make the winners
+known: unit 1 goes to small1, unit 2 (too big for a small machine) to big1.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from swarm_books import Books
+from swarm_market import SHORT_TIMING, in_hours, unit, until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
+
+QUIET_S = SHORT_TIMING["hold_time_s"] + 5
+"""After this long nothing may be held any more, in seconds."""
+
+# role, what it sends, which time
+BOUGHT = [
+    ("user", "query-ref DirectoryQuery", 1),
+    ("directory", "inform DirectoryListing", 1),
+    ("resource", "subscribe Registration", 1),  # a heartbeat, at any moment of the purchase or after it
+    ("directory", "inform Registered", 1),
+    ("user", "cfp CallForProposals", 1),
+    ("user", "cfp CallForProposals", 6),  # in the second round
+    ("resource", "propose Proposal", 1),
+    ("user", "accept-proposal Acceptance", 1),
+    ("user", "accept-proposal Acceptance", 2),
+    ("resource", "agree HoldGranted", 1),
+    ("user", "reject-proposal Rejection", 1),
+    ("user", "confirm Agreement", 1),
+    ("user", "confirm Agreement", 2),
+    ("resource", "confirm Confirmed", 1),
+    ("resource", "request Agreement", 1),
+    ("bank", "agree PaymentMade", 1),
+    ("bank", "agree PaymentMade", 2),
+    ("resource", "inform Settled", 1),
+]
+UNPAID = [
+    ("bank", "refuse PaymentRefused", 1),
+    ("resource", "failure Failed", 1),
+    ("user", "cancel Cancellation", 1),
+    ("resource", "request Cancellation", 1),
+    ("bank", "agree RefundMade", 1),
+    ("bank", "inform RefundMade", 1),
+    ("resource", "inform CancellationDone", 1),
+]
+UNHELD = [
+    ("resource", "refuse Proposal", 1),
+    ("resource", "refuse HoldRefused", 1),
+    ("user", "cancel HoldCancelled", 1),
+    ("resource", "inform HoldCancelled", 1),
+]
+GIVEN_BACK = [
+    ("user", "cancel Cancellation", 1),
+    ("resource", "request Cancellation", 1),
+    ("bank", "agree RefundMade", 1),
+    ("bank", "inform RefundMade", 1),
+    ("resource", "inform CancellationDone", 1),
+]
+UNDECIDED = {"query-ref DirectoryQuery", "cfp CallForProposals", "accept-proposal Acceptance"}
+"""What a user sends before its decision: killed there, it presumes abort."""
+
+
+def points(messages):
+    found = [(*message, when) for message in messages for when in ("before", "after")]
+    return pytest.mark.parametrize(
+        ("role", "act", "nth", "when"), found, ids=[f"{role}-{act}-{nth}-{when}" for role, act, nth, when in found]
+    )
+
+
+@pytest.fixture(scope="module")
+def market(module_market, kind):
+    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000, "poor": 1_000})
+    market.up()
+    return market
+
+
+@pytest.fixture(scope="module")
+def hours():
+    return itertools.count(1, 2)
+
+
+@pytest.fixture
+def begin(market, hours):
+    """A window of its own, on a market where everybody is up."""
+    market.wait_ready()
+    return in_hours(next(hours))
+
+
+def killed(market):
+    """Wait until the trap has struck and whoever walked into it is up again."""
+    name = until(market.victim, lambda: f"somebody walks into the trap\n{market.logs()}", 10)
+    until(lambda: market.agent(name)["state"] == "ready", f"{name} is up again")
+
+
+@points(BOUGHT)
+def test_a_purchase_ends_with_all_units_or_none(market, begin, role, act, nth, when):
+    request_id = f"request-{role}-{act}-{nth}-{when}".replace(" ", "-")
+    market.arm(role, act, when, nth)
+    outcome = market.buy("alice", request_id, [unit(1, 8, begin), unit(2, 100, begin)])
+    killed(market)
+    interrupted = role == "user" and act in UNDECIDED
+    assert outcome["status"] == ("failed" if interrupted else "committed"), outcome["reason"]
+    Books(market).come_right(QUIET_S)
+
+
+@points(UNPAID)
+def test_what_the_bank_refuses_is_undone(market, begin, role, act, nth, when):
+    request_id = f"request-unpaid-{role}-{act}-{nth}-{when}".replace(" ", "-")
+    market.arm(role, act, when, nth)
+    outcome = market.buy("poor", request_id, [unit(1, 8, begin), unit(2, 200, begin)])
+    killed(market)
+    assert outcome["status"] == "failed", outcome
+    Books(market).come_right(QUIET_S)
+
+
+@points(UNHELD)
+def test_what_nobody_holds_is_let_go(market, begin, role, act, nth, when):
+    request_id = f"request-unheld-{role}-{act}-{nth}-{when}".replace(" ", "-")
+    market.arm(role, act, when, nth)
+    whole = [unit(number, 200, begin) for number in (1, 2, 3)]  # each fits on a big machine, but only one a machine
+    outcome = market.buy("alice", request_id, whole)
+    killed(market)
+    assert outcome["status"] == ("failed" if role == "user" else "withdrawn"), outcome
+    Books(market).come_right(QUIET_S)
+
+
+@points(GIVEN_BACK)
+def test_a_cancellation_is_carried_out(market, begin, role, act, nth, when):
+    request_id = f"request-back-{role}-{act}-{nth}-{when}".replace(" ", "-")
+    outcome = market.buy("alice", request_id, [unit(1, 8, begin), unit(2, 100, begin)])
+    assert outcome["status"] == "committed", outcome
+    agreement_id = outcome["units"][1]["agreement_id"]
+    market.arm(role, act, when, nth)
+    market.ask("alice", {"verb": "cancel", "agreement_id": agreement_id})
+    killed(market)
+    Books(market).come_right(QUIET_S)
+    states = {each["agreement"]["agreement_id"]: each["state"] for each in market.agreements("alice")}
+    assert states[agreement_id] == "cancelled"
+    assert states[outcome["units"][0]["agreement_id"]] == "active"

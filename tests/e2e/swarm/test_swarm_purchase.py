@@ -1,0 +1,125 @@
+"""A purchase from the call to the payment, agents in processes of their own, on each kind of XMPP server."""
+
+from __future__ import annotations
+
+import pytest
+from swarm_books import Books, credits_of
+from swarm_market import in_hours, unit
+
+from ramp.rfql.verification import verify_agreement_file
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.keys import KeyStore
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
+
+DEPOSIT = 100_000
+
+
+@pytest.fixture(scope="module")
+def market(module_market, kind):
+    market = module_market(kind=kind, users={"alice": DEPOSIT, "poor": 1_000})
+    market.up()
+    market.wait_ready()
+    return market
+
+
+@pytest.fixture
+def books(market):
+    return Books(market)
+
+
+def test_every_agent_has_a_process_of_its_own(market):
+    pids = market.pids()
+    assert len(pids) == len(set(pids)) == 2 + 4 + 2 + 2  # supervisor and server, resources, users, bank and directory
+
+
+def test_a_two_unit_request_is_auctioned_committed_signed_and_paid(market, books):
+    begin = in_hours(1)
+    events = list(market.submit("alice", "request-two", [unit(1, 8, begin), unit(2, 100, begin)]))
+    outcome = events[-1]["outcome"]
+    assert outcome["status"] == "committed", outcome
+    assert [event["record"]["round_number"] for event in events if event["event"] == "round_closed"] == [1, 2]
+    for record in outcome["rounds"]:
+        # small machines cannot run unit 2: 4 resources answer for 2 units each, by offer or refusal
+        assert len(record["offers"]) + len(record["refusals"]) == 8
+        assert {each["resource"] for each in record["refusals"] if each["refusal"]["unit"] == 2} >= {
+            "small1@localhost",
+            "small2@localhost",
+        }
+    bought = {each["unit"]: each for each in outcome["units"]}
+    assert bought[1]["offer"]["resource"] == "small1@localhost"
+    assert bought[2]["offer"]["resource"] == "big1@localhost"
+    cost = {
+        number: credits_of(each["offer"]["cpu_hour_cost"] * cores)
+        for (number, each), cores in zip(sorted(bought.items()), (8, 100), strict=True)
+    }
+    books.come_right(10)
+    balances = books.balances()
+    assert balances["alice"] == credits_of(DEPOSIT) - cost[1] - cost[2]
+    assert (balances["small1"], balances["big1"]) == (cost[1], cost[2])
+    assert market.account("alice")["balance"] == balances["alice"]
+    assert {each["transfer_id"] for each in outcome["units"]} == {f"payment:{agreement}" for agreement in books.paid()}
+
+
+def test_the_agreement_holds_offline(market):
+    keys = KeyStore(market.state.keys)
+    listed = [each for each in market.agreements("alice") if each["agreement"]["request_id"] == "request-two"]
+    assert len(listed) == 2
+    for each in listed:
+        report = verify_agreement_file(each["file"], keys.ca_certificates(), SystemClock().now())
+        assert report.holds, report.failure
+        agreement = each["agreement"]
+        assert [signature.signer for signature in report.signatures] == ["alice@localhost", agreement["resource"]]
+        assert report.agreement.agreement_id == agreement["agreement_id"]
+        assert report.agreement.cost == agreement["cost"]
+        resource = agreement["resource"].partition("@")[0]
+        theirs = market.state.agreement(resource, agreement["agreement_id"])
+        assert verify_agreement_file(theirs, keys.ca_certificates(), SystemClock().now()).holds
+
+
+def test_a_quote_leaves_nothing_behind(market, books):
+    begin = in_hours(3)
+    before = books.balances(), books.firm(), len(market.agreements("alice"))
+    outcome = market.buy("alice", "request-quote", [unit(1, 8, begin), unit(2, 100, begin)], quote_only=True)
+    assert outcome["status"] == "quoted"
+    assert [each["unit"] for each in outcome["units"]] == [1, 2]
+    assert not books.holds()
+    assert (books.balances(), books.firm(), len(market.agreements("alice"))) == before
+
+
+def test_a_cancelled_slot_is_free_and_paid_back(market, books):
+    begin = in_hours(5)
+    before = books.balances()
+    whole = [unit(1, 256, begin), unit(2, 256, begin)]  # both big machines, entirely
+    outcome = market.buy("alice", "request-cancel", whole, rounds=1)
+    assert outcome["status"] == "committed", outcome
+    full = market.buy("alice", "request-full", [unit(1, 200, begin)])
+    assert full["status"] == "no_offers", full
+    refunds = 0
+    for each in outcome["units"]:
+        command = {"verb": "cancel", "agreement_id": each["agreement_id"], "reason": "not needed"}
+        ended = market.ask("alice", command)["outcome"]
+        assert ended["done"], ended
+        refunds += ended["refund"]
+    assert refunds == sum(credits_of(each["offer"]["cpu_hour_cost"] * 256) for each in outcome["units"])
+    books.come_right(10)
+    assert books.balances() == before
+    again = market.buy("alice", "request-again", [unit(1, 200, begin)])
+    assert again["status"] == "committed", again
+    books.come_right(10)
+
+
+def test_what_cannot_be_paid_is_undone_as_a_whole(market, books):
+    begin = in_hours(7)
+    before = books.balances()
+    outcome = market.buy("poor", "request-poor", [unit(1, 8, begin), unit(2, 200, begin)])
+    assert outcome["status"] == "failed", outcome
+    assert "unit 2" in outcome["reason"]
+    assert not outcome["in_doubt"]
+    assert not outcome["units"]
+    books.come_right(10)
+    assert books.balances() == before
+    assert not [each for each in market.agreements("poor") if each["state"] != "undone"]
+    states = market.buy("alice", "request-rich", [unit(1, 8, begin), unit(2, 200, begin)])
+    assert states["status"] == "committed", "the slots are free for somebody else"
+    books.come_right(10)
