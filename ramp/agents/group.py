@@ -23,7 +23,7 @@ from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import ResourceAgent, UserAgent
 from ramp.errors import ConfigurationError
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import load_config
+from ramp.runtime.config_file import load_config
 from ramp.runtime.state_folder import StateFolder
 
 RESTART_FIRST_S = 0.5

@@ -49,7 +49,7 @@ def check(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
 
 def _checked(name: str) -> dict[str, Any]:
     """Read a configuration and open every machine's options, as the market itself would."""
-    from ramp.runtime.config import load_config
+    from ramp.runtime.config_file import load_config
 
     try:
         loaded = load_config(find_config(name))
@@ -71,7 +71,7 @@ def _checked(name: str) -> dict[str, Any]:
 @json_option
 def show(name: str | None, state: StateFolder, as_json: bool) -> None:
     """Show a configuration with all its defaults (by default that of the running market, or quickstart)."""
-    from ramp.runtime.config import load_config
+    from ramp.runtime.config_file import load_config
 
     loaded = load_config(_present(state) if name is None else find_config(name))
     if as_json:

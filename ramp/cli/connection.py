@@ -117,7 +117,7 @@ def open_market(state: StateFolder, user: str | None) -> Market:
 
 def _domain(config: Path) -> str:
     """Domain of the running market; a configuration that was broken meanwhile only costs the short names."""
-    from ramp.runtime.config import load_config
+    from ramp.runtime.config_file import load_config
 
     try:
         return load_config(config).domain

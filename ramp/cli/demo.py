@@ -102,7 +102,7 @@ def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> Non
     Takes some seconds and leaves nothing running. --json prints the object of `ramp submit` with `machines`,
     `balances`, `verified` and `total_s` besides.
     """
-    from ramp.runtime.config import load_config
+    from ramp.runtime.config_file import load_config
 
     begin = time.monotonic()
     config = load_config(find_config(name))

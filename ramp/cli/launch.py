@@ -54,7 +54,7 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
     are kept in the state folder, so the next `ramp up` there carries on with the same accounts and reservations.
     Without --detach it stays until Ctrl-C. --json prints, with --detach, what is up.
     """
-    from ramp.runtime.config import load_config
+    from ramp.runtime.config_file import load_config
 
     config = load_config(find_config(name))
     if detach:

@@ -19,7 +19,8 @@ from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestOutcome, RequestStatus, RoundRecord
-from ramp.runtime.config import ResourceConfig, load_config
+from ramp.runtime.config import ResourceConfig
+from ramp.runtime.config_file import load_config
 from simulation.workload.logs import find_log
 
 SYNTHETIC_MARK: Final = "*"
@@ -215,7 +216,7 @@ class MarketResult:
         cpu_s: CPU time used from the opening on, by all processes together.
         wall_s: wall time from the opening to the end of the last request.
         launch_s: wall time until everybody was ready.
-        late_s: how much later than planned the first request could be submitted.
+        late_s: how much later than planned the market opened, so how much older its machines were.
         processes: CPU time and memory by process.
     """
 

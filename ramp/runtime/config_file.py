@@ -1,0 +1,271 @@
+"""Reads a swarm's configuration: one TOML file says who is on the market (examples in `agents_config/swarms`).
+
+Everything is checked when the file is read, and all findings are reported at once, each with its key, its value and
+what would be right.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.errors import ConfigurationError
+from ramp.model.instant import SECOND
+from ramp.model.money import parse_credits
+from ramp.model.slot import StaticTerms
+from ramp.protocol.seller import PriceRange
+from ramp.protocol.timing import Timing
+from ramp.runtime.config import (
+    DEFAULT_RESOURCE_CREDIT,
+    EMBEDDED,
+    PLUGIN_GROUP,
+    PRICING_GROUP,
+    PROSODY,
+    ResourceConfig,
+    ServerConfig,
+    SwarmConfig,
+    UserConfig,
+    nearest_name,
+)
+
+
+class _Reader:
+    """Reads tables with checks; collects findings instead of stopping at the first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.findings: list[str] = []
+
+    def wrong(self, key: str, value: object, right: str) -> None:
+        self.findings.append(f"{key}: {value!r} is wrong; right would be {right}")
+
+    def unknown(self, where: str, table: Mapping[str, Any], known: set[str]) -> None:
+        for key in table:
+            if key not in known:
+                self.findings.append(f"{where}{key}: no such key{nearest_name(key, sorted(known))}")
+
+    def table(self, parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+        value = parent.get(key, {})
+        if isinstance(value, Mapping):
+            return value
+        self.wrong(key, value, f"a table [{key}]")
+        return {}
+
+    def tables(self, parent: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+        value = parent.get(key, [])
+        if isinstance(value, list) and all(isinstance(entry, Mapping) for entry in value):
+            return value
+        self.wrong(key, value, f"a list of tables [[{key}]]")
+        return []
+
+    def text(self, where: str, table: Mapping[str, Any], key: str, default: str | None = None) -> str:
+        value = table.get(key, default)
+        if isinstance(value, str) and (value or default == ""):
+            return value
+        self.wrong(f"{where}{key}", value, "a text in quotes")
+        return default or "?"
+
+    def whole(self, where: str, table: Mapping[str, Any], key: str, default: int | None, least: int = 1) -> int:
+        value = table.get(key, default)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+            return value
+        self.wrong(f"{where}{key}", value, f"a whole number from {least}")
+        return least
+
+    def truth(self, where: str, table: Mapping[str, Any], key: str, default: bool) -> bool:
+        value = table.get(key, default)
+        if isinstance(value, bool):
+            return value
+        self.wrong(f"{where}{key}", value, "true or false")
+        return default
+
+    def money(self, where: str, table: Mapping[str, Any], key: str, default: int) -> int:
+        value = table.get(key)
+        if value is None:
+            return default
+        if isinstance(value, int | str) and not isinstance(value, bool):
+            try:
+                amount = parse_credits(str(value))
+            except ValueError:
+                amount = -1
+            if amount >= 0:
+                return amount
+        self.wrong(f"{where}{key}", value, 'an amount of credits, for example 1000 or "99.50"')
+        return default
+
+
+def load_config(path: Path) -> SwarmConfig:
+    """Read and check a swarm's configuration.
+
+    Raises:
+        ConfigurationError: with every finding; the file is named.
+    """
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"is no TOML: {error}", path=path) from error
+    reader = _Reader(path)
+    config = _read_swarm(reader, data)
+    if reader.findings:
+        raise ConfigurationError("\n  ".join(("the configuration is wrong", *reader.findings)), path=path)
+    return config
+
+
+def _read_swarm(reader: _Reader, data: Mapping[str, Any]) -> SwarmConfig:
+    reader.unknown("", data, {"market", "server", "timing", "users", "machines", "resources"})
+    market = reader.table(data, "market")
+    reader.unknown("market.", market, {"domain", "ledger", "resources_per_process", "bank", "directory"})
+    machines = reader.table(data, "machines")
+    users = tuple(_read_user(reader, index, table) for index, table in enumerate(reader.tables(data, "users"), 1))
+    resources = tuple(
+        _read_resource(reader, index, table, machines)
+        for index, table in enumerate(reader.tables(data, "resources"), 1)
+    )
+    config = SwarmConfig(
+        path=reader.path,
+        domain=reader.text("market.", market, "domain", "localhost"),
+        server=_read_server(reader, reader.table(data, "server")),
+        users=users,
+        resources=resources,
+        timing=_read_timing(reader, reader.table(data, "timing")),
+        ledger_url=reader.text("market.", market, "ledger", ""),
+        resources_per_process=reader.whole("market.", market, "resources_per_process", 10),
+        bank=reader.text("market.", market, "bank", "bank"),
+        directory=reader.text("market.", market, "directory", "directory"),
+    )
+    _check_names(reader, config)
+    return config
+
+
+def _check_names(reader: _Reader, config: SwarmConfig) -> None:
+    names = [config.bank, config.directory]
+    names += [user.name for user in config.users] + [resource.name for resource in config.resources]
+    for name in names:
+        if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name != name.lower():
+            reader.wrong("name", name, "lower-case letters, digits, dots, hyphens and underscores")
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        reader.findings.append(f"name: {name!r} is used {names.count(name)} times; every agent needs its own")
+    if not config.resources:
+        reader.findings.append("resources: there is none; a market needs at least one [[resources]]")
+    if not config.users:
+        reader.findings.append("users: there is none; a market needs at least one [[users]]")
+
+
+def _read_server(reader: _Reader, table: Mapping[str, Any]) -> ServerConfig:
+    reader.unknown("server.", table, {"kind", "addresses", "ca_file", "register", "federation", "passwords"})
+    addresses: list[tuple[str, int]] = []
+    listed = table.get("addresses", [])
+    for address in listed if isinstance(listed, list) else [listed]:
+        host, separator, port = str(address).rpartition(":")
+        if separator and host and port.isdecimal() and 0 < int(port) < 65_536:
+            addresses.append((host, int(port)))
+        else:
+            reader.wrong("server.addresses", address, 'a list such as ["xmpp.example.org:5222"]')
+    kind = reader.text("server.", table, "kind", "external" if addresses else EMBEDDED)
+    if kind not in (EMBEDDED, PROSODY, "external"):
+        reader.wrong("server.kind", kind, f'"{EMBEDDED}", "{PROSODY}" or "external"')
+    if kind == "external" and not addresses:
+        reader.findings.append('server.addresses: an external server needs addresses = ["host:port"]')
+    return ServerConfig(
+        kind=kind,
+        addresses=tuple(addresses),
+        ca_file=_read_path(reader, table, "ca_file"),
+        register=reader.truth("server.", table, "register", True),
+        federation=reader.truth("server.", table, "federation", False),
+        passwords=_read_path(reader, table, "passwords"),
+    )
+
+
+def _read_path(reader: _Reader, table: Mapping[str, Any], key: str) -> Path | None:
+    if key not in table:
+        return None
+    return (reader.path.parent / reader.text("server.", table, key)).resolve()
+
+
+def _read_timing(reader: _Reader, table: Mapping[str, Any]) -> Timing:
+    known = {f"{entry.name}_s": entry.name for entry in fields(Timing)}
+    reader.unknown("timing.", table, set(known))
+    timing = Timing()
+    for key, value in table.items():
+        if key in known:
+            if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+                reader.wrong(f"timing.{key}", value, "a number of seconds above 0")
+            else:
+                timing = replace(timing, **{known[key]: round(value * SECOND)})
+    return timing
+
+
+def _read_user(reader: _Reader, index: int, table: Mapping[str, Any]) -> UserConfig:
+    where = f"users[{index}]."
+    reader.unknown(where, table, {"name", "deposit", "credit_limit"})
+    return UserConfig(
+        name=reader.text(where, table, "name"),
+        deposit=reader.money(where, table, "deposit", 0),
+        credit_limit=reader.money(where, table, "credit_limit", 0),
+    )
+
+
+_MACHINE_KEYS: Final = {entry.name for entry in fields(StaticTerms)}
+_RESOURCE_KEYS: Final = {
+    "name",
+    "machine",
+    "plugin",
+    "options",
+    "start_price",
+    "minimum_price",
+    "rounds_expected",
+    "pricing",
+    "credit_limit",
+}
+
+
+def _read_resource(
+    reader: _Reader, index: int, table: Mapping[str, Any], machines: Mapping[str, Any]
+) -> ResourceConfig:
+    where = f"resources[{index}]."
+    reader.unknown(where, table, _RESOURCE_KEYS)
+    machine_name = reader.text(where, table, "machine")
+    machine = machines.get(machine_name, {})
+    if machine_name not in machines or not isinstance(machine, Mapping):
+        reader.findings.append(
+            f"{where}machine: no [machines.{machine_name}]{nearest_name(machine_name, list(machines))}"
+        )
+        machine = {"cores": 1}
+    start = reader.whole(where, table, "start_price", None)
+    minimum = reader.whole(where, table, "minimum_price", None)
+    if minimum > start:
+        reader.wrong(f"{where}minimum_price", minimum, f"at most the start price {start}")
+    plugin = reader.text(where, table, "plugin", str(machine.get("plugin", "fake_qstat")))
+    pricing = reader.text(where, table, "pricing", "ramp")
+    for group, name, key in ((PLUGIN_GROUP, plugin, "plugin"), (PRICING_GROUP, pricing, "pricing")):
+        known = sorted({entry.name for entry in metadata.entry_points(group=group)})
+        if name not in known:
+            reader.findings.append(f"{where}{key}: no {key} is called {name!r}{nearest_name(name, known)}")
+    return ResourceConfig(
+        name=reader.text(where, table, "name"),
+        plugin=plugin,
+        options={**reader.table(machine, "options"), **reader.table(table, "options")},
+        terms=_read_terms(reader, f"machines.{machine_name}.", machine),
+        prices=PriceRange(start, minimum, reader.whole(where, table, "rounds_expected", 4)),
+        pricing=pricing,
+        credit_limit=reader.money(where, table, "credit_limit", DEFAULT_RESOURCE_CREDIT),
+    )
+
+
+def _read_terms(reader: _Reader, where: str, table: Mapping[str, Any]) -> StaticTerms:
+    reader.unknown(where, table, _MACHINE_KEYS | {"plugin", "options"})
+    given: dict[str, Any] = {"cores": reader.whole(where, table, "cores", None)}
+    for key in (entry.name for entry in fields(StaticTerms) if entry.name in table and entry.name != "cores"):
+        if key in ("operating_system", "os_version", "architecture"):
+            given[key] = reader.text(where, table, key)
+        elif key == "torus":
+            given[key] = reader.truth(where, table, key, False)
+        else:
+            given[key] = reader.whole(where, table, key, None)
+    return StaticTerms(**given)
