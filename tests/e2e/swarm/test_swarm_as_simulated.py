@@ -66,7 +66,7 @@ def market(module_market, kind):
 
 
 @pytest.fixture(scope="module")
-def world():
+def world(kind):
     steps = Steps()
     ended = []
     resources = [

@@ -1,0 +1,356 @@
+"""Launches a swarm and keeps it alive: the XMPP server and the processes of agents.
+
+One supervisor a state folder. A process that dies is started again; an agent that fails inside a process is restarted
+there and says so. What is up is written to `run/swarm.json`, which `ramp ps` reads. All children end with the
+supervisor, also when it is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ramp.agents.server_embedded import EmbeddedServer
+from ramp.agents.server_process import ServerProcess
+from ramp.agents.server_prosody import ProsodyServer
+from ramp.errors import ConfigurationError, TransportError
+from ramp.model.instant import iso
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
+from ramp.runtime.keys import KeyStore
+from ramp.runtime.state_folder import StateFolder, write_private
+
+READY_LIMIT_S: Final = 90.0
+"""How long a whole swarm may take until every agent is ready, in seconds."""
+
+STOP_LIMIT_S: Final = 10.0
+"""How long the processes may take to end after SIGTERM, in seconds."""
+
+RESTART_PAUSE_S: Final = 0.5
+"""Pause before a dead process is started again, in seconds."""
+
+LAUNCH_DEATHS_MAX: Final = 3
+"""A process that dies this often before everything has been ready once ends the launch."""
+
+WATCH_S: Final = 0.5
+"""How often the server is looked after, in seconds."""
+
+GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.group")
+"""Runs a process of agents; the supervisor adds what it shall run."""
+
+OnEvent = Callable[[dict[str, str]], None]
+
+
+@dataclass(slots=True)
+class AgentStatus:
+    """What is known of one agent."""
+
+    name: str
+    role: str
+    group: str
+    state: str = "starting"
+    detail: str = ""
+    restarts: int = 0
+    since: str = ""
+    pid: int = 0
+
+
+@dataclass(slots=True)
+class _Group:
+    """One process of agents."""
+
+    name: str
+    agents: list[str]
+    process: asyncio.subprocess.Process | None = None
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    deaths: int = 0
+
+
+class Supervisor:
+    """Runs one swarm.
+
+    Args:
+        config: the swarm.
+        state: its state folder.
+        on_event: told what happens to agents: `agent`, `event`, `detail`.
+        group_command: runs a process of agents, with the arguments of `ramp.agents.group`.
+    """
+
+    def __init__(
+        self,
+        config: SwarmConfig,
+        state: StateFolder,
+        on_event: OnEvent | None = None,
+        *,
+        group_command: Sequence[str] = GROUP_COMMAND,
+    ) -> None:
+        self._config = config
+        self._state = state
+        self._on_event = on_event or (lambda _: None)
+        self._group_command = tuple(group_command)
+        self._clock = SystemClock()
+        self._server: ServerProcess | None = None
+        self._stopping = asyncio.Event()
+        self._all_ready = asyncio.Event()
+        self._broken: str = ""
+        self._groups = [_Group(name, agents) for name, agents in _grouped(config).items()]
+        self.agents = {
+            name: AgentStatus(name, _role(config, name), group.name) for group in self._groups for name in group.agents
+        }
+
+    def stop(self) -> None:
+        """End the swarm in good order."""
+        self._stopping.set()
+        self._all_ready.set()
+
+    async def run(self, ready: Callable[[], None] | None = None) -> None:
+        """Launch everything, stay until stopped, end everything.
+
+        Args:
+            ready: called once when every agent is ready.
+
+        Raises:
+            RampError: if the swarm cannot be launched.
+        """
+        self._state.prepare()
+        with _only_one(self._state):
+            try:
+                self._launch_server()
+                for group in self._groups:
+                    group.tasks.append(asyncio.create_task(self._keep_alive(group)))
+                watch = asyncio.create_task(self._watch_server())
+                await self._wait_ready()
+                if ready is not None and not self._stopping.is_set():
+                    ready()
+                await self._stopping.wait()
+                watch.cancel()
+            finally:
+                await self._end()
+
+    # -- launching -----------------------------------------------------------------------------------------------
+
+    def _launch_server(self) -> None:
+        now = self._clock.now()
+        keys = KeyStore(self._state.keys)
+        keys.create_ca(now)
+        for name in self.agents:
+            if name != self._config.directory:
+                keys.issue(self._config.address(name), now)
+        self._state.started_at(now)
+        self._state.forget_registered()
+        passwords = self._state.passwords(list(self.agents))
+        given = self._config.server.passwords
+        if given is not None:
+            passwords = {**passwords, **_read_passwords(given)}
+            write_private(self._state.path / "passwords.json", json.dumps(passwords, indent=1, sort_keys=True))
+        self._server = _new_server(self._config, self._state)
+        if self._server is not None:
+            self._server.start()
+        self._publish("starting")
+
+    async def _wait_ready(self) -> None:
+        try:
+            await asyncio.wait_for(self._all_ready.wait(), READY_LIMIT_S)
+        except TimeoutError:
+            missing = ", ".join(name for name, status in self.agents.items() if status.state != "ready")
+            raise TransportError(
+                f"not ready within {READY_LIMIT_S:g} s: {missing}; their logs are in {self._state.logs}"
+            ) from None
+        if self._broken:
+            raise ConfigurationError(self._broken, path=self._config.path)
+        self._publish("up")
+
+    # -- processes -----------------------------------------------------------------------------------------------
+
+    async def _keep_alive(self, group: _Group) -> None:
+        while not self._stopping.is_set():
+            process = group.process = await self._spawn(group)
+            for name in group.agents:
+                self.agents[name].pid = process.pid
+            assert process.stdout is not None
+            said = ""
+            async for line in process.stdout:
+                said = self._heard(line) or said
+            status = await process.wait()
+            if self._stopping.is_set() or self._broken:
+                return
+            for name in group.agents:
+                self._mark(name, "failed", said or f"its process ended with status {status}")
+            group.deaths += 1
+            if group.deaths == LAUNCH_DEATHS_MAX and not self._all_ready.is_set():
+                log = self._state.logs / f"{group.name}.log"
+                self._break(f"the process {group.name} cannot start; its log is {log}")
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), RESTART_PAUSE_S)
+
+    async def _spawn(self, group: _Group) -> asyncio.subprocess.Process:
+        command = [*self._group_command, "--parent", str(os.getpid())]
+        command += ["--config", str(self._config.path.absolute()), "--state-dir", str(self._state.path.absolute())]
+        command += ["--agents", ",".join(group.agents)]
+        if self._server is not None:
+            command += ["--host", self._server.host, "--port", str(self._server.port)]
+            command += ["--ca-file", str(self._server.ca_file)]
+        with (self._state.logs / f"{group.name}.log").open("ab") as log:
+            return await asyncio.create_subprocess_exec(
+                *command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+            )
+
+    async def _watch_server(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_S)
+            if self._server is not None and self._server.pid is None and not self._stopping.is_set():
+                self._on_event({"agent": "server", "event": "failed", "detail": "the XMPP server ended"})
+                with contextlib.suppress(TransportError):
+                    self._server.start()
+                    self._on_event({"agent": "server", "event": "ready", "detail": "restarted"})
+                    self._publish("up")
+
+    def _heard(self, line: bytes) -> str:
+        """Take an event of a process; returns why it gives up, if it does."""
+        try:
+            event = json.loads(line)
+            name, what, detail = event["agent"], event["event"], event["detail"]
+        except (ValueError, KeyError, TypeError):  # something that a library printed
+            return ""
+        if what != "broken":
+            self._mark(name, what, detail)
+            return ""
+        if not self._all_ready.is_set():
+            self._break(detail)
+        return str(detail)
+
+    def _break(self, reason: str) -> None:
+        """The swarm can never be launched."""
+        self._broken = reason
+        self._all_ready.set()
+
+    def _mark(self, name: str, state: str, detail: str) -> None:
+        status = self.agents[name]
+        if state == "failed" and status.state != "failed":
+            status.restarts += 1
+        status.state, status.detail = state, detail
+        status.since = iso(self._clock.now())
+        self._on_event({"agent": name, "event": state, "detail": detail})
+        if all(other.state == "ready" for other in self.agents.values()):
+            self._all_ready.set()
+        if self._all_ready.is_set() and not self._stopping.is_set():
+            self._publish("up")
+
+    async def _end(self) -> None:
+        self._stopping.set()
+        processes = [group.process for group in self._groups if group.process is not None]
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+        if processes:
+            _, late = await asyncio.wait(
+                [asyncio.create_task(process.wait()) for process in processes], timeout=STOP_LIMIT_S
+            )
+            for process in processes if late else []:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+        for group in self._groups:
+            for task in group.tasks:
+                task.cancel()
+        if self._server is not None:
+            self._server.stop()
+        status_file(self._state).unlink(missing_ok=True)
+
+    def _publish(self, state: str) -> None:
+        server = self._server
+        external = self._config.server.addresses
+        status = {
+            "state": state,
+            "pid": os.getpid(),
+            "config": str(self._config.path.absolute()),
+            "server": {
+                "kind": self._config.server.kind,
+                "host": server.host if server is not None else external[0][0],
+                "port": server.port if server is not None else external[0][1],
+                "pid": server.pid if server is not None else None,
+            },
+            "agents": [
+                {
+                    "name": entry.name,
+                    "role": entry.role,
+                    "pid": entry.pid,
+                    "state": entry.state,
+                    "detail": entry.detail,
+                    "restarts": entry.restarts,
+                    "since": entry.since,
+                }
+                for entry in self.agents.values()
+            ],
+        }
+        write_private(status_file(self._state), json.dumps(status, indent=1))
+
+
+def _grouped(config: SwarmConfig) -> dict[str, list[str]]:
+    """Which agents share a process: the market's own two, the users, the resources in lots; in lots of 1, none do."""
+    users = [user.name for user in config.users]
+    names = [resource.name for resource in config.resources]
+    size = config.resources_per_process
+    if size == 1:
+        return {name: [name] for name in (config.directory, config.bank, *users, *names)}
+    groups = {"market": [config.directory, config.bank], "users": users}
+    for number, first in enumerate(range(0, len(names), size), 1):
+        groups[f"resources-{number}"] = names[first : first + size]
+    return groups
+
+
+def _role(config: SwarmConfig, name: str) -> str:
+    if name == config.directory:
+        return "directory"
+    if name == config.bank:
+        return "bank"
+    return "user" if any(user.name == name for user in config.users) else "resource"
+
+
+def _new_server(config: SwarmConfig, state: StateFolder) -> ServerProcess | None:
+    if config.server.kind == EMBEDDED:
+        return EmbeddedServer(state.server, domain=config.domain)
+    if config.server.kind == PROSODY:
+        return ProsodyServer(state.server, domain=config.domain)
+    return None
+
+
+def _read_passwords(path: Path) -> dict[str, str]:
+    try:
+        passwords = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"cannot be read: {error}", path=path, key="server.passwords") from error
+    if not isinstance(passwords, dict) or not all(isinstance(value, str) for value in passwords.values()):
+        raise ConfigurationError('right would be a JSON object {"agent": "password"}', path=path)
+    return passwords
+
+
+def status_file(state: StateFolder) -> Path:
+    """Where a running swarm writes what is up."""
+    return state.run / "swarm.json"
+
+
+@contextlib.contextmanager
+def _only_one(state: StateFolder) -> Iterator[None]:
+    """Hold the state folder's lock.
+
+    Raises:
+        ConfigurationError: if another supervisor has it.
+    """
+    with (state.run / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigurationError(
+                "a swarm is already up with this state folder; `ramp down` stops it", path=state.path
+            ) from None
+        yield
