@@ -158,12 +158,23 @@ class QueueSimulation:
         placement = Plan.of_site(self).fits_at(request, begin_time, length)
         if placement is None:
             return None
+        return self.reserve_place(placement, begin_time, begin_time + length)
+
+    def reserve_place(self, placement: Placement, begin_time: int, end_time: int) -> AdvanceReservation:
+        """Set a placement aside for [begin_time, end_time), which the caller has seen to be free then.
+
+        Args:
+            placement: units and links.
+            begin_time: microseconds, not before now.
+            end_time: microseconds.
+        """
+        assert self._now <= begin_time < end_time
         self._reservation_count += 1
-        reservation = AdvanceReservation(-self._reservation_count, begin_time, begin_time + length, placement)
+        reservation = AdvanceReservation(-self._reservation_count, begin_time, end_time, placement)
         self._reservations[reservation.number] = reservation
         self._upcoming.append(reservation)
         self._events.schedule(begin_time, (_Kind.RESERVATION_BEGIN, reservation.number), _Kind.RESERVATION_BEGIN)
-        self._events.schedule(reservation.end_time, (_Kind.RESERVATION_END, reservation.number), _Kind.RESERVATION_END)
+        self._events.schedule(end_time, (_Kind.RESERVATION_END, reservation.number), _Kind.RESERVATION_END)
         self._plan = None
         return reservation
 

@@ -77,5 +77,7 @@ class ConservativeBackfill:
         reservations = tuple(reservation.number for reservation in site.reservations)
         changed = not set(reservations) <= set(self._reservations)
         self._reservations = reservations
-        overrun = any(end <= site.now and number in site.running for number, end in self._expected_ends.items())
+        # a job beyond its request is expected to end with the next reservation's begin, and longer if that is given back
+        ends = expected_ends(site)
+        overrun = any(ends.get(number, end) > end for number, end in self._expected_ends.items())
         return changed or overrun

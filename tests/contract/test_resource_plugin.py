@@ -19,7 +19,7 @@ from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.plugins.interface import PluginSettings, Reservation, ResourcePlugin, Slot
-from simulation.resource import fake_qstat, steady
+from simulation.resource import fake_qstat, modelled, steady
 from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
 
 NOW = from_iso("2026-11-21T08:00:00Z")
@@ -28,21 +28,25 @@ CORES = 64
 Open = Callable[[Path | None], ResourcePlugin]
 
 
-def _fake_qstat(folder: Path, **options: object) -> Open:
+def _log(folder: Path, *, processors: tuple[int, int, int] = (16, 8, 4)) -> Path:
     columns = np.full((FIELD_COUNT, 3), -1, dtype=np.int64)
     jobs = {
         "job_number": (1, 2, 3),
         "submit_time": (500, 510, 520),
         "wait_time": (0, 10, 200_000),
         "run_time": (4000, 50_000, 10),
-        "allocated_processors": (16, 8, 4),
+        "allocated_processors": processors,
         "requested_time": (7200, 90_000, 3600),
     }
     for name, values in jobs.items():
         columns[FIELD_NAMES.index(name)] = values
     path = folder / "contract.swf"
     write_swf(path, SwfLog(columns))
-    options = {"log": str(path), "base_time_s": 100, **options}
+    return path
+
+
+def _fake_qstat(folder: Path, **options: object) -> Open:
+    options = {"log": str(_log(folder)), "base_time_s": 100, **options}
     settings = PluginSettings("contract1", CORES, 8, NOW - MINUTE, options)
     return lambda state_dir: fake_qstat.open_plugin(replace(settings, state_dir=state_dir))
 
@@ -58,11 +62,42 @@ def _steady(_folder: Path) -> Open:
     return lambda state_dir: steady.open_plugin(replace(settings, state_dir=state_dir))
 
 
+_CABLED = """
+name = "cube"
+kind = "cabled-torus"
+prefix = "cub"
+cnodes_per_midplane = 1
+processors_per_midplane = 8
+dimension = [{name = "x", ring = [0, 1]}, {name = "y", ring = [0, 1]}, {name = "z", ring = [0, 1]}]
+"""
+_ANGARA = """
+name = "tesseract"
+kind = "angara-torus"
+prefix = "tes"
+dimension_names = ["x", "y", "z"]
+extents = [2, 2, 2]
+"""
+
+
+def _modelled(folder: Path, description: str, **options: object) -> Open:
+    # Eight units of eight cores; at the log's second 600 its first two jobs take two pairs of them, which lie side by
+    # side, so that all free cores are one box.
+    machine = folder / "machine.toml"
+    machine.write_text(description, encoding="utf-8")
+    log = _log(folder, processors=(16, 16, 8))
+    given = {"machine": str(machine), "log": str(log), "size_divisor": 8, "base_time_s": 600, **options}
+    settings = PluginSettings("contract1", CORES, 8, NOW - MINUTE, given)
+    return lambda state_dir: modelled.open_plugin(replace(settings, state_dir=state_dir))
+
+
 MACHINES: dict[str, Callable[[Path], Open]] = {
     "fake_qstat": _fake_qstat,
     "fake_qstat at 60 times wall speed": lambda folder: _fake_qstat(folder, speed=60, base_time_s=0),
     "fake_qstat on a synthetic log": _fake_qstat_synthetic,
     "steady": _steady,
+    "modelled with cables": lambda folder: _modelled(folder, _CABLED),
+    "modelled at 60 times wall speed": lambda folder: _modelled(folder, _CABLED, speed=60, log="synthetic", load=0),
+    "modelled Angara": lambda folder: _modelled(folder, _ANGARA, scheduler="conservative", overrun="keep"),
 }
 
 

@@ -1,0 +1,203 @@
+"""A torus machine that lives: its own users' jobs run through a scheduler, around what the market has reserved.
+
+Precedence, where jobs and reservations meet:
+
+- A reservation is granted only where no running job (until its requested time), and no other hold or reservation, holds
+  any of its units or cables. Waiting jobs do not stand in its way, but the plan of them does when a slot is looked for.
+- A granted reservation is kept: the scheduler starts no job whose requested time touches it.
+- A job that outruns its request is ended at the request (`cut`), or runs on (`keep`) until it ends or until a
+  reservation begins that needs one of its units or cables: then it is ended, and the reservation begins on time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ramp.model.instant import MINUTE
+from simulation.machines.grid import Grid
+from simulation.machines.interface import GridMachine, Placement
+from simulation.queueing.simulation import EndedJob, Overrun, QueueSimulation
+from simulation.resource.background import Submission
+from simulation.resource.placers import placer_of
+from simulation.resource.space_time_search import ALWAYS, Floors, SpaceTime
+from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
+from simulation.schedulers.planner import placements_conflict
+from simulation.schedulers.registry import make_scheduler
+
+SCHEDULER_DEFAULT: Final = "easy"
+
+
+class ReservedQueue(QueueSimulation):
+    """A machine's queue that counts its changes.
+
+    Attributes:
+        changes: grows with everything that happens.
+    """
+
+    def __init__(
+        self, machine: GridMachine, scheduler: Scheduler, overrun: Overrun, on_end: Callable[[EndedJob], None]
+    ) -> None:
+        super().__init__(machine, scheduler, overrun=overrun, on_end=on_end)
+        self.changes = 0
+
+    def step(self) -> bool:
+        """Let the next point in time happen; see `QueueSimulation.step`."""
+        self.changes += 1
+        return super().step()
+
+    def reserve_place(self, placement: Placement, begin_time: int, end_time: int) -> AdvanceReservation:
+        """Set a placement aside; see `QueueSimulation.reserve_place`."""
+        self.changes += 1
+        return super().reserve_place(placement, begin_time, end_time)
+
+    def cancel_reservation(self, number: int) -> bool:
+        """Give a reservation back; see `QueueSimulation.cancel_reservation`."""
+        self.changes += 1
+        return super().cancel_reservation(number)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedJob:
+    """A waiting job and the begin that the plan gives it; None where nothing that is known lets it start."""
+
+    job: Job
+    begin: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What will be taken when, as far as is known now.
+
+    Attributes:
+        space_time: running jobs until their expected ends, reservations, waiting jobs as planned.
+        planned: the queue in its order.
+        good_until: the first time at which something expected here must have happened, microseconds.
+    """
+
+    space_time: SpaceTime
+    planned: tuple[PlannedJob, ...]
+    good_until: int
+
+
+class LiveMachine:
+    """One machine, its own users' jobs, and what the market has reserved.
+
+    Args:
+        machine: the machine, idle.
+        submissions: its users' jobs in order of time; taken as time goes on.
+        scheduler: name of the scheduler.
+        overrun: what happens to jobs that outrun their request.
+        on_end: is told of every job that ends.
+    """
+
+    def __init__(
+        self,
+        machine: GridMachine,
+        submissions: Iterable[Submission],
+        *,
+        scheduler: str = SCHEDULER_DEFAULT,
+        overrun: Overrun = Overrun.CUT,
+        on_end: Callable[[EndedJob], None] | None = None,
+    ) -> None:
+        self.machine = machine
+        self.users: dict[int, int | None] = {}
+        self._on_end = on_end
+        self._queue = ReservedQueue(machine, make_scheduler(scheduler), overrun, self._ended)
+        self._submissions: Iterator[Submission] = iter(submissions)
+        self._next: Submission | None = next(self._submissions, None)
+        self._placer = placer_of(machine)
+        self._units = Grid(machine.extents).size
+        self._outlook: tuple[int, Outlook] | None = None
+
+    @property
+    def now(self) -> int:
+        """Machine time, microseconds."""
+        return self._queue.now
+
+    @property
+    def queue(self) -> ReservedQueue:
+        """The queue: running and waiting jobs, reservations."""
+        return self._queue
+
+    def advance(self, until: int) -> None:
+        """Let everything happen up to and including a time; an earlier one than now changes nothing."""
+        while self._next is not None and self._next.job.submit_time <= until:
+            submission = self._next
+            self.users[submission.job.job_number] = submission.user
+            self._queue.submit(submission.job)
+            self._next = next(self._submissions, None)
+        self._queue.advance(until)
+
+    def why_taken(self, placement: Placement, begin: int, end: int) -> str:
+        """What stands in the way of a reservation of [begin, end), begin not before now; empty if nothing does."""
+        for number, running in self._queue.running.items():
+            if running.expected_end(self.now) > begin and placements_conflict(running.placement, placement):
+                return f"job {number} runs there"
+        for reservation in self._queue.reservations:
+            overlaps = reservation.begin_time < end and begin < reservation.end_time
+            if overlaps and placements_conflict(reservation.placement, placement):
+                return "another reservation has it"
+        return ""
+
+    def reserve(self, placement: Placement, begin: int, end: int) -> int:
+        """Set a placement aside for [begin, end), which nothing stands in the way of; returns the number."""
+        begin = max(begin, self.now)
+        number = self._queue.reserve_place(placement, begin, max(end, begin + 1)).number
+        self._queue.advance(self.now)  # what begins now begins at once
+        return number
+
+    def cancel(self, number: int) -> None:
+        """Give a reservation back; one that is over is no error."""
+        self._queue.cancel_reservation(number)
+        self._queue.advance(self.now)  # what was kept waiting by it starts at once
+
+    def reservations(self) -> dict[int, AdvanceReservation]:
+        """Reservations whose end has not come, by number."""
+        return {reservation.number: reservation for reservation in self._queue.reservations}
+
+    def outlook(self) -> Outlook:
+        """What will be taken when.
+
+        Waiting jobs are planned in the order of the queue, each at the earliest begin that delays none before it
+        (conservative backfilling), around everything that runs or is reserved.
+        """
+        if self._outlook is not None:
+            changes, outlook = self._outlook
+            if changes == self._queue.changes and self.now < outlook.good_until:
+                return outlook
+        outlook = self._look_ahead()
+        self._outlook = (self._queue.changes, outlook)
+        return outlook
+
+    def _look_ahead(self) -> Outlook:
+        now, queue = self.now, self._queue
+        space_time = SpaceTime(self._placer, self._units, now)
+        good_until = ALWAYS
+        for running in queue.running.values():
+            end = running.expected_end(now)
+            good_until = min(good_until, end)
+            space_time.book(now, end, running.placement)
+        for reservation in queue.reservations:
+            space_time.book(reservation.begin_time, reservation.end_time, reservation.placement)
+        floors = Floors()
+        planned = []
+        for job in queue.waiting:
+            length = job.planned_length
+            found = space_time.earliest(job.request, length, floors.floor(job.kind, length, now))
+            if found is None:
+                planned.append(PlannedJob(job, None))
+                continue
+            begin, placement = found
+            floors.note(job.kind, length, begin)
+            space_time.book(begin, begin + length, placement)
+            # a job that could start now, but that its scheduler has not started, is looked at again soon
+            good_until = min(good_until, begin if begin > now else now + MINUTE)
+            planned.append(PlannedJob(job, begin))
+        return Outlook(space_time, tuple(planned), good_until)
+
+    def _ended(self, ended: EndedJob) -> None:
+        self.users.pop(ended.job.job_number, None)
+        if self._on_end is not None:
+            self._on_end(ended)

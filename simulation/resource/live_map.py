@@ -1,0 +1,148 @@
+"""The map of a live machine: what its plug-in puts into a snapshot, and what `ramp smap` makes of it.
+
+A unit shows the job that runs on it; where none does, what the market holds or has reserved of it, now or later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from ramp.errors import DocumentError, MachineError
+from ramp.model.instant import SECOND
+from ramp.model.slot import Reservation
+from simulation.machines.interface import GridMachine
+from simulation.machines.view import HELD, PENDING, MachineView, ViewJob, ViewReservation, view_of_state
+from simulation.resource.live_machine import LiveMachine
+
+RESERVED: Final = "RV"
+"""State of a confirmed reservation in the job table."""
+MARKET: Final = "market"
+"""Stands in the user column of what the market holds."""
+
+
+def map_of(
+    machine_name: str,
+    live: LiveMachine,
+    booked: Sequence[Reservation],
+    numbers: Mapping[str, int],
+    cores_a_unit: int,
+) -> dict[str, Any]:
+    """The `map` of a snapshot; JSON types only.
+
+    Args:
+        machine_name: name or file by which the machine is loaded.
+        live: the machine.
+        booked: live holds and reservations.
+        numbers: the live machine's number of each key.
+        cores_a_unit: cores of a midplane or node.
+
+    Returns:
+        `machine`, `extents`, `cores_a_unit`, `now_s`; `jobs` (running: `job_number`, `nodes` as a hostlist,
+        `connection`, `links`, `elapsed_s`, `user`), `waiting` (`job_number`, `size`), and `booked` (`name`, `firm`,
+        `start_s`, `end_s`, `nodes`, `connection`, `links`), times in seconds of machine time.
+    """
+    machine = live.machine
+    granted = live.reservations()
+    jobs = []
+    for number, running in live.queue.running.items():
+        described = machine.describe(running.placement)
+        user = live.users.get(number)
+        jobs.append(
+            {
+                "job_number": number,
+                "nodes": described["nodes"],
+                "connection": described["connection"],
+                "links": described["links"],
+                "elapsed_s": (live.now - running.start_time) / SECOND,
+                "user": "" if user is None else f"user{user}",
+            }
+        )
+    shown = []
+    for reservation in booked:
+        grant = granted.get(numbers.get(reservation.key, 0))
+        if grant is None:
+            continue
+        described = machine.describe(grant.placement)
+        shown.append(
+            {
+                "name": reservation.reservation_id,
+                "firm": reservation.firm,
+                "start_s": grant.begin_time / SECOND,
+                "end_s": grant.end_time / SECOND,
+                "nodes": described["nodes"],
+                "connection": described["connection"],
+                "links": described["links"],
+            }
+        )
+    return {
+        "machine": machine_name,
+        "extents": list(machine.extents),
+        "cores_a_unit": cores_a_unit,
+        "now_s": live.now / SECOND,
+        "jobs": jobs,
+        "waiting": [{"job_number": job.job_number, "size": job.request.size} for job in live.queue.waiting],
+        "booked": shown,
+    }
+
+
+def view_of_map(machine: GridMachine, shown: Mapping[str, Any], source: str) -> MachineView:
+    """What to draw for the `map` of a snapshot.
+
+    Args:
+        machine: the machine that the map names.
+        shown: the map.
+        source: the resource's name, for messages.
+
+    Raises:
+        DocumentError: the map is not of this machine.
+    """
+    if list(machine.extents) != shown.get("extents"):
+        mine = "x".join(map(str, machine.extents))
+        raise DocumentError(
+            f"the machine {machine.name} here is {mine}, the one shown {shown.get('extents')}", source=source
+        )
+    view = view_of_state(machine, {"time_s": shown["now_s"], "jobs": shown["jobs"]}, source)
+    taken = 0
+    for job in view.jobs:
+        taken |= job.units
+    booked = _booked(machine, shown, source)
+    jobs = []
+    for job in booked:
+        # a unit that is booked for later shows the job that runs there now
+        jobs.append(replace(job, units=job.units & ~taken))
+        taken |= job.units
+    waiting = [ViewJob(entry["job_number"], PENDING, size=entry["size"]) for entry in shown["waiting"]]
+    reservations = tuple(
+        ViewReservation(
+            entry["name"],
+            _state(entry, shown["now_s"]),
+            entry["start_s"],
+            entry["end_s"],
+            job.size,
+            entry["nodes"],
+        )
+        for entry, job in zip(shown["booked"], booked, strict=True)
+    )
+    return replace(view, jobs=(*view.jobs, *jobs, *waiting), reservations=reservations)
+
+
+def _booked(machine: GridMachine, shown: Mapping[str, Any], source: str) -> list[ViewJob]:
+    """Holds and reservations as jobs with negative numbers; each is read by itself, as they overlap in space."""
+    found = []
+    for index, entry in enumerate(shown["booked"]):
+        fields = {key: entry[key] for key in ("nodes", "connection", "links")}
+        state = RESERVED if entry["firm"] else HELD
+        fields |= {"job_number": -1 - index, "state": state, "name": entry["name"], "user": MARKET}
+        try:
+            found.append(view_of_state(machine, {"jobs": [fields]}, source).jobs[0])
+        except MachineError as error:
+            raise DocumentError(f"booked[{index}]: {error}", source=source) from error
+    return found
+
+
+def _state(entry: Mapping[str, Any], now_s: float) -> str:
+    if not entry["firm"]:
+        return "HELD"
+    return "ACTIVE" if entry["start_s"] <= now_s < entry["end_s"] else "INACTIVE"

@@ -1,0 +1,325 @@
+"""The plug-in `modelled`: a torus machine that lives, sold by the place that stays free for the whole job.
+
+The machine is Blue Gene/L, a 3D torus or an Angara torus; its own users' jobs come from a log or a generator and run
+through a scheduler and an allocator, around what the market has reserved (`simulation.resource.live_machine` says who
+gives way to whom). A quote is the earliest window of the request's in which a box of midplanes or nodes, and the cables
+that join it, stay free of running jobs (until their requested times), of waiting jobs (as planned) and of reservations;
+the slot names that very place, and hold, confirm and release are about it.
+
+Options (the plug-in's table in the machine's configuration):
+
+- `machine`: name or file of the machine; required. `allocator` overrules the file's.
+- `log`: name or path of a workload log, or `synthetic` (default): a workload generated month by month without end.
+- `load`: offered load of the machine's own users; default 0.7 for a synthetic one, what the log says for a log.
+- `size_divisor`: processors of the log that make one midplane or node (default 1).
+- `fat`, `torus`: shares of jobs with a fat shape, and of tori, on machines with cables (default 0).
+- `scheduler` (default easy); `overrun`: cut (default) or keep.
+- `base_time_s`: machine time when the clock begins; the machine's users have been at work since 0.
+- `speed`: how many times faster than the wall clock the machine's clock runs; 1 (default) or more.
+- `load_of`: cores (default), or cores-and-links: the price follows the larger of the shares taken of the machine's
+  cores and of its cables in the dimensions in which the job needs any.
+
+A restart makes the machine anew and lets it live through the same history, reservations at the moments at which they
+were made, so it comes to the same state. One process fronts a machine at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramp.errors import ConfigurationError, MachineError, PluginError, WorkloadError
+from ramp.model.instant import Duration, Instant, iso
+from ramp.model.offer import Refusal
+from ramp.model.request import RequestUnit
+from ramp.model.slot import Slot
+from ramp.plugins.interface import PluginSettings
+from simulation.machine_files import load_machine
+from simulation.machines.bluegene import BlueGene
+from simulation.machines.grid import Grid
+from simulation.machines.interface import GridMachine, JobRequest, NodeState, Placement
+from simulation.queueing.simulation import EndedJob
+from simulation.resource.background import open_background
+from simulation.resource.booked_machine import BookedMachine
+from simulation.resource.free_boxes import free_boxes
+from simulation.resource.live_machine import LiveMachine, Outlook
+from simulation.resource.live_map import map_of
+from simulation.resource.machine_clock import FAR, MachineClock
+from simulation.resource.modelled_options import NAME, ModelledOptions, read_options
+from simulation.resource.placement_text import describe_placement, read_token, write_token
+from simulation.resource.placers import units_of
+from simulation.resource.reservation_book import Change
+from simulation.resource.torus_request import TorusRequests, unit_kind
+from simulation.workload.profile import CoreProfile
+
+_ROOM: Final = 1 << 61
+
+
+class ModelledMachine(BookedMachine):
+    """A live torus machine; see the module.
+
+    Args:
+        settings: the machine and the plug-in's options.
+        on_end: is told of every job of the machine's own users that ends.
+
+    Raises:
+        ConfigurationError: an option or the machine's file is wrong.
+        PluginError: the durable state cannot be read, or was made with other options.
+    """
+
+    def __init__(self, settings: PluginSettings, on_end: Callable[[EndedJob], None] | None = None) -> None:
+        options = read_options(settings)
+        machine = _load(options, settings.resource)
+        self.machine = machine
+        self._options = options
+        self._kind = unit_kind(machine, settings.cores, settings.resource)
+        self._requests = TorusRequests(machine, self._kind)
+        self._boxes = free_boxes(machine.extents, wrap=not isinstance(machine, BlueGene))
+        self._numbers: dict[str, int] = {}
+        self._expiries: dict[str, Instant] = {}
+        self._profile: tuple[Outlook, CoreProfile] | None = None
+        self._cables: tuple[Outlook, NDArray[np.int64]] | None = None
+        clock = MachineClock(settings.started_at, options.base_time, options.speed)
+        try:
+            background = open_background(options.workload, machine)
+            self.live = LiveMachine(
+                machine, background.submissions, scheduler=options.scheduler, overrun=options.overrun, on_end=on_end
+            )
+        except WorkloadError as error:
+            raise ConfigurationError(str(error), key=f"{settings.resource}.log") from error
+        self.live.advance(options.base_time)
+        self.clock = clock
+        self.resource = settings.resource
+        super().__init__(
+            plugin=NAME,
+            source=background.source,
+            resource=settings.resource,
+            cores=settings.cores,
+            clock=clock,
+            state_dir=settings.state_dir,
+            on_change=self._changed,
+        )
+
+    def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
+        """The earliest slot with a place for its whole time; see `ResourcePlugin.quote`."""
+        self._advance(now)
+        return super().quote(unit, now)
+
+    def profile(self, now: Instant, until: int) -> CoreProfile:
+        """Cores taken by running, planned and reserved jobs; see `BookedMachine.profile`."""
+        self._advance(now)
+        outlook = self.live.outlook()
+        if self._profile is None or self._profile[0] is not outlook:
+            begin, cores = outlook.space_time.now, self._kind.cores
+            rows = [(each.begin, each.end, each.placement.size * cores) for each in outlook.space_time.bookings]
+            rows.append((begin, FAR, (Grid(self.machine.extents).size - self.machine.capacity) * cores))
+            table = np.array(rows, np.int64)
+            made = CoreProfile.of_intervals(self.capacity, begin, table[:, 0], table[:, 1], table[:, 2])
+            self._profile = (outlook, made)
+        return self._profile[1]
+
+    def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Running jobs with their expected ends, waiting ones as planned; see `BookedMachine.jobs`."""
+        self._advance(now)
+        live = self.live
+        running = [
+            self._job(each.job.job_number, each.placement.size, each.job.submit_time, each.start_time, end)
+            for each in live.queue.running.values()
+            for end in (each.expected_end(live.now),)
+        ]
+        queued = [
+            self._job(
+                each.job.job_number,
+                each.job.request.size,
+                each.job.submit_time,
+                each.begin,
+                each.begin + each.job.planned_length,
+            )
+            for each in live.outlook().planned
+            if each.begin is not None
+        ]
+        return running, queued
+
+    def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
+        """The machine as `ramp qstat` shows it, with a `map` for `ramp smap`; see `ResourcePlugin.snapshot`."""
+        shown = super().snapshot(now, horizon)
+        shown["map"] = map_of(self._options.machine, self.live, self._book.live(now), self._numbers, self._kind.cores)
+        return shown
+
+    def _job(self, number: int, units: int, submitted: int, start: int, end: int) -> dict[str, Any]:
+        return {
+            "job": number,
+            "cores": units * self._kind.cores,
+            "start": iso(self.clock.instant(start)),
+            "end": iso(self.clock.instant(end)),
+            "submitted": iso(self.clock.instant(submitted)),
+            "user": self.live.users.get(number),
+        }
+
+    def _unfit(self, unit: RequestUnit) -> Refusal | None:
+        unfit = super()._unfit(unit)
+        if unfit is not None:
+            return unfit
+        translated = self._requests.translate(unit)
+        return translated if isinstance(translated, Refusal) else None
+
+    def _earliest_slot(
+        self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant
+    ) -> Slot | None:
+        request = self._requests.translate(unit)
+        assert isinstance(request, JobRequest), "quote asks only for what fits"
+        length = self.clock.log_duration(duration)
+        last = _ROOM if latest is None else self.clock.log_time(latest)
+        space_time = self.live.outlook().space_time
+        found = space_time.earliest(request, length, self.clock.log_time(earliest), last)
+        if found is None:
+            return None
+        begin, placement = found
+        start = max(earliest, self.clock.instant(begin))
+        if latest is not None and start > latest:
+            return None
+        taken = space_time.taken_over(begin, begin + length)
+        units, cables = taken[: self._unit_words], taken[self._unit_words :]
+        return Slot(
+            start,
+            start + duration,
+            placement.size * self._kind.cores,
+            self._load_for(placement, start, start + duration, now),
+            describe_placement(self.machine, placement),
+            write_token(placement),
+            self._boxes.fragmentation(units_of(units), placement.nodes),
+            self._links_taken(placement, cables),
+        )
+
+    @property
+    def _unit_words(self) -> int:
+        return -(-Grid(self.machine.extents).size // 64)
+
+    def _links_taken(self, placement: Placement, cables: NDArray[np.uint64]) -> float:
+        """Share of the cables that are free in the window which the placement takes."""
+        wanted = placement.link_count if placement.links else 0
+        if not wanted or not isinstance(self.machine, BlueGene):
+            return 0.0
+        free = sum(_cables_a_dimension(self.machine)) - units_of(cables).bit_count()
+        return min(1.0, wanted / max(free, 1))
+
+    def _load_for(self, placement: Placement, start: Instant, end: Instant, now: Instant) -> float:
+        """Share of the machine taken over [start, end): of its cores, and of its cables if the options say so."""
+        load = self._load(start, end, now)
+        if not self._options.load_with_links or not isinstance(self.machine, BlueGene) or not placement.link_count:
+            return load
+        outlook = self.live.outlook()
+        if self._cables is None or self._cables[0] is not outlook:
+            rows = [(each.begin, each.end, *_links_a_dimension(each.placement)) for each in outlook.space_time.bookings]
+            table = np.array(rows, np.int64).reshape(len(rows), 2 + len(self.machine.extents))
+            self._cables = (outlook, table)
+        table = self._cables[1]
+        first, last = self.clock.log_time(start), self.clock.log_time(end)
+        last = max(last, first + 1)
+        overlap = np.maximum(np.minimum(table[:, 1], last) - np.maximum(table[:, 0], first), 0)
+        needed = [index for index, labels in enumerate(placement.links) if labels]
+        present = sum(_cables_a_dimension(self.machine)[index] for index in needed)
+        taken = float(overlap @ table[:, [2 + index for index in needed]].sum(axis=1)) / (last - first)
+        return max(load, min(1.0, taken / present))
+
+    def _taken(self, slot: Slot, now: Instant) -> str:
+        self._advance(now)
+        start = max(slot.start, now)
+        if start >= slot.end:
+            return f"the slot ended at {iso(slot.end)}"
+        placement = self._place_of(slot)
+        begin, end = self._window(slot)
+        why = self.live.why_taken(placement, max(begin, self.live.now), end)
+        return f"{describe_placement(self.machine, placement)} is no longer free: {why}" if why else ""
+
+    def _window(self, slot: Slot) -> tuple[int, int]:
+        """Machine time that a slot takes."""
+        begin = self.clock.log_time(slot.start)
+        return begin, max(self.clock.log_time(slot.end), begin + 1)
+
+    def _place_of(self, slot: Slot) -> Placement:
+        try:
+            return read_token(slot.token, self.machine)
+        except ValueError as error:
+            raise PluginError(NAME, f"a slot that was never quoted on {self.resource}: {error}") from error
+
+    def _advance(self, now: Instant) -> None:
+        """Let the machine live up to an instant; holds run out on the way."""
+        while self._expiries:
+            key = min(self._expiries, key=lambda each: (self._expiries[each], each))
+            if self._expiries[key] > now:
+                break
+            self.live.advance(self.clock.log_time(self._expiries.pop(key)))
+            self.live.cancel(self._numbers.pop(key))
+        self.live.advance(self.clock.log_time(now))
+
+    def _changed(self, change: Change) -> None:
+        """Follow a record of the book: one just written, or one of an earlier life."""
+        if change.at is not None:
+            self._advance(change.at)
+        reservation = change.reservation
+        if reservation is None:
+            self._expiries.pop(change.key, None)
+            if change.key in self._numbers:
+                self.live.cancel(self._numbers.pop(change.key))
+        elif reservation.firm:
+            self._expiries.pop(change.key, None)
+        else:
+            self._reserve(change.key, reservation.slot, reservation.held_until)
+
+    def _reserve(self, key: str, slot: Slot, held_until: Instant | None) -> None:
+        placement = self._place_of(slot)
+        begin, end = self._window(slot)
+        begin = max(begin, self.live.now)
+        if begin >= end:
+            return
+        if why := self.live.why_taken(placement, begin, end):
+            raise PluginError(
+                NAME,
+                f"{self.resource}: the reservation of {describe_placement(self.machine, placement)} from "
+                f"{iso(slot.start)} cannot be kept ({why}): it was made with other options of the machine; put them "
+                f"back, or begin with a new state folder",
+            )
+        self._numbers[key] = self.live.reserve(replace(placement, job_id=0), begin, end)
+        if held_until is not None:
+            self._expiries[key] = held_until
+
+
+def _load(options: ModelledOptions, resource: str) -> GridMachine:
+    machine = load_machine(options.machine, allocator=options.allocator)
+    if not isinstance(machine, GridMachine):
+        raise ConfigurationError(
+            f"is {options.machine!r}, a flat machine; {NAME} is for machines with coordinates, fake_qstat and steady "
+            f"are for the others",
+            key=f"{resource}.machine",
+        )
+    try:
+        idle = any(machine.node_state(unit) is NodeState.IDLE for unit in range(Grid(machine.extents).size))
+    except MachineError as error:  # pragma: no cover
+        raise ConfigurationError(str(error), key=f"{resource}.machine") from error
+    if not idle:
+        raise ConfigurationError(f"{options.machine!r} has no unit in service", key=f"{resource}.machine")
+    return machine
+
+
+def _cables_a_dimension(machine: BlueGene) -> list[int]:
+    """Cables on all lines of each dimension."""
+    grid = machine.grid
+    tables = machine.layout.tables
+    return [len(table.wiring.cables) * grid.line_count(dimension) for dimension, table in enumerate(tables)]
+
+
+def _links_a_dimension(placement: Placement) -> list[int]:
+    """Cables that a placement holds in each dimension, on all lines."""
+    volume = placement.size
+    sides = zip(placement.links, placement.members, strict=True)
+    return [len(labels) * (volume // len(members)) for labels, members in sides]
+
+
+def open_plugin(settings: PluginSettings) -> ModelledMachine:
+    """The entry point `modelled` of the group `ramp.resource_plugins`; see the module."""
+    return ModelledMachine(settings)

@@ -1,0 +1,132 @@
+"""What a unit of a request asks of a torus machine: whole midplanes or nodes, a shape, a connection.
+
+Cores are rounded up to whole units; all cores of a unit are charged for. `Geometry` counts compute nodes, as those are
+the same thing on every machine; on Blue Gene/L, whose midplanes are cubes of 8 x 8 x 8 nodes, each extent is rounded up
+to whole midplanes. `ConnectionType` torus and mesh are taken as they stand, any is a mesh, which is what takes fewest
+cables. `NodeUse` coprocessor leaves one processor of each node to the job; all are charged for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from ramp.errors import ConfigurationError
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import Nodes, RequestUnit, TorusTerms
+from simulation.machines.bluegene import BlueGene
+from simulation.machines.grid import Grid
+from simulation.machines.interface import Connection, GridMachine, JobRequest
+
+COPROCESSOR = "coprocessor"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitKind:
+    """What one unit of a machine holds.
+
+    Attributes:
+        name: in the plural, for messages.
+        cores: cores of a unit, all charged for.
+        nodes: compute nodes of a unit.
+        edge: compute nodes along each of its edges; 0 where a unit is no cube of nodes.
+        has_node_use: whether the processors of a node may be given another use.
+    """
+
+    name: str
+    cores: int
+    nodes: int
+    edge: int
+    has_node_use: bool
+
+
+def unit_kind(machine: GridMachine, cores: int, key: str) -> UnitKind:
+    """What a unit of a machine holds that has `cores` cores in all.
+
+    Args:
+        machine: the machine.
+        cores: its cores, as the swarm's configuration says.
+        key: of the machine in that configuration, for messages.
+
+    Raises:
+        ConfigurationError: the units cannot have that many cores together.
+    """
+    units = Grid(machine.extents).size
+    if isinstance(machine, BlueGene):
+        layout = machine.layout
+        if cores != units * layout.processors:
+            raise ConfigurationError(
+                f"is {cores}; {machine.name} has {units} midplanes of {layout.processors} processors, "
+                f"{units * layout.processors} in all",
+                key=f"{key}.cores",
+            )
+        edge = round(layout.cnodes ** (1 / len(machine.extents)))
+        edge = edge if edge ** len(machine.extents) == layout.cnodes else 0
+        return UnitKind("midplanes", layout.processors, layout.cnodes, edge, has_node_use=True)
+    if cores % units:
+        raise ConfigurationError(
+            f"is {cores}; {machine.name} has {units} nodes, so a multiple of {units} is wanted", key=f"{key}.cores"
+        )
+    return UnitKind("nodes", cores // units, 1, 1, has_node_use=False)
+
+
+class TorusRequests:
+    """Translates units of requests for one machine.
+
+    Args:
+        machine: the machine.
+        kind: of its units.
+    """
+
+    def __init__(self, machine: GridMachine, kind: UnitKind) -> None:
+        self._machine = machine
+        self._kind = kind
+        self._fits: dict[object, bool] = {}
+
+    def translate(self, unit: RequestUnit) -> JobRequest | Refusal:
+        """The job that a unit is, with job id 0, or why the machine can never serve it."""
+        terms = unit.torus or TorusTerms()
+        kind = self._kind
+        if terms.node_use and not kind.has_node_use:
+            return _refusal(unit, "no node use", f"processors of {self._machine.name} have one use only")
+        # in coprocessor mode one processor of each node serves the network
+        usable = kind.nodes if terms.node_use == COPROCESSOR else kind.cores
+        size = -(-unit.cores.total // usable)
+        if isinstance(unit.cores, Nodes):
+            size = max(size, -(-unit.cores.count // kind.nodes))
+        shape = None
+        if terms.geometry:
+            if kind.edge == 0:
+                return _refusal(unit, "no geometry", f"{kind.name} of {self._machine.name} are no cubes of nodes")
+            shape = tuple(-(-extent // kind.edge) for extent in terms.geometry)
+            if prod(shape) < size:
+                detail = f"the geometry holds {prod(shape) * usable} cores, {unit.cores.total} are wanted"
+                return _refusal(unit, f"{prod(shape) * usable} cores", detail)
+            size = prod(shape)
+        connection = Connection.TORUS if terms.connection == "torus" else Connection.MESH
+        extents = self._machine.extents
+        if shape is not None and len(shape) > len(extents):
+            return self._too_large(unit, f"the machine has {len(extents)} dimensions")
+        if size > self._machine.capacity:
+            cores = self._machine.capacity * usable
+            detail = f"{unit.cores.total} cores are {size} {kind.name}, {self._machine.capacity} are in service"
+            return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{cores} cores", detail)
+        request = JobRequest(0, size, shape, terms.rotate, connection)
+        if not self.fits_ever(request):
+            return self._too_large(unit, f"no {'torus' if connection is Connection.TORUS else 'box'} of that kind fits")
+        return request
+
+    def fits_ever(self, request: JobRequest) -> bool:
+        """Whether the request fits the empty machine."""
+        fits = self._fits.get(request.kind)
+        if fits is None:
+            fits = self._fits[request.kind] = self._machine.fits_ever(request)
+        return fits
+
+    def _too_large(self, unit: RequestUnit, why: str) -> Refusal:
+        extents = "x".join(str(extent * max(self._kind.edge, 1)) for extent in self._machine.extents)
+        return _refusal(unit, f"within {extents} nodes", f"{self._machine.name} is {extents} nodes; {why}")
+
+
+def _refusal(unit: RequestUnit, nearest: str, detail: str) -> Refusal:
+    return Refusal(unit.number, RefusalCode.TORUS, nearest, detail)
