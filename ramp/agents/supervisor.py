@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -174,6 +175,8 @@ class Supervisor:
     async def _keep_alive(self, group: _Group) -> None:
         while not self._stopping.is_set():
             process = group.process = await self._spawn(group)
+            if self._stopping.is_set():  # stopped while it was being started
+                process.terminate()
             for name in group.agents:
                 self.agents[name].pid = process.pid
             assert process.stdout is not None
@@ -248,23 +251,22 @@ class Supervisor:
 
     async def _end(self) -> None:
         self._stopping.set()
-        processes = [group.process for group in self._groups if group.process is not None]
-        for process in processes:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-        if processes:
-            _, late = await asyncio.wait(
-                [asyncio.create_task(process.wait()) for process in processes], timeout=STOP_LIMIT_S
-            )
-            for process in processes if late else []:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-        for group in self._groups:
-            for task in group.tasks:
-                task.cancel()
+        self._signal_all(signal.SIGTERM)
+        tasks = [task for group in self._groups for task in group.tasks]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=STOP_LIMIT_S)
+            if late:
+                self._signal_all(signal.SIGKILL)
+                await asyncio.wait(late, timeout=STOP_LIMIT_S)
         if self._server is not None:
             self._server.stop()
         status_file(self._state).unlink(missing_ok=True)
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        for group in self._groups:
+            if group.process is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    group.process.send_signal(number)
 
     def _publish(self, state: str) -> None:
         server = self._server
