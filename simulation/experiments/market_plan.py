@@ -218,6 +218,7 @@ class MarketResult:
         launch_s: wall time until everybody was ready.
         late_s: how much later than planned the market opened, so how much older its machines were.
         processes: CPU time and memory by process.
+        foreign_cores: cores that others on this machine kept busy meanwhile; 0 in virtual time.
     """
 
     plan: MarketPlan
@@ -228,6 +229,7 @@ class MarketResult:
     launch_s: float
     late_s: float = 0.0
     processes: tuple[ProcessUse, ...] = ()
+    foreign_cores: float = 0.0
 
 
 def swarms_directory() -> Path:

@@ -3,8 +3,9 @@
 The paper's response times (its section 12) come from agents that answer one request after another. Here every process
 of the real deployment is a station that serves in the order in which work is given to it: the users' process, each
 process of Resource Agents, the market's own (bank and directory), and the XMPP server, which every message passes. The
-service times are means measured over XMPP (`Costs`). A message's whole way is booked when it is sent, so two messages
-never overtake each other at a station even where a slow link would let them; that is the model's one simplification.
+service times are means measured over XMPP (`Costs`). A message's whole way is booked when it is sent, each station at
+the first gap after the message's arrival there; a message that is sent later can use a gap but never displaces one that
+is booked, which is the model's one simplification.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Stations:
         self._links = plan.links
         self._random: Random = stream(plan.seed, "links")
         self._process_of = _processes(plan)
-        self._free: dict[str, Instant] = {}
+        self._booked: dict[str, list[tuple[Instant, Instant]]] = {}  # busy spans, in order, none touching another
         self._busy: dict[str, Duration] = {}
         self._world: World | None = None
 
@@ -98,9 +99,24 @@ class Stations:
         return None
 
     def _serve(self, station: str, arrival: Instant, work: Duration) -> Instant:
-        end = max(arrival, self._free.get(station, 0)) + work
-        self._free[station] = end
+        """Book the first gap of a station that is long enough; returns the end of the service."""
+        assert self._world is not None
         self._busy[station] = self._busy.get(station, 0) + work
+        booked = self._booked.setdefault(station, [])
+        while booked and booked[0][1] <= self._world.now:
+            booked.pop(0)
+        start, position = arrival, 0
+        while position < len(booked) and booked[position][0] < start + work:
+            start = max(start, booked[position][1])
+            position += 1
+        end = start + work
+        if position and booked[position - 1][1] == start:
+            position -= 1
+            booked[position] = (booked[position][0], end)
+        else:
+            booked.insert(position, (start, end))
+        if position + 1 < len(booked) and booked[position + 1][0] == end:
+            booked[position] = (booked[position][0], booked.pop(position + 1)[1])
         return end
 
     def _travel(self, agent: str) -> Duration:

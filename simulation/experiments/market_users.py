@@ -139,6 +139,7 @@ def response_row(result: MarketResult) -> dict[str, Any]:
         "longest_round_s": round(max(rounds), 5),
         "purchase_s": mean_and_deviation([each.outcome.duration / SECOND for each in result.auctions], 5)[0],
         "cpu_ms_per_auction": round(1000 * result.cpu_s / len(result.auctions), 3),
+        "foreign_cores": result.foreign_cores,
     }
 
 
@@ -161,6 +162,7 @@ def response_table(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
         entry["cpu_ms_per_auction"] = mean_and_deviation(
             [1000 * result.cpu_s / len(result.auctions) for result in chosen], 3
         )[0]
+        entry["foreign_cores"] = mean_and_deviation([result.foreign_cores for result in chosen], 2)[0]
         table.append(entry)
     return table
 
@@ -189,11 +191,13 @@ def tell_table(summary: Mapping[str, Any]) -> list[str]:
     Args:
         summary: with a `table` of `response_table`.
     """
-    lines = ["users   sold   response s (sd)     round s (sd)        longest round s   CPU ms an auction"]
+    lines = [
+        "users   sold   response s (sd)     round s (sd)        longest round s   CPU ms an auction   foreign cores"
+    ]
     lines += [
         f"{row['users']:5} {row['sold']:6}   {row['response_s']:.4f} ({row['response_s_sd']:.4f})   "
         f"{row['round_s']:.4f} ({row['round_s_sd']:.4f})   {row['longest_round_s']:12.4f}   "
-        f"{row['cpu_ms_per_auction']:16.1f}"
+        f"{row['cpu_ms_per_auction']:16.1f}   {row['foreign_cores']:12.2f}"
         for row in summary["table"]
     ]
     return lines

@@ -74,9 +74,10 @@ def run_over_xmpp(plan: MarketPlan) -> MarketResult:
         begun = time.perf_counter()
         with _launched(config, state, READY_LIMIT_S + _PER_AGENT_S * (len(plan.resources) + plan.users)) as status:
             launch_s = time.perf_counter() - begun
-            _warm_up(plan, state, opening)
+            warm_up(plan, state, opening)
             late = max(0, clock.now() + round(_OPENING_MARGIN_S * SECOND) - opening)
-            return _trade(plan, state, status, opening + -(-late // SECOND) * SECOND, launch_s, late)
+            late = -(-late // SECOND) * SECOND  # whole seconds, as times are in requests
+            return trade(plan, state, _processes(status), opening + late, launch_s, late, (DOMAIN,))
 
 
 def swarm_toml(plan: MarketPlan) -> str:
@@ -149,8 +150,14 @@ def _status(state: StateFolder) -> dict[str, Any] | None:
 # -- requests --------------------------------------------------------------------------------------------------------
 
 
-def _warm_up(plan: MarketPlan, state: StateFolder, opening: Instant) -> None:
-    """One quotation a user."""
+def warm_up(plan: MarketPlan, state: StateFolder, opening: Instant) -> None:
+    """Open all connections by one quotation a user.
+
+    Args:
+        plan: the plan.
+        state: the market's state folder.
+        opening: when it will open.
+    """
     wishes = plan.submissions[0].wishes[:1]
     for user in sorted({submission.user for submission in plan.submissions}):
         first = Submission("warm-up", user, plan.submissions[0].at, wishes)
@@ -159,23 +166,43 @@ def _warm_up(plan: MarketPlan, state: StateFolder, opening: Instant) -> None:
             client.answer({"verb": "submit", "document": document, "options": {"rounds": 1, "quote_only": True}})
 
 
-def _trade(
-    plan: MarketPlan, state: StateFolder, status: Mapping[str, Any], opening: Instant, launch_s: float, late: Duration
+def trade(
+    plan: MarketPlan,
+    state: StateFolder,
+    processes: Mapping[str, psutil.Process],
+    opening: Instant,
+    launch_s: float,
+    late: Duration,
+    domains: Sequence[str],
 ) -> MarketResult:
+    """Submit a plan's requests to a running market and follow them to their ends.
+
+    Args:
+        plan: the plan.
+        state: the market's state folder.
+        processes: the market's processes by name.
+        opening: when the plan's times begin.
+        launch_s: wall time of the launch, for the result.
+        late: how much later than planned the market opens, for the result.
+        domains: XMPP domains of the agents.
+
+    Raises:
+        TransportError: if a request cannot be followed to its end.
+    """
     answers: dict[str, _Answer | Exception] = {}
     documents = {each.label: write_request(each.request(opening)) for each in plan.submissions}
-    processes = _processes(status)
-    before = _use(processes)
+    before, machine_before = _use(processes), _machine_cpu_s()
     threads = [
         threading.Thread(target=_submit, args=(each, state, opening, documents[each.label], answers), daemon=True)
         for each in plan.submissions
     ]
+    begun = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     wall_s = (SystemClock().now() - opening) / SECOND
-    after = _use(processes)
+    after, machine_s = _use(processes), _machine_cpu_s() - machine_before
     for label, answer in answers.items():
         if isinstance(answer, Exception):
             raise TransportError(f"{label} could not be followed to its end: {answer}") from answer
@@ -186,9 +213,10 @@ def _trade(
         for name in processes
         if name in after and name in before
     ]
-    results = tuple(_result(each, answers[each.label]) for each in plan.submissions)
+    results = tuple(_result(each, answers[each.label], domains) for each in plan.submissions)
     cpu_s = sum(each.cpu_s for each in use)
-    return MarketResult(plan, results, 0, cpu_s, wall_s, launch_s, late / SECOND, tuple(use))
+    foreign = max(0.0, machine_s - cpu_s) / (time.perf_counter() - begun)
+    return MarketResult(plan, results, 0, cpu_s, wall_s, launch_s, late / SECOND, tuple(use), round(foreign, 2))
 
 
 def _submit(
@@ -224,23 +252,26 @@ def _submit(
         answers[submission.label] = error
 
 
-def _result(submission: Submission, answer: _Answer | Exception) -> AuctionResult:
+def _result(submission: Submission, answer: _Answer | Exception, domains: Sequence[str]) -> AuctionResult:
     assert isinstance(answer, _Answer)
-    outcome = outcome_from_plain(answer.ended["outcome"])
+    outcome = outcome_from_plain(answer.ended["outcome"], domains)
     answered = tuple(
         tuple((name.partition("@")[0], duration) for name, duration in event["answered"]) for event in answer.rounds
     )
     return AuctionResult(submission, outcome, answered)
 
 
-def outcome_from_plain(plain: Mapping[str, Any]) -> RequestOutcome:
+def outcome_from_plain(plain: Mapping[str, Any], domains: Sequence[str] = (DOMAIN,)) -> RequestOutcome:
     """An outcome as the control channel tells it, with local names in place of XMPP addresses.
 
     Args:
         plain: its JSON object.
+        domains: of the addresses.
     """
-    local = json.loads(json.dumps(plain).replace(f"@{DOMAIN}", ""))
-    return cattrs.structure(local, RequestOutcome)
+    text = json.dumps(plain)
+    for domain in domains:
+        text = text.replace(f"@{domain}", "")
+    return cattrs.structure(json.loads(text), RequestOutcome)
 
 
 # -- what processes use ----------------------------------------------------------------------------------------------
@@ -276,3 +307,9 @@ def _use(processes: Mapping[str, psutil.Process]) -> dict[str, ProcessUse]:
                 memory += each.memory_info().rss
         result[name] = ProcessUse(name, cpu_s, round(memory / 2**20, 1))
     return result
+
+
+def _machine_cpu_s() -> float:
+    """CPU time that the whole machine has spent so far."""
+    times = psutil.cpu_times()
+    return float(sum(times)) - float(times.idle) - float(getattr(times, "iowait", 0.0))

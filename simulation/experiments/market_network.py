@@ -1,0 +1,198 @@
+"""Figure 13: the users' experiment again with the resources spread over a network of hosts.
+
+The paper ran Table 2's first fifteen resources on fifteen hosts: ten in one laboratory in London, five at other sites
+in Europe, and found no significant effect but a greater variance. It tells no latencies; those here are typical of
+such paths. In virtual time messages also travel over links with latency, jitter and loss, which TCP hides as delay.
+Over XMPP there are two hosts, network namespaces with federated servers, the other sites' resources on the second
+(`market_hosts`); where the machine does not permit that, the experiment says why and measures one host only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.model.instant import MILLISECOND, Duration
+from ramp.runtime.config import ResourceConfig
+from simulation.experiments.discovery import Experiment, Progress
+from simulation.experiments.market_backends import run_plans
+from simulation.experiments.market_plan import (
+    SYNTHETIC_NOTE,
+    Links,
+    MarketPlan,
+    MarketResult,
+    Mode,
+    table2_resources,
+)
+from simulation.experiments.market_tables import market_parameters
+from simulation.experiments.market_users import comparisons_of, plans_of, response_table, tell_table
+from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
+from simulation.plots.market_users import COLOURS_OF_DEPLOYMENTS, draw_series
+
+RESOURCES: Final = 15
+USERS: Final = {Mode.SIMULATED: tuple(range(1, 31)), Mode.XMPP: (1, 5, 10, 20, 30)}
+QUICK_USERS: Final = (1, 10, 30)
+REPETITIONS: Final = 3
+
+LABORATORY_HOSTS: Final = 10
+SITES: Final[Mapping[str, Duration]] = {
+    "cineca": 17 * MILLISECOND,
+    "cyfronet-1": 20 * MILLISECOND,
+    "cyfronet-2": 20 * MILLISECOND,
+    "psnc": 16 * MILLISECOND,
+    "sheffield": 4 * MILLISECOND,
+}
+"""One-way latency to the laboratory, taken as half of a typical round trip between such sites."""
+
+LABORATORY_LATENCY: Final[Duration] = 150
+JITTER: Final[Duration] = 1 * MILLISECOND
+BAD_FACTOR: Final = 5
+BAD_LOSS: Final = 0.01
+"""The bad network: so many times the latency and jitter, and so many packets lost."""
+
+SPREAD: Final = "fifteen hosts"
+"""The paper's deployment; over XMPP its two groups of hosts are one host each."""
+
+_MARKERS: Final = ("o", "s", "^", "v")
+
+
+def run(
+    out: Path,
+    *,
+    quick: bool,
+    seed: int,
+    processes: int | None,
+    on_progress: Progress | None,
+    mode: str = Mode.SIMULATED,
+    repeat: int | None = None,
+) -> dict[str, Any]:
+    """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
+    repetitions = repeat or (1 if quick else REPETITIONS)
+    resources = table2_resources()[:RESOURCES]
+    users = QUICK_USERS if quick else USERS[Mode(mode)]
+    skipped, line = _line_of(Mode(mode))
+    deployments = {
+        name: _spread(Mode(mode), plans_of(seed, repetitions, users, resources, links))
+        for name, links in deployments_of(resources).items()
+        if links is None or not skipped
+    }
+    everything = [plan for plans in deployments.values() for plan in plans]
+    results = _run(Mode(mode), everything, processes, on_progress)
+    each = len(everything) // len(deployments)
+    tables: dict[str, list[dict[str, Any]]] = {}
+    series = []
+    for number, name in enumerate(deployments):
+        tables[name] = response_table(results[number * each : (number + 1) * each])
+        source = out / f"figure13-{name.replace(' ', '-')}.csv"
+        write_rows(source, tables[name])
+        series.append((source, name, COLOURS_OF_DEPLOYMENTS[number], _MARKERS[number]))
+    draw_series(tuple(series), out / "figure13.png", f"figure 13 ({mode})", SYNTHETIC_NOTE)
+    return write_summary(
+        out,
+        experiment=EXPERIMENTS[0].name,
+        seed=seed,
+        quick=quick,
+        parameters={
+            **market_parameters(mode, everything),
+            "repetitions": repetitions,
+            "latency_ms": {name: latency / MILLISECOND for name, latency in SITES.items()},
+            "laboratory_latency_ms": LABORATORY_LATENCY / MILLISECOND,
+            "jitter_mean_ms": JITTER / MILLISECOND,
+            "line": line,
+            "skipped": skipped,
+            "bad_network": f"{BAD_FACTOR} times latency and jitter, {100 * BAD_LOSS:g} % of packets lost",
+        },
+        comparisons=_comparisons(tables),
+        findings={"tables": tables, "note": SYNTHETIC_NOTE},
+    )
+
+
+def _run(
+    mode: Mode, plans: Sequence[MarketPlan], processes: int | None, on_progress: Progress | None
+) -> list[MarketResult]:
+    if mode is Mode.SIMULATED:
+        return run_plans(mode, plans, processes=processes, on_progress=on_progress)
+    from simulation.experiments.market_hosts import run_over_hosts  # agents' modules, only where they are needed
+    from simulation.experiments.market_xmpp import run_over_xmpp
+
+    results = []
+    for plan in plans:
+        results.append(run_over_xmpp(plan) if plan.links is None else run_over_hosts(plan))
+        if on_progress is not None:
+            on_progress(len(results), len(plans))
+    return results
+
+
+def _line_of(mode: Mode) -> tuple[str, str]:
+    """Why there can be no hosts over XMPP, and what makes the link slow."""
+    if mode is Mode.SIMULATED:
+        return "", "the simulator's model of links"
+    from simulation.experiments.market_hosts import reason_against, reason_against_netem
+
+    no_hosts = reason_against()
+    no_netem = "" if no_hosts else reason_against_netem()
+    return no_hosts, f"a relay, for the kernel has no netem ({no_netem})" if no_netem else "tc netem"
+
+
+def _spread(mode: Mode, plans: Sequence[MarketPlan]) -> list[MarketPlan]:
+    """In virtual time every Resource Agent has a process of its own, as on a host of its own."""
+    if mode is Mode.XMPP:
+        return list(plans)
+    return [replace(plan, resources_per_process=1) for plan in plans]
+
+
+def deployments_of(resources: Sequence[ResourceConfig]) -> dict[str, Links | None]:
+    """The networks compared, by name.
+
+    Args:
+        resources: the sellers, one a host: the first in the laboratory, the others at the sites.
+    """
+    hosts = [f"laboratory-{number}" for number in range(1, LABORATORY_HOSTS + 1)] + list(SITES)
+    host_of = {each.name: host for each, host in zip(resources, hosts, strict=True)}
+    latency = {host: SITES.get(host, LABORATORY_LATENCY) for host in hosts}
+    return {
+        "one host": None,
+        SPREAD: Links(host_of, latency, JITTER),
+        "bad network": Links(
+            host_of, {host: BAD_FACTOR * each for host, each in latency.items()}, BAD_FACTOR * JITTER, BAD_LOSS
+        ),
+    }
+
+
+def _comparisons(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Comparison]:
+    one = tables["one host"]
+    if SPREAD not in tables:
+        return comparisons_of(one)
+    spread = tables[SPREAD]
+    result = []
+    for index in (0, -1):
+        users = one[index]["users"]
+        for column, words in (("response_s", "response time"), ("round_s", "round duration")):
+            extra = 1000 * (spread[index][column] - one[index][column])
+            result.append(Comparison(f"{users} users: {words} added by the network", "not significant", extra, "ms"))
+    wider = spread[-1]["response_s_sd"] / (one[-1]["response_s_sd"] or 1.0)
+    result.append(Comparison("standard deviation of responses over that on one host", "greater", wider, "times"))
+    return result + comparisons_of(spread)
+
+
+def _tell(summary: dict[str, Any]) -> list[str]:
+    lines = [f"link: {summary['parameters']['line']}"]
+    if summary["parameters"]["skipped"]:
+        lines.append(f"no other hosts: {summary['parameters']['skipped']}")
+    for name, table in summary["tables"].items():
+        lines += [f"Simultaneous users, {RESOURCES} resources, {name}, {summary['parameters']['mode']}:"]
+        lines += [*tell_table({"table": table}), ""]
+    return [*lines, summary["note"], "", *tell_comparison(summary)]
+
+
+EXPERIMENTS: Final = (
+    Experiment(
+        "network",
+        "1 to 30 users with the resources on a network of hosts (RAMP, figure 13)",
+        run,
+        _tell,
+        frozenset({"mode", "repeat"}),
+    ),
+)

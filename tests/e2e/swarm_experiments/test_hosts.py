@@ -1,0 +1,38 @@
+"""A market on two hosts with federated servers and a slow link between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ramp.model.instant import MILLISECOND
+from simulation.experiments.market_hosts import reason_against, run_over_hosts
+from simulation.experiments.market_network import deployments_of
+from simulation.experiments.market_plan import table2_resources
+from simulation.experiments.market_users import plans_of
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+FAR_LATENCY = 150 * MILLISECOND
+
+
+def test_every_resource_answers_and_the_far_ones_later() -> None:
+    reason = reason_against()
+    if reason:
+        pytest.skip(reason)
+    resources = table2_resources()[:15]
+    links = deployments_of(resources)["fifteen hosts"]
+    assert links is not None
+    far = {name for name, host in links.host_of.items() if links.latency[host] >= MILLISECOND}
+    slow = {host: FAR_LATENCY if each >= MILLISECOND else each for host, each in links.latency.items()}
+    (plan,) = plans_of(1, 1, (2,), resources, replace(links, latency=slow, jitter=0))
+    result = run_over_hosts(plan)
+    assert len(far) == 5
+    for auction in result.auctions:
+        assert auction.sold
+        (answered,) = auction.answered
+        times = dict(answered)
+        assert set(times) == {each.name for each in resources}
+        assert min(times[name] for name in far) >= 2 * FAR_LATENCY
+        assert min(times.values()) < 2 * FAR_LATENCY

@@ -1,0 +1,69 @@
+"""The same plan in virtual time and over XMPP: the same market, apart from wall time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ramp.model.instant import SECOND
+from simulation.experiments import market_rounds, market_workloads
+from simulation.experiments.market_plan import AuctionResult, MarketPlan
+from simulation.experiments.market_simulated import run_simulated
+from simulation.experiments.market_xmpp import run_over_xmpp
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+
+def course(auction: AuctionResult) -> list[object]:
+    """Everything about an auction but times and the order in which answers came."""
+    rounds = [
+        (
+            record.round_number,
+            record.asked,
+            sorted((offer.resource, offer.cpu_hour_cost, offer.cores, offer.source) for offer in record.offers),
+            sorted((each.resource, str(each.refusal.code)) for each in record.refusals),
+        )
+        for record in auction.bidding
+    ]
+    return [auction.submission.label, str(auction.outcome.status), auction.price(), rounds]
+
+
+def best_of_last_price(auction: AuctionResult) -> set[str]:
+    """Who bid the sale price: among equal bids the first to arrive wins, which is a matter of wall time."""
+    return {
+        offer.resource
+        for record in auction.bidding
+        for offer in record.offers
+        if offer.cpu_hour_cost == auction.price()
+    }
+
+
+def check(plan: MarketPlan) -> None:
+    over_xmpp = run_over_xmpp(plan)
+    # a market that came up late opened with older machines; the simulated one must be of the same age
+    simulated = run_simulated(replace(plan, age=plan.age + round(over_xmpp.late_s) * SECOND))
+    assert [course(each) for each in over_xmpp.auctions] == [course(each) for each in simulated.auctions]
+    for auction in over_xmpp.auctions:
+        if auction.sold:
+            assert auction.winner() in best_of_last_price(auction)
+    assert any(auction.sold for auction in over_xmpp.auctions)
+    assert all(len(each) == len(plan.resources) for auction in over_xmpp.auctions for each in auction.answered)
+    assert {each.name for each in over_xmpp.processes} >= {"market", "users", "resources-1", "server"}
+    assert over_xmpp.cpu_s > 0
+
+
+def test_rounds() -> None:
+    (plan,) = market_rounds.plans_of(seed=7, repetitions=1, most_rounds=4)
+    check(plan)
+
+
+def test_workloads() -> None:
+    """The first, the cheapest, the largest immediate and the last request of Table 3, each by another user."""
+    (plan,) = market_workloads.plans_of(seed=8, repetitions=1)
+    chosen = [each for each in plan.submissions if each.label in ("exp1", "exp6", "exp11", "exp13")]
+    moved = tuple(
+        replace(each, at=(position + 1) * 3 * SECOND, user=f"user{position + 1}")
+        for position, each in enumerate(chosen)
+    )
+    check(replace(plan, submissions=moved, users=len(moved)))

@@ -1,0 +1,149 @@
+"""The paper's experiments in virtual time: files, the paper's numbers beside ours, repeatability."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from ramp.model.instant import HOUR, MINUTE
+from simulation.cli_simulate import experiment
+from simulation.experiments import market_rounds, market_scale, market_units, market_workloads
+from simulation.experiments.discovery import find_experiment
+from simulation.experiments.market_network import deployments_of
+from simulation.experiments.market_paper import TABLE3, TABLE4
+from simulation.experiments.market_plan import MarketPlan, table2_resources
+from simulation.experiments.market_simulated import run_simulated
+
+FILES = {
+    "rounds": {"auctions.csv", "table4.csv", "figure11a.png"},
+    "workloads": {"requests.csv", "offers.csv", "over_time.csv", "figure8a.png", "figure8b.png", "figure9a.png"}
+    | {"figure9b.png", "figure10.png", "figure10.csv", "very_large.csv"},
+    "units": {"auctions.csv", "figure11b.csv", "figure11b.png"},
+    "users": {"figure12.csv", "figure12.png", "profile_processes.csv", "profile_functions.csv", "profile_areas.csv"},
+    "network": {"figure13.png", "figure13-one-host.csv", "figure13-fifteen-hosts.csv", "figure13-bad-network.csv"},
+    "scale": {"scale.csv", "scale.png"},
+}
+
+
+def run(name, out, seed=1, **further):
+    """Run an experiment's small version in this process."""
+    out.mkdir()
+    return find_experiment(name).run(out, quick=True, seed=seed, processes=1, on_progress=None, **further)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in ("scale", "workloads", "network") else name
+        for name in sorted(FILES)
+    ],
+)
+def test_every_experiment_leaves_its_files(name, tmp_path) -> None:
+    summary = run(name, tmp_path / name)
+    written = {path.name for path in (tmp_path / name).iterdir()}
+    assert FILES[name] | {"summary.json", "comparison.csv"} <= written
+    assert set(summary["files"]) == written
+    assert json.loads((tmp_path / name / "summary.json").read_text()) == json.loads(json.dumps(summary))
+    assert summary["seed"] == 1
+    assert summary["parameters"]["mode"] == "simulated"
+    assert all({"paper", "ours"} <= row.keys() for row in summary["comparison"])
+    lines = find_experiment(name).tell(summary)
+    assert any("synthetic" in line for line in lines)  # what stands in for missing logs is said wherever results are
+    assert any("paper" in line and "ours" in line for line in lines)
+    for picture in (tmp_path / name).glob("*.png"):
+        assert picture.stat().st_size > 10_000
+
+
+def test_tables_3_and_4_are_the_papers() -> None:
+    assert len(TABLE3) == 13
+    assert [(each.cores, each.lead, each.price) for each in TABLE3 if each.name in ("exp1", "exp6", "exp11")] == [
+        (16, 5 * MINUTE, 70),
+        (256, 12 * HOUR, 25),
+        (20480, 5 * MINUTE, 80),
+    ]
+    assert sum(price for price, _ in TABLE4.values()) == pytest.approx(439.37)
+    assert all(1.1 < seconds - 15 * rounds < 2 for rounds, (_, seconds) in TABLE4.items() if rounds > 1)
+
+
+def test_the_price_falls_with_the_rounds_and_never_below_what_a_seller_accepts(tmp_path) -> None:
+    table = run("rounds", tmp_path / "rounds")["table"]
+    prices = [row["price"] for row in table]
+    assert [row["rounds"] for row in table] == list(range(1, 11))
+    assert prices[0] > prices[4] >= prices[9]
+    assert all(row["gap"] >= 0 for row in table)
+    assert table[9]["gap"] < table[0]["gap"]
+    assert all(row["duration_s"] < row["paper_duration_s"] for row in table)
+
+
+def test_the_same_seed_gives_the_same_auctions(tmp_path) -> None:
+    def auctions(out, seed):
+        run("rounds", tmp_path / out, seed=seed, repeat=2)
+        with (tmp_path / out / "auctions.csv").open() as stream:
+            return list(csv.DictReader(stream))
+
+    assert auctions("one", 3) == auctions("two", 3)
+    assert {row["age_hours"] for row in auctions("three", 4)} != {row["age_hours"] for row in auctions("four", 3)}
+
+
+def test_bought_slots_stay_taken(tmp_path) -> None:
+    """Every request of Table 3 that is sold is reserved: the same plan quotes at least as high afterwards."""
+    (plan,) = market_workloads.plans_of(1, 1)
+    result = run_simulated(MarketPlan("x", plan.resources, plan.users, plan.submissions[:13], age=plan.age))
+    sold = [each for each in result.auctions if each.sold]
+    assert len(sold) >= 10
+    for auction in sold:
+        wish, bought = auction.submission.wishes[0], auction.outcome.units[0]
+        assert bought.offer.cores >= wish.cores
+        assert bought.offer.cpu_hour_cost <= wish.price
+        assert bought.reservation_id
+        assert bought.transfer_id
+
+
+@pytest.mark.parametrize(
+    ("prices", "flat"), [({1: 60, 2: 50, 3: 41, 4: 40, 5: 40}, 3), ({1: 60, 2: 60}, 1), ({1: 9, 2: 6, 3: 3}, 3)]
+)
+def test_where_the_price_is_flat(prices, flat) -> None:
+    assert market_rounds.flat_from(prices) == flat
+
+
+def test_a_straight_line_is_found() -> None:
+    slope, intercept, fit = market_units.straight_line([(1, 5.0), (2, 7.0), (4, 11.0)])
+    assert (slope, intercept, fit) == pytest.approx((2, 3, 1))
+    assert market_units.straight_line([(0, 0.0), (1, 1.0), (2, 0.0)])[2] == pytest.approx(0)
+
+
+def test_many_resources_are_table_2_at_other_times() -> None:
+    resources = market_scale.many_resources(45)
+    assert len({each.name for each in resources}) == 45
+    assert resources[:20] == table2_resources()
+    assert resources[20].prices == resources[0].prices
+    assert len({(each.options["log"], each.options["base_time_s"]) for each in resources}) == 45
+
+
+def test_the_paper_s_hosts() -> None:
+    """Fifteen servers: ten in one laboratory, two at Cyfronet, one each at CINECA, PSNC and Sheffield."""
+    links = deployments_of(table2_resources()[:15])["fifteen hosts"]
+    assert links is not None
+    assert len(set(links.host_of.values())) == 15
+    assert sum(host.startswith("laboratory") for host in links.latency) == 10
+    assert sum(host.startswith("cyfronet") for host in links.latency) == 2
+
+
+def test_options_an_experiment_does_not_know_are_refused(tmp_path) -> None:
+    result = CliRunner().invoke(
+        experiment, ["run", "bluegene", "--quick", "--xmpp", "--out", str(tmp_path)], catch_exceptions=True
+    )
+    assert result.exit_code != 0
+    assert "--xmpp" in str(result.exception)
+
+
+def test_the_command_prints_the_table(tmp_path) -> None:
+    result = CliRunner().invoke(
+        experiment, ["run", "rounds", "--quick", "--simulated", "--processes", "1", "--out", str(tmp_path)]
+    )
+    assert result.exit_code == 0, result.output
+    assert "66.00" in result.output  # the paper's first price
+    assert "simulated" in result.output
