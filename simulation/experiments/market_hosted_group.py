@@ -16,9 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from ramp.agents.building import Building
-from ramp.agents.group import Group
-from ramp.agents.settings import TransportSettings
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
@@ -68,6 +65,11 @@ def main() -> int:
 
 
 async def _run(options: argparse.Namespace) -> None:
+    # only here: whoever lists the experiments imports this module, and SPADE takes a second
+    from ramp.agents.building import Building
+    from ramp.agents.group import Group
+    from ramp.agents.settings import TransportSettings
+
     state = StateFolder(options.state_dir)
     names = options.agents.split(",")
     building = Building(

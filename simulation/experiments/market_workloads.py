@@ -97,9 +97,9 @@ def run(
     ):
         write_rows(out / name, rows)
     draw_figure8a(out / "figure8a.csv", out / "figure8a.png", mode, SYNTHETIC_NOTE)
-    draw_figure8b(out / "over_time.csv", out / "figure8b.png", list(names.values()), SYNTHETIC_NOTE)
+    draw_figure8b(out / "over_time.csv", out / "figure8b.png", list(names.values()), not simulated, SYNTHETIC_NOTE)
     draw_figure9a(out / "figure9a.csv", out / "figure9a.png", mode, SYNTHETIC_NOTE)
-    draw_figure9b(out / "over_time.csv", out / "figure9b.png", FOUR_RESOURCES, SYNTHETIC_NOTE)
+    draw_figure9b(out / "over_time.csv", out / "figure9b.png", FOUR_RESOURCES, not simulated, SYNTHETIC_NOTE)
     draw_figure10(out / "figure10.csv", out / "figure10.png", mode, SYNTHETIC_NOTE)
     return write_summary(
         out,

@@ -15,6 +15,9 @@ from simulation.plots.market_style import GREY, OURS, OURS_TOO, PAPER, footnote,
 SYNTHETIC_MARK: Final = "*"
 """Ends the names of resources whose log is missing."""
 
+_IN_TURN: Final = "requests of Table 3 in turn, by the machines' running time"
+_RUNNING: Final = "running time of the machines (hours)"
+
 
 def draw_figure8a(source: Path, target: Path, mode: str, note: str) -> None:
     """Figure 8a: request, mean offer in each round and winning price, one group of bars a request.
@@ -50,13 +53,14 @@ def draw_figure8a(source: Path, target: Path, mode: str, note: str) -> None:
     save_figure(figure, target)
 
 
-def draw_figure8b(source: Path, target: Path, names: Sequence[str], note: str) -> None:
+def draw_figure8b(source: Path, target: Path, names: Sequence[str], in_turn: bool, note: str) -> None:
     """Figure 8b: attractiveness of every resource over the machines' running time, as a map.
 
     Args:
         source: `over_time.csv`.
         target: the picture.
         names: the resources, from top to bottom.
+        in_turn: whether the moments are requests in turn, with no even time between them.
         note: stands below.
     """
     rows = read_rows(source)
@@ -70,35 +74,41 @@ def draw_figure8b(source: Path, target: Path, names: Sequence[str], note: str) -
     axes = figure.subplots()
     axes.set_facecolor("#dddddd")
     steps = [later - earlier for earlier, later in pairwise(hours)]
-    edges = [*hours, hours[-1] + (steps[-1] if steps else 1.0)]
+    edges = [float(index) for index in range(len(hours) + 1)] if in_turn else [*hours, hours[-1] + (steps or [1.0])[-1]]
     mesh = axes.pcolormesh(edges, range(len(names) + 1), values, cmap="viridis", vmin=0)
     axes.set_yticks([index + 0.5 for index in range(len(names))], names, fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlabel("running time of the machines (hours)")
+    axes.set_xlabel(_IN_TURN if in_turn else _RUNNING)
     axes.set_title("Attractiveness of the resources over time; grey: no offer", fontsize=10)
     figure.colorbar(mesh, ax=axes, label="asking price less the offer (credits per core hour)")
     footnote(figure, note)
     save_figure(figure, target)
 
 
-def draw_figure9b(source: Path, target: Path, only: Sequence[str], note: str) -> None:
+def draw_figure9b(source: Path, target: Path, only: Sequence[str], in_turn: bool, note: str) -> None:
     """Figure 9b: offer prices of four resources over the machines' running time.
 
     Args:
         source: `over_time.csv`.
         target: the picture.
         only: names of the resources, without marks.
+        in_turn: whether the moments are requests in turn, with no even time between them.
         note: stands below.
     """
     rows = read_rows(source)
     names = sorted({row["resource"] for row in rows if row["resource"].rstrip(SYNTHETIC_MARK) in only})
+    moments = {moment: index for index, moment in enumerate(sorted({float(row["hours"]) for row in rows}))}
     figure = new_figure(10, 4.4)
     axes = figure.subplots()
     for name in names:
         points = sorted((float(row["hours"]), float(row["offer"])) for row in rows if row["resource"] == name)
+        if in_turn:
+            points = [(moments[moment] + 0.5, offer) for moment, offer in points]
+            axes.plot(*zip(*points, strict=True), "o", markersize=5, alpha=0.7, label=name)
+            continue
         style = "--" if name.endswith(SYNTHETIC_MARK) else "-"
         axes.step(*zip(*points, strict=True), style, where="post", linewidth=1.6, label=name)
-    axes.set_xlabel("running time of the machines (hours)")
+    axes.set_xlabel(_IN_TURN if in_turn else _RUNNING)
     axes.set_ylabel("offer (credits per core hour)")
     axes.set_title("Offer prices of four resources in the first round over time", fontsize=10)
     axes.margins(y=0.12)
