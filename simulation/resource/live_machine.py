@@ -90,6 +90,10 @@ class LiveMachine:
         scheduler: name of the scheduler.
         overrun: what happens to jobs that outrun their request.
         on_end: is told of every job that ends.
+
+    Attributes:
+        users: owner of each job that waits or runs, None where unknown.
+        on_end: as given; may be set later.
     """
 
     def __init__(
@@ -103,7 +107,7 @@ class LiveMachine:
     ) -> None:
         self.machine = machine
         self.users: dict[int, int | None] = {}
-        self._on_end = on_end
+        self.on_end = on_end
         self._queue = ReservedQueue(machine, make_scheduler(scheduler), overrun, self._ended)
         self._submissions: Iterator[Submission] = iter(submissions)
         self._next: Submission | None = next(self._submissions, None)
@@ -199,5 +203,5 @@ class LiveMachine:
 
     def _ended(self, ended: EndedJob) -> None:
         self.users.pop(ended.job.job_number, None)
-        if self._on_end is not None:
-            self._on_end(ended)
+        if self.on_end is not None:
+            self.on_end(ended)

@@ -20,6 +20,8 @@ RESERVED: Final = "RV"
 """State of a confirmed reservation in the job table."""
 MARKET: Final = "market"
 """Stands in the user column of what the market holds."""
+BOOKED_MAX: Final = 60
+"""So many holds and reservations, by start, are on a map: a snapshot has to fit into one message."""
 
 
 def map_of(
@@ -40,15 +42,14 @@ def map_of(
 
     Returns:
         `machine`, `extents`, `cores_a_unit`, `now_s`; `jobs` (running: `job_number`, `nodes` as a hostlist,
-        `connection`, `links`, `elapsed_s`, `user`), `waiting` (`job_number`, `size`), and `booked` (`name`, `firm`,
-        `start_s`, `end_s`, `nodes`, `connection`, `links`), times in seconds of machine time.
+        `connection`, `links`, `elapsed_s`, `user`) and `booked` (`name`, `firm`, `start_s`, `end_s`, `nodes`,
+        `connection`, `links`; the first `BOOKED_MAX`), times in seconds of machine time.
     """
     machine = live.machine
     granted = live.reservations()
     jobs = []
     for number, running in live.queue.running.items():
         described = machine.describe(running.placement)
-        user = live.users.get(number)
         jobs.append(
             {
                 "job_number": number,
@@ -56,11 +57,11 @@ def map_of(
                 "connection": described["connection"],
                 "links": described["links"],
                 "elapsed_s": (live.now - running.start_time) / SECOND,
-                "user": "" if user is None else f"user{user}",
+                "user": _owner(live.users.get(number)),
             }
         )
     shown = []
-    for reservation in booked:
+    for reservation in booked[:BOOKED_MAX]:
         grant = granted.get(numbers.get(reservation.key, 0))
         if grant is None:
             continue
@@ -82,22 +83,21 @@ def map_of(
         "cores_a_unit": cores_a_unit,
         "now_s": live.now / SECOND,
         "jobs": jobs,
-        "waiting": [{"job_number": job.job_number, "size": job.request.size} for job in live.queue.waiting],
         "booked": shown,
     }
 
 
-def view_of_map(machine: GridMachine, shown: Mapping[str, Any], source: str) -> MachineView:
-    """What to draw for the `map` of a snapshot.
+def view_of_snapshot(machine: GridMachine, snapshot: Mapping[str, Any]) -> MachineView:
+    """What to draw for a snapshot with a map.
 
     Args:
         machine: the machine that the map names.
-        shown: the map.
-        source: the resource's name, for messages.
+        snapshot: of a plug-in that has a map.
 
     Raises:
         DocumentError: the map is not of this machine.
     """
+    shown, source = snapshot["map"], str(snapshot["resource"])
     if list(machine.extents) != shown.get("extents"):
         mine = "x".join(map(str, machine.extents))
         raise DocumentError(
@@ -113,7 +113,8 @@ def view_of_map(machine: GridMachine, shown: Mapping[str, Any], source: str) -> 
         # a unit that is booked for later shows the job that runs there now
         jobs.append(replace(job, units=job.units & ~taken))
         taken |= job.units
-    waiting = [ViewJob(entry["job_number"], PENDING, size=entry["size"]) for entry in shown["waiting"]]
+    waiting = [ViewJob(job["job"], PENDING, size=job["cores"] // shown["cores_a_unit"], user=_owner(job["user"]))
+               for job in snapshot["queued"]]  # fmt: skip
     reservations = tuple(
         ViewReservation(
             entry["name"],
@@ -140,6 +141,10 @@ def _booked(machine: GridMachine, shown: Mapping[str, Any], source: str) -> list
         except MachineError as error:
             raise DocumentError(f"booked[{index}]: {error}", source=source) from error
     return found
+
+
+def _owner(user: int | None) -> str:
+    return "" if user is None else f"user{user}"
 
 
 def _state(entry: Mapping[str, Any], now_s: float) -> str:

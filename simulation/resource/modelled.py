@@ -25,7 +25,6 @@ were made, so it comes to the same state. One process fronts a machine at a time
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -42,7 +41,6 @@ from simulation.machine_files import load_machine
 from simulation.machines.bluegene import BlueGene
 from simulation.machines.grid import Grid
 from simulation.machines.interface import GridMachine, JobRequest, NodeState, Placement
-from simulation.queueing.simulation import EndedJob
 from simulation.resource.background import open_background
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.free_boxes import free_boxes
@@ -64,14 +62,13 @@ class ModelledMachine(BookedMachine):
 
     Args:
         settings: the machine and the plug-in's options.
-        on_end: is told of every job of the machine's own users that ends.
 
     Raises:
         ConfigurationError: an option or the machine's file is wrong.
         PluginError: the durable state cannot be read, or was made with other options.
     """
 
-    def __init__(self, settings: PluginSettings, on_end: Callable[[EndedJob], None] | None = None) -> None:
+    def __init__(self, settings: PluginSettings) -> None:
         options = read_options(settings)
         machine = _load(options, settings.resource)
         self.machine = machine
@@ -87,7 +84,7 @@ class ModelledMachine(BookedMachine):
         try:
             background = open_background(options.workload, machine)
             self.live = LiveMachine(
-                machine, background.submissions, scheduler=options.scheduler, overrun=options.overrun, on_end=on_end
+                machine, background.submissions, scheduler=options.scheduler, overrun=options.overrun
             )
         except WorkloadError as error:
             raise ConfigurationError(str(error), key=f"{settings.resource}.log") from error
@@ -106,12 +103,12 @@ class ModelledMachine(BookedMachine):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """The earliest slot with a place for its whole time; see `ResourcePlugin.quote`."""
-        self._advance(now)
+        self.advance(now)
         return super().quote(unit, now)
 
     def profile(self, now: Instant, until: int) -> CoreProfile:
         """Cores taken by running, planned and reserved jobs; see `BookedMachine.profile`."""
-        self._advance(now)
+        self.advance(now)
         outlook = self.live.outlook()
         if self._profile is None or self._profile[0] is not outlook:
             begin, cores = outlook.space_time.now, self._kind.cores
@@ -124,7 +121,7 @@ class ModelledMachine(BookedMachine):
 
     def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Running jobs with their expected ends, waiting ones as planned; see `BookedMachine.jobs`."""
-        self._advance(now)
+        self.advance(now)
         live = self.live
         running = [
             self._job(each.job.job_number, each.placement.size, each.job.submit_time, each.start_time, end)
@@ -227,7 +224,7 @@ class ModelledMachine(BookedMachine):
         return max(load, min(1.0, taken / present))
 
     def _taken(self, slot: Slot, now: Instant) -> str:
-        self._advance(now)
+        self.advance(now)
         start = max(slot.start, now)
         if start >= slot.end:
             return f"the slot ended at {iso(slot.end)}"
@@ -247,7 +244,7 @@ class ModelledMachine(BookedMachine):
         except ValueError as error:
             raise PluginError(NAME, f"a slot that was never quoted on {self.resource}: {error}") from error
 
-    def _advance(self, now: Instant) -> None:
+    def advance(self, now: Instant) -> None:
         """Let the machine live up to an instant; holds run out on the way."""
         while self._expiries:
             key = min(self._expiries, key=lambda each: (self._expiries[each], each))
@@ -260,7 +257,7 @@ class ModelledMachine(BookedMachine):
     def _changed(self, change: Change) -> None:
         """Follow a record of the book: one just written, or one of an earlier life."""
         if change.at is not None:
-            self._advance(change.at)
+            self.advance(change.at)
         reservation = change.reservation
         if reservation is None:
             self._expiries.pop(change.key, None)

@@ -20,7 +20,7 @@ from simulation.machine_files import load_machine
 from simulation.machines.grid import Grid
 from simulation.machines.interface import GridMachine
 from simulation.resource.free_boxes import FreeBoxes
-from simulation.resource.live_map import view_of_map
+from simulation.resource.live_map import view_of_snapshot
 from simulation.resource.modelled import ModelledMachine, open_plugin
 from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
 
@@ -256,10 +256,10 @@ def test_the_map_shows_jobs_holds_and_reservations(tmp_path: Path) -> None:
         wanted = unit(8 * MIDPLANE, ahead=ahead)
         machine.hold(key, wanted, slot_of(machine, wanted), NOW + HOUR, NOW)
     machine.confirm("firm", NOW)
-    shown = json.loads(json.dumps(machine.snapshot(NOW, DAY)))["map"]
+    shown = json.loads(json.dumps(machine.snapshot(NOW, DAY)))
     grid = load_machine("bgl")
     assert isinstance(grid, GridMachine)
-    view = view_of_map(grid, shown, "bgl1")
+    view = view_of_snapshot(grid, shown)
     assert [(job.state, job.size) for job in view.jobs] == [("R", 64), ("RV", 8), ("H", 8), ("H", 8)]
     assert view.jobs[0].user == ""
     firm, held, later = view.jobs[1:]

@@ -1,0 +1,104 @@
+"""The market on live torus machines, run small: what is sold is accounted for, repeatable, and priced by its rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ramp.model.instant import DAY
+from ramp.runtime.config_file import load_config
+from simulation.experiments.discovery import find_experiment
+from simulation.experiments.torus_market import differences
+from simulation.experiments.torus_market_runs import MarketCase, MarketRun, run_market, swarm_file
+
+CASE = MarketCase("torus", (64, 1024, 8192), 0.5, "ramp", 2, 20.0, 75, seed=3)
+
+
+@pytest.fixture(scope="module")
+def market() -> MarketRun:
+    return run_market(CASE)
+
+
+def test_sales_and_machines_add_up(market: MarketRun) -> None:
+    assert market.row["requests"] > 20
+    assert 0 < market.row["bought"] <= market.row["requests"]
+    assert market.row["bought"] == len(market.sales) == sum(row["sales"] for row in market.machines)
+    cores = {each.name: each.terms.cores for each in load_config(swarm_file("torus")).resources}
+    for row in market.machines:
+        assert 0 <= row["background"] + row["market"] <= 1
+        core_time = sum(
+            sale["cores"] * (sale["end"] - sale["start"])
+            for sale in market.sales
+            if sale["resource"] == row["resource"]
+        )
+        # sold windows may reach over the end of the two days, never over their begin
+        assert row["market"] <= core_time / (cores[row["resource"]] * 2 * DAY) + 1e-4
+
+
+def test_prices_lie_between_the_machines_minimum_and_what_users_pay(market: MarketRun) -> None:
+    minimum = {each.name: each.prices.minimum_price for each in load_config(swarm_file("torus")).resources}
+    for sale in market.sales:
+        assert minimum[sale["resource"]] <= sale["price"] <= CASE.price
+        assert sale["placement"]
+
+
+def test_places_sold_for_one_time_never_meet(market: MarketRun) -> None:
+    for index, one in enumerate(market.sales):
+        for other in market.sales[index + 1 :]:
+            if one["resource"] == other["resource"] and one["start"] < other["end"] and other["start"] < one["end"]:
+                assert one["placement"].split()[0] != other["placement"].split()[0]
+
+
+def test_the_same_seed_gives_the_same_market(market: MarketRun) -> None:
+    again = run_market(CASE)
+    assert again.sales == market.sales
+    assert again.machines == market.machines
+
+
+def test_both_strategies_see_the_same_requests(market: MarketRun) -> None:
+    priced = run_market(replace(CASE, pricing="fragmentation"))
+    assert priced.row["requests"] == market.row["requests"]
+    assert priced.sales != market.sales
+
+
+def test_only_tori_answer_requests_for_a_torus() -> None:
+    run = run_market(MarketCase("mixed", (1024,), 1.0, "ramp", 2, 10.0, 75, seed=1))
+    assert run.row["refusals_first_round"]["torus_terms"] == 2 * run.row["requests"], "both clusters, every time"
+    assert not any(sale["resource"].startswith("cluster") for sale in run.sales)
+
+
+def test_differences_compare_each_seed_with_itself() -> None:
+    rows = [
+        {"requests_a_day": 1.0, "seed": seed, "pricing": pricing, "mean_price": price, **dict.fromkeys(others, 0.0)}
+        for others in [("success_rate", "mean_load", "background", "market", "mean_wait_h")]
+        for seed, pricing, price in (
+            (1, "ramp", 10.0),
+            (1, "fragmentation", 12.0),
+            (2, "ramp", 20.0),
+            (2, "fragmentation", 26.0),
+        )
+    ]
+    (price,) = [row for row in differences(rows) if row["measure"] == "mean_price"]
+    assert (price["ramp"], price["fragmentation"], price["difference"]) == (15.0, 19.0, 4.0)
+    assert price["deviation"] == pytest.approx(8**0.5, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["torus", "mixed"])
+def test_the_shipped_swarms_are_right(name: str) -> None:
+    config = load_config(swarm_file(name))
+    assert {each.plugin for each in config.resources} <= {"modelled", "steady"}
+    assert all(each.terms.torus == (each.plugin == "modelled") for each in config.resources)
+
+
+@pytest.mark.slow
+def test_the_quick_experiments_leave_their_files(tmp_path: Path) -> None:
+    for name in ("torus-market", "torus-market-fragmentation"):
+        out = tmp_path / name
+        out.mkdir()
+        experiment = find_experiment(name)
+        summary = experiment.run(out, quick=True, seed=1, processes=1, on_progress=None)
+        assert len(experiment.tell(summary)) > 2
+        assert {"summary.json", "machines.csv"} <= {path.name for path in out.iterdir()}
+        assert any(path.suffix == ".png" for path in out.iterdir())
