@@ -96,7 +96,8 @@ def run(
         ("figure10.csv", by_resource),
     ):
         write_rows(out / name, rows)
-    draw_figure8a(out / "figure8a.csv", out / "figure8a.png", mode, SYNTHETIC_NOTE)
+    medians = (MEDIAN_OFFER_PERCENT, median(100 * row["offer"] / row["request_price"] for row in offers))
+    draw_figure8a(out / "figure8a.csv", out / "figure8a.png", mode, medians, SYNTHETIC_NOTE)
     draw_figure8b(out / "over_time.csv", out / "figure8b.png", list(names.values()), not simulated, SYNTHETIC_NOTE)
     draw_figure9a(out / "figure9a.csv", out / "figure9a.png", mode, SYNTHETIC_NOTE)
     draw_figure9b(out / "over_time.csv", out / "figure9b.png", FOUR_RESOURCES, not simulated, SYNTHETIC_NOTE)

@@ -19,13 +19,14 @@ _IN_TURN: Final = "requests of Table 3 in turn, by the machines' running time"
 _RUNNING: Final = "running time of the machines (hours)"
 
 
-def draw_figure8a(source: Path, target: Path, mode: str, note: str) -> None:
+def draw_figure8a(source: Path, target: Path, mode: str, medians: tuple[float, float], note: str) -> None:
     """Figure 8a: request, mean offer in each round and winning price, one group of bars a request.
 
     Args:
         source: `figure8a.csv`.
         target: the picture.
         mode: how the markets were run.
+        medians: of offer over request price in per cent, the paper's and ours.
         note: stands below.
     """
     rows = read_rows(source)
@@ -46,7 +47,10 @@ def draw_figure8a(source: Path, target: Path, mode: str, note: str) -> None:
     axes.set_xticks(range(len(rows)), labels, fontsize=7)
     axes.set_ylabel("credits per core hour")
     axes.set_ylim(0, 92)
-    axes.set_title(f"Table 3 on Table 2, three rounds, means over repetitions ({mode}); no bar: no offer", fontsize=10)
+    title = f"Table 3 on Table 2, three rounds, means over repetitions ({mode}); no bar: no offer"
+    axes.set_title(
+        f"{title}\nmedian offer over request price: paper {medians[0]} %, ours {medians[1]:.1f} %", fontsize=10
+    )
     quiet_grid(axes)
     axes.legend(frameon=False, fontsize=8, ncols=5, loc="upper center")
     footnote(figure, f"The offers include those of Intrepid's machines: {note}")
