@@ -170,6 +170,7 @@ def _row(result: MarketResult) -> Row:
         "wall_s": round(result.wall_s, 3),
         "launch_s": round(result.launch_s, 2),
         "memory_mb": round(memory_mb, 1),
+        "foreign_cores": result.foreign_cores,
     }
 
 
@@ -195,11 +196,14 @@ def _comparisons(table: Sequence[Mapping[str, Any]]) -> list[Comparison]:
 
 def _tell(summary: dict[str, Any]) -> list[str]:
     lines = [f"Growing markets, one round, {summary['parameters']['mode']}:"]
-    lines.append("resources  users   sold   CPU ms an auction   CPU us an answer   mean purchase s   CPU s   memory MB")
+    lines.append(
+        "resources  users   sold   CPU ms an auction   CPU us an answer   mean purchase s   CPU s   memory MB   "
+        "foreign cores"
+    )
     lines += [
         f"{row['resources']:9} {row['users']:6} {row['sold']:6}   {row['cpu_ms_per_auction']:17.2f}   "
         f"{row['cpu_us_per_answer']:16.1f}   {row['mean_purchase_s']:15.3f} {row['cpu_s']:7.2f}   "
-        f"{row['memory_mb']:9.0f}"
+        f"{row['memory_mb']:9.0f}   {row['foreign_cores']:13.2f}"
         for row in summary["table"]
     ]
     if summary["ended"]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from matplotlib.ticker import NullLocator
+
 from simulation.plots.bluegene import new_figure, read_rows, save_figure
 from simulation.plots.market_style import footnote, quiet_grid
 
@@ -31,14 +33,17 @@ def draw_scale(source: Path, target: Path, mode: str, note: str) -> None:
                 *zip(*points, strict=True), marker="o", markersize=4, label=f"{users} users" if users > 1 else "1 user"
             )
         axes.set_xscale("log")
-        axes.set_yscale("log")
+        if column == "cpu_ms_per_auction":
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
         counts = sorted({int(row["resources"]) for row in rows})
         axes.set_xticks(counts, [str(count) for count in counts])
-        axes.minorticks_off()
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("resources in the market")
         axes.set_ylabel(label)
         axes.set_title(f"{title} ({mode})", fontsize=10)
         quiet_grid(axes)
         axes.legend(frameon=False, fontsize=8)
-    footnote(figure, f"All users ask at once, one unit each, one round of bidding; logarithmic scales. {note}")
+    footnote(figure, f"All users ask at once, one unit each, one round of bidding. {note}")
     save_figure(figure, target)
