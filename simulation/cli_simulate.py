@@ -19,7 +19,7 @@ from rich.table import Table
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.experiments.discovery import Experiment, experiment_names, find_experiment
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.machine_files import load_machine
+from simulation.machine_files import load_machine, machine_chooses_shapes
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest, Machine
 from simulation.queueing.job_table import jobs_of_log
@@ -42,7 +42,7 @@ _PROBABILITY = click.FloatRange(0, 1)
 @click.option("--log", "log_name", required=True, metavar="FILE|NAME", help="Workload log (SWF, plain or .gz).")
 @click.option("--scheduler", required=True, type=click.Choice(SCHEDULER_NAMES), help="Who may start when.")
 @click.option("--allocator", metavar="NAME", help="Where jobs are placed; overrules the machine's file.")
-@click.option("--shape", type=click.Choice(["slim", "fat"]), help="Shapes of the jobs [default: slim].")
+@click.option("--shape", type=click.Choice(["slim", "fat"]), help="Shapes of the jobs [default: slim; any on Angara].")
 @click.option("--fat-probability", type=_PROBABILITY, help="Share of fat jobs, in place of --shape.")
 @click.option("--torus-probability", type=_PROBABILITY, help="Share of jobs that are tori [default: 0].")
 @click.option("--load", type=float, help="Offered load, reached by scaling the arrivals [default: the log's].")
@@ -106,6 +106,7 @@ def simulate(
         fat_probability=float(shape == "fat") if fat_probability is None else fat_probability,
         torus_probability=torus_probability or 0.0,
         seed=seed,
+        any_shape=shape is None and fat_probability is None and machine_chooses_shapes(machine),
     )
     if load is not None:
         jobs = jobs.with_load(machine.capacity, load)

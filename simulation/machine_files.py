@@ -27,6 +27,11 @@ def machine_names() -> list[str]:
     return sorted(path.stem for path in machine_directory().glob("*.toml"))
 
 
+def machine_chooses_shapes(machine: Machine) -> bool:
+    """Whether the machine's allocator chooses the shapes of jobs that only state a size, as on an Angara torus."""
+    return bool(getattr(machine, "chooses_shapes", False))
+
+
 def load_machine(name: str | Path, *, allocator: str | None = None) -> Machine:
     """Make a machine.
 

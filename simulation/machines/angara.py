@@ -10,23 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import MachineError
+from simulation.machines.box_choice import choose, choose_room_ahead, list_phases
 from simulation.machines.box_policy import Choice
-from simulation.machines.box_search import (
-    choose,
-    choose_room_ahead,
-    greedy_boxes,
-    keep_free,
-    list_free,
-    list_phases,
-    maximal_rows,
-    phi_of_boxes,
-)
+from simulation.machines.box_search import greedy_boxes, keep_free, list_free, maximal_rows, phi_of_boxes
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.hostlist import compress_coordinates
 from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
@@ -89,6 +81,9 @@ class AngaraMachine:
         layout: its name and extents.
         boxes: the boxes in the allocator's order; shared by copies.
     """
+
+    chooses_shapes: Final = True
+    """Jobs need only state a size: its allocators are made to choose the shape."""
 
     def __init__(self, layout: TorusLayout, boxes: RankedBoxes) -> None:
         self.layout = layout
@@ -307,7 +302,7 @@ class AngaraMachine:
 
     def _room_ahead(self, wanted: NDArray[np.bool_], count: int, now: int, end: int, ends: Mapping[int, int]) -> int:
         arrays, table = self.boxes.arrays, self.boxes.table
-        if not wanted[arrays.shape_of[self._free[:count]]].any():
+        if not wanted[0][arrays.shape_of[self._free[:count]]].any():
             return -1
         leaving = sorted((when, job_id) for job_id, when in ends.items() if when < end)
         # what is drained or down stays out of service when its job ends
@@ -372,7 +367,7 @@ class AngaraMachine:
         fabric = self.fabric
         taken = table.words_of(busy & ~down)
         broken = table.words_of(down)
-        clear = ~(arrays.masks & taken).any(axis=1) & self.boxes.wanted(request)[arrays.shape_of]
+        clear = ~(arrays.masks & taken).any(axis=1) & self.boxes.wanted(request)[0][arrays.shape_of]
         clear &= (arrays.masks & broken).any(axis=1) | self._dead
         for row in np.flatnonzero(clear).tolist():
             units = table.units_of(int(arrays.box_of[row])) & ~down

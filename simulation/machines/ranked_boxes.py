@@ -71,7 +71,7 @@ class RankedBoxes:
         self._wanted: dict[tuple[object, ...], NDArray[np.bool_]] = {}
 
     def wanted(self, request: JobRequest) -> NDArray[np.bool_]:
-        """Which shapes serve a request, shape (shapes,).
+        """Which shapes serve a request, and which of those hold no other one: two rows, shape (2, shapes).
 
         A size is served by every admitted shape from that volume up to the allocator's limit, a shape by itself in all
         rotations that the request allows. A dimension that must be a torus is a full ring or a single node.
@@ -83,7 +83,8 @@ class RankedBoxes:
         if found is None:
             if len(self._wanted) >= KINDS_MAX:
                 self._wanted.clear()
-            found = self._shapes_of(request) & self.admitted
+            serving = self._shapes_of(request) & self.admitted
+            found = np.stack([serving, serving & ~self._holds_another(serving)])
             found.setflags(write=False)
             self._wanted[request.kind] = found
         return found
@@ -116,6 +117,17 @@ class RankedBoxes:
             if self._joins(tuple(extent for extent, _ in layout), tuple(choice for _, choice in layout))
         }
         return np.array([shape in found for shape in self.table.shapes], np.bool_)
+
+    def _holds_another(self, serving: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which shapes stay among the serving ones when one side becomes one shorter."""
+        cube = serving.reshape(self.table.grid.extents)
+        result = np.zeros_like(cube)
+        for dimension in range(cube.ndim):
+            longer = [slice(None)] * cube.ndim
+            shorter = list(longer)
+            longer[dimension], shorter[dimension] = slice(1, None), slice(None, -1)
+            result[tuple(longer)] |= cube[tuple(shorter)]
+        return result.reshape(-1)
 
     def _joins(self, shape: tuple[int, ...], choices: tuple[Connection, ...]) -> bool:
         sides = zip(shape, self.table.grid.extents, choices, strict=True)

@@ -13,8 +13,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from simulation.machines.box_choice import choose, choose_room_ahead, list_phases
 from simulation.machines.box_policy import Choice
-from simulation.machines.box_search import BoxArrays, choose, choose_room_ahead, keep_free, list_free, list_phases
+from simulation.machines.box_search import BoxArrays, keep_free, list_free
 from simulation.machines.interface import JobRequest
 from simulation.machines.ranked_boxes import RankedBoxes
 from simulation.schedulers.window_first_fit import WindowCounts
@@ -63,7 +64,7 @@ def run_window_first_fit(
     """
     sizes, kind = np.unique(size, return_inverse=True)
     wanted = np.stack([boxes.wanted(JobRequest(1, int(one))) for one in sizes])
-    fits = np.any(wanted, axis=1).reshape(-1)[kind]
+    fits = np.any(wanted[:, 0], axis=1).reshape(-1)[kind]
     started, box = _run(
         boxes.arrays,
         int(boxes.policy.choice),
@@ -80,7 +81,59 @@ def run_window_first_fit(
     return BoxRun(schedule, box, int((~fits).sum()))
 
 
-# numba keeps this on disk until this file changes; after a change of box_search.py alone, touch this file
+# numba keeps these on disk until this file changes; after a change of box_choice.py or box_search.py, touch this file
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _give_back(
+    arrays: BoxArrays,
+    busy: NDArray[np.uint64],
+    ends: Int64Array,
+    box: Int64Array,
+    running: Int64Array,
+    running_count: int,
+    now: int,
+) -> int:
+    """Release the boxes of the jobs that end now; returns how many jobs go on."""
+    index = 0
+    while index < running_count:
+        job = running[index]
+        if ends[job] == now:
+            for word in range(busy.shape[0]):
+                busy[word] ^= arrays.box_masks[box[job], word]
+            running_count -= 1
+            running[index] = running[running_count]
+        else:
+            index += 1
+    return running_count
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _place_ahead(
+    arrays: BoxArrays,
+    wanted: NDArray[np.bool_],
+    free: Int64Array,
+    count: int,
+    busy: NDArray[np.uint64],
+    running_boxes: Int64Array,
+    running_ends: Int64Array,
+    now: int,
+    end: int,
+    phase_rows: Int64Array,
+) -> int:
+    """The row that the allocator room-ahead takes, or -1."""
+    if choose(arrays, wanted, free, count, busy, 0) < 0:
+        return -1
+    order = np.argsort(running_ends)
+    dead = np.zeros(arrays.masks.shape[0], np.bool_)
+    held = np.empty((order.shape[0], busy.shape[0]), np.uint64)
+    for index in range(order.shape[0]):
+        held[index] = arrays.box_masks[running_boxes[order[index]]]
+    counts = np.zeros(phase_rows.shape[0], np.int64)
+    lengths = np.zeros(phase_rows.shape[0], np.int64)
+    phases = list_phases(arrays, dead, busy, held, running_ends[order], now, end, phase_rows, counts, lengths)
+    row: int = choose_room_ahead(arrays, wanted, free, count, phases, phase_rows, counts, lengths)
+    return row
+
+
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _run(
     arrays: BoxArrays,
@@ -96,18 +149,15 @@ def _run(
     """Start and box of each job."""
     jobs = kind.shape[0]
     nodes = arrays.coordinates.shape[0]
-    words = arrays.masks.shape[1]
     start = np.full(jobs, -1, np.int64)
+    ends = np.full(jobs, _NEVER, np.int64)
     box = np.full(jobs, -1, np.int64)
-    busy = np.zeros(words, np.uint64)
+    busy = np.zeros(arrays.masks.shape[1], np.uint64)
     free = np.empty(arrays.masks.shape[0], np.int64)
     dead = np.zeros(arrays.masks.shape[0], np.bool_)
     count = list_free(arrays.masks, dead, busy, free)
     failed = np.zeros(wanted.shape[0], np.bool_)
-    most_phases = nodes + 1 if choice == _ROOM_AHEAD else 0
-    phase_rows = np.empty((most_phases, arrays.masks.shape[0]), np.int64)
-    phase_counts = np.zeros(most_phases, np.int64)
-    phase_lengths = np.zeros(most_phases, np.int64)
+    phase_rows = np.empty((nodes + 1 if choice == _ROOM_AHEAD else 0, arrays.masks.shape[0]), np.int64)
     running = np.empty(nodes, np.int64)
     running_count = 0
     arrived = 0
@@ -115,21 +165,10 @@ def _run(
     while oldest < jobs:
         now = submit_time[arrived] if arrived < jobs else _NEVER
         for index in range(running_count):
-            job = running[index]
-            now = min(now, start[job] + run_time[job])
-        released = False
-        index = 0
-        while index < running_count:
-            job = running[index]
-            if start[job] + run_time[job] == now:
-                for word in range(words):
-                    busy[word] ^= arrays.box_masks[box[job], word]
-                running_count -= 1
-                running[index] = running[running_count]
-                released = True
-            else:
-                index += 1
-        if released:
+            now = min(now, ends[running[index]])
+        left = _give_back(arrays, busy, ends, box, running, running_count, now)
+        if left < running_count:
+            running_count = left
             count = list_free(arrays.masks, dead, busy, free)
             failed[:] = False
         while arrived < jobs and submit_time[arrived] == now:
@@ -139,34 +178,25 @@ def _run(
         while job < arrived and (position if by_waiting else job - oldest) < window:
             if start[job] < 0:
                 row = -1
-                if failed[kind[job]]:
-                    pass
-                elif choice != _ROOM_AHEAD:
-                    row = choose(arrays, wanted[kind[job]], free, count, busy, choice)
-                elif choose(arrays, wanted[kind[job]], free, count, busy, 0) >= 0:
-                    held = np.empty((running_count, words), np.uint64)
-                    ends = np.empty(running_count, np.int64)
-                    for index in range(running_count):
-                        ends[index] = start[running[index]] + requested_time[running[index]]
-                    order = np.argsort(ends)
-                    for index in range(running_count):
-                        held[index] = arrays.box_masks[box[running[order[index]]]]
-                    end = now + requested_time[job]
-                    phases = list_phases(
-                        arrays, dead, busy, held, ends[order], now, end, phase_rows, phase_counts, phase_lengths
-                    )
-                    row = choose_room_ahead(
-                        arrays, wanted[kind[job]], free, count, phases, phase_rows, phase_counts, phase_lengths
-                    )
+                if not failed[kind[job]]:
+                    if choice == _ROOM_AHEAD:
+                        others = running[:running_count]
+                        row = _place_ahead(
+                            arrays, wanted[kind[job]], free, count, busy, box[others],
+                            start[others] + requested_time[others], now, now + requested_time[job], phase_rows,
+                        )  # fmt: skip
+                    else:
+                        row = choose(arrays, wanted[kind[job]], free, count, busy, choice)
                 if row < 0:
                     failed[kind[job]] = True
                     position += 1
                 else:
                     start[job] = now
+                    ends[job] = now + run_time[job]
                     box[job] = arrays.box_of[row]
                     running[running_count] = job
                     running_count += 1
-                    for word in range(words):
+                    for word in range(busy.shape[0]):
                         busy[word] |= arrays.masks[row, word]
                     count = keep_free(arrays.masks, busy, free, count)
                     while oldest < arrived and start[oldest] >= 0:

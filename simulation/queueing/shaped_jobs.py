@@ -31,7 +31,13 @@ class ShapedJobs:
 
 
 def shaped_jobs(
-    jobs: JobTable, machine: Machine, *, fat_probability: float, torus_probability: float, seed: int
+    jobs: JobTable,
+    machine: Machine,
+    *,
+    fat_probability: float,
+    torus_probability: float,
+    seed: int,
+    any_shape: bool = False,
 ) -> ShapedJobs:
     """Draw a shape and a connection for each job.
 
@@ -44,6 +50,7 @@ def shaped_jobs(
         fat_probability: share of jobs with at least two units in each dimension.
         torus_probability: share of jobs that are tori; the others are meshes.
         seed: of the draws.
+        any_shape: jobs keep their sizes and leave the shape to the machine's allocator.
 
     Raises:
         WorkloadError: a probability is not one.
@@ -51,7 +58,7 @@ def shaped_jobs(
     sizes = jobs.size.tolist()
     shapes: list[Shape | None] = choose_shapes(sizes, machine.extents, fat_probability, random.Random(f"{seed}/shapes"))
     tori = choose_tori(len(jobs), torus_probability, random.Random(f"{seed}/tori"))
-    if isinstance(machine, FlatMachine):
+    if any_shape or isinstance(machine, FlatMachine):
         shapes = [None] * len(jobs)
     requests = tuple(
         _request(number, size, shape, Connection.TORUS if torus else Connection.MESH)
@@ -62,7 +69,7 @@ def shaped_jobs(
 
 def _request(number: int, size: int, shape: Shape | None, connection: Connection) -> JobRequest:
     if shape is None:
-        return JobRequest(number, size)
+        return JobRequest(number, size, connection=connection)
     volume = 1
     for extent in shape:
         volume *= extent

@@ -3,9 +3,9 @@
 A. V. Mukosey and others, Vestnik YuUrGU, Comp. Math. & Inf. 8(1), 2019, section 3.2. Printed are: durations by a law of
 two parts with a maximum of 24 hours (figure 4), uniform arrivals over 30 days with the sizes seen on Desmos and over
 120 days else, and that sizes are mostly powers of two (figure 3). Not printed are the shares of the sizes and the
-number of jobs: here sizes are 2^a and 3 * 2^a, and 18, 36 and 72, as the axes of figure 3 show them, a power of two four times
-as likely as another size of its magnitude, shares falling with the square root of the size; the shares of the Desmos sizes
-are an assumption; and the number of jobs follows from the load wanted.
+number of jobs. Here sizes are 2^a and 3 * 2^a, and 18, 36 and 72, as the axes of figure 3 show them, a power of two
+four times as likely as another size of its magnitude, with shares that fall with the square root of the size. The
+shares of the Desmos sizes are an assumption, and the number of jobs follows from the load wanted.
 """
 
 from __future__ import annotations

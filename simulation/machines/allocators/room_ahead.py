@@ -13,7 +13,7 @@ from simulation.machines.box_policy import Choice, Shape, mean_torus_distance, v
 
 @dataclass(frozen=True, slots=True)
 class RoomAhead:
-    """Of the free boxes of the smallest volume, the one beside which the largest free boxes are left while the job runs.
+    """Of the free boxes of the smallest volume, the one beside which the largest free boxes are left while it runs.
 
     The study's phi looks at the moment of the decision. Here the volume of the largest free box beside the job is
     integrated over the job's time, from one expected end of a running job to the next, so that jobs which end together
