@@ -8,15 +8,19 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
+from ramp.cli.moments import DurationType
+from ramp.cli.options import example, state_option, user_option
 from ramp.errors import DocumentError, MachineError
-from simulation.machine_files import load_machine
+from ramp.model.instant import Duration
+from ramp.runtime.state_folder import StateFolder
+from simulation.machine_files import FLAT_PREFIX, load_machine, machine_names
 from simulation.machines.hostlist import DEFAULT_DIMENSIONS, compress, expand
 from simulation.machines.interface import Machine, Placement
 from simulation.machines.render import DOCUMENTED_LETTERS, SMAP_LETTERS, Display, Style, letters_of, map_lines, render
@@ -64,7 +68,11 @@ def compress_command(lists: tuple[str, ...], dimensions: int, as_json: bool) -> 
     click.echo(json.dumps({"hostlist": text, "count": len(set(names))}) if as_json else text)
 
 
-@click.command()
+@click.command(
+    epilog=example(
+        "ramp smap bgl --test-only '--geometry=2x2x2 --conn-type=TORUS'", "ramp smap bluegene1 -D r --png map.png"
+    )
+)
 @click.argument("machine_name", metavar="[MACHINE]", default="bgl")
 @click.option("--state", "state_path", type=click.Path(dir_okay=False, path_type=Path), help="Machine state (JSON).")
 @click.option("--trace", "trace_path", type=click.Path(dir_okay=False, path_type=Path), help="Trace of ramp simulate.")
@@ -85,6 +93,10 @@ def compress_command(lists: tuple[str, ...], dimensions: int, as_json: bool) -> 
               "options would go: '--geometry=2x2x2 --conn-type=TORUS'.")  # fmt: skip
 @click.option("--svg", "svg_path", type=click.Path(dir_okay=False, path_type=Path), help="Write a 3D picture.")
 @click.option("--png", "png_path", type=click.Path(dir_okay=False, path_type=Path), help="Write a 3D picture.")
+@click.option("--horizon", type=DurationType(), default="24h", show_default=True, metavar="TIME",
+              help="On a running market: how far ahead to show the projected load.")  # fmt: skip
+@user_option
+@state_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def smap(
     machine_name: str,
@@ -102,17 +114,23 @@ def smap(
     test_options: str | None,
     svg_path: Path | None,
     png_path: Path | None,
+    horizon: Duration,
+    user: str | None,
+    state: StateFolder,
     as_json: bool,
 ) -> None:
-    """Show which job runs where on MACHINE (name or file; bgl by default), as Slurm's smap does.
+    """Show which job runs where on MACHINE, as Slurm's smap does.
 
-    Without --state or --trace the empty machine is shown, with what its file says is drained or down.
+    MACHINE is a machine's name or file (bgl by default): without --state or --trace it is shown empty, with what its
+    file says is drained or down. Any other name is a resource of the running market: its jobs (R), what the market
+    holds (H, in another colour) and has sold (RV), and its projected load as a line.
     """
     if state_path is not None and trace_path is not None:
         raise click.UsageError("--state and --trace exclude each other")
     if iterate_s is not None and (commandline or as_json):
         raise click.UsageError("-i excludes -c and --json")
-    machine = load_machine(machine_name)
+    on_market = state_path is None and trace_path is None and _is_resource(machine_name)
+    machine = None if on_market else load_machine(machine_name)
     style = Style(
         letters=DOCUMENTED_LETTERS if lower else SMAP_LETTERS,
         color=color == "always" or (color == "auto" and sys.stdout.isatty() and "NO_COLOR" not in os.environ),
@@ -123,18 +141,38 @@ def smap(
         for shown in range(rounds) if rounds is not None else itertools.count():
             if shown and iterate_s is not None:
                 time.sleep(iterate_s)
-            view = _read_view(machine, state_path, trace_path, at_s + shown * step_s)
+            live = None
+            if machine is None:
+                # brings the command line of the market along: not for machines from files
+                from simulation.cli_live import ask_live_map
+
+                live = ask_live_map(machine_name, state, user, horizon)
+                view = live.view
+            else:
+                view = _read_view(machine, state_path, trace_path, at_s + shown * step_s)
+            shown_machine = machine if live is None else live.machine
+            assert shown_machine is not None
             trial = None
             if test_options is not None:
-                view, trial = _with_trial(machine, view, test_options)
-            _write_pictures(machine, view, svg_path, png_path)
+                view, trial = _with_trial(shown_machine, view, test_options)
+            load = () if live is None else live.load
+            _write_pictures(shown_machine, view, svg_path, png_path, load)
             if as_json:
-                click.echo(json.dumps(_as_json(view, style.letters, trial), indent=2))
+                shares = {} if live is None else {"projected_load": [{"hours": h, "load": share} for h, share in load]}
+                click.echo(json.dumps(_as_json(view, style.letters, trial) | shares, indent=2))
             else:
                 _print_map(view, _DISPLAYS[display], style, clear=iterate_s is not None)
+                if live is not None:
+                    click.echo(live.load_line)
     except KeyboardInterrupt:
         if iterate_s is None:  # a live map is left this way
             raise
+
+
+def _is_resource(name: str) -> bool:
+    """Whether a name is none of a machine or a file, so that a resource of the running market is meant."""
+    looks_like_file = name.endswith(".toml") or "/" in name or name.startswith(FLAT_PREFIX)
+    return not looks_like_file and name not in machine_names()
 
 
 def _read_view(machine: Machine, state_path: Path | None, trace_path: Path | None, at_s: float) -> MachineView:
@@ -190,7 +228,13 @@ def _print_map(view: MachineView, display: Display, style: Style, *, clear: bool
     click.echo(text, nl=clear, color=style.color)
 
 
-def _write_pictures(machine: Machine, view: MachineView, svg_path: Path | None, png_path: Path | None) -> None:
+def _write_pictures(
+    machine: Machine,
+    view: MachineView,
+    svg_path: Path | None,
+    png_path: Path | None,
+    load: Sequence[tuple[float, float]],
+) -> None:
     if svg_path is None and png_path is None:
         return
     # matplotlib takes most of a second to import: only for pictures
@@ -199,9 +243,9 @@ def _write_pictures(machine: Machine, view: MachineView, svg_path: Path | None, 
     wirings = getattr(machine, "wirings", None)
     try:
         if svg_path is not None:
-            draw_machine(view, svg_path, "svg", wirings)
+            draw_machine(view, svg_path, "svg", wirings, load)
         if png_path is not None:
-            draw_machine(view, png_path, "png", wirings)
+            draw_machine(view, png_path, "png", wirings, load)
     except OSError as error:
         raise DocumentError(str(error), source=str(error.filename)) from error
 

@@ -42,6 +42,8 @@ PLANE_GAP = 1.25
 CABLE_BOW = 0.17
 """How far a cable bends away from its line for each unit that it skips."""
 LEGEND_ROWS_MAX = 40
+LOAD_HEIGHT = 1.8
+"""Inches of the line of projected load below the map."""
 
 _Point = tuple[float, float]
 
@@ -69,6 +71,7 @@ def draw_machine(
     path: Path,
     file_format: Literal["svg", "png"],
     wirings: Mapping[str, LineWiring] | None = None,
+    projected_load: Sequence[tuple[float, float]] = (),
 ) -> None:
     """Write the picture.
 
@@ -77,6 +80,7 @@ def draw_machine(
         path: file to write.
         file_format: vector graphics or pixels.
         wirings: of the dimensions by name; without them no cables are drawn.
+        projected_load: hours from now and share of the machine taken from then on, drawn as a line below the map.
 
     Raises:
         MachineError: the machine is flat.
@@ -89,7 +93,14 @@ def draw_machine(
     width = inner[0] - DEPTH[0] * inner[2] + 1
     height = paper.plane_height * inner[1] + 0.8
     scale = min(0.8, 20 / (width * len(slices)))
-    figure = Figure(figsize=(scale * width * len(slices) + 3.6, max(3.0, scale * height)), layout="constrained")
+    size = (scale * width * len(slices) + 3.6, max(3.0, scale * height))
+    below = LOAD_HEIGHT if projected_load else 0.0
+    whole = Figure(figsize=(size[0], size[1] + below), layout="constrained")
+    figure: Any = whole
+    if projected_load:
+        parts: Any = whole.subfigures(2, 1, height_ratios=[size[1], below])
+        figure = parts[0]
+        _draw_load(parts[1].subplots(), projected_load)
     panels = figure.subplots(1, len(slices) + 1, squeeze=False, width_ratios=[width] * len(slices) + [3.6 / scale])[0]
     colors = {job.job_id: PALETTE[index % len(PALETTE)] for index, job in enumerate(view.jobs)}
     letters = letters_of(view, SMAP_LETTERS)
@@ -105,7 +116,21 @@ def draw_machine(
     _draw_legend(panels[-1], view, colors, letters)
     # no date in the file, so that equal states give equal files
     with mpl.rc_context({"svg.hashsalt": view.machine}):
-        figure.savefig(path, format=file_format, dpi=130, metadata={"Date": None} if file_format == "svg" else None)
+        whole.savefig(path, format=file_format, dpi=130, metadata={"Date": None} if file_format == "svg" else None)
+
+
+def _draw_load(axes: Axes, projected_load: Sequence[tuple[float, float]]) -> None:
+    """The share of the machine that is taken over the hours to come."""
+    hours = [hour for hour, _ in projected_load]
+    shares = [100 * share for _, share in projected_load]
+    # the last part is as long as the one before it
+    end = 2 * hours[-1] - hours[-2] if len(hours) > 1 else hours[-1] + 1
+    axes.step([*hours, end], [*shares, shares[-1]], where="post", color=PALETTE[0])
+    axes.set_xlim(hours[0], end)
+    axes.set_ylim(0, 105)
+    axes.set_xlabel("hours from now")
+    axes.set_ylabel("projected load (%)")
+    axes.grid(visible=True, color=IDLE_COLOR)
 
 
 def _summary(view: MachineView) -> str:

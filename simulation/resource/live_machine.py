@@ -74,11 +74,15 @@ class Outlook:
         space_time: running jobs until their expected ends, reservations, waiting jobs as planned.
         planned: the queue in its order.
         good_until: the first time at which something expected here must have happened, microseconds.
+        holders: numbers of the running jobs and reservations that it knows of.
+        floors: what the planning of the queue has shown to be too early.
     """
 
     space_time: SpaceTime
     planned: tuple[PlannedJob, ...]
     good_until: int
+    holders: frozenset[int]
+    floors: Floors
 
 
 class LiveMachine:
@@ -169,13 +173,32 @@ class LiveMachine:
         """
         if self._outlook is not None:
             changes, outlook = self._outlook
-            if changes == self._queue.changes and self.now < outlook.good_until:
-                return outlook
-        outlook = self._look_ahead()
+            if self.now < outlook.good_until:
+                if changes == self._queue.changes:
+                    return outlook
+                if self._has_only_grown(outlook):
+                    return self._keep(self._plan(outlook, self._queue.waiting[len(outlook.planned) :]))
+        return self._keep(self._plan(self._without_queue(), self._queue.waiting))
+
+    def _keep(self, outlook: Outlook) -> Outlook:
         self._outlook = (self._queue.changes, outlook)
         return outlook
 
-    def _look_ahead(self) -> Outlook:
+    def _holders(self) -> frozenset[int]:
+        return frozenset((*self._queue.running, *(each.number for each in self._queue.reservations)))
+
+    def _has_only_grown(self, outlook: Outlook) -> bool:
+        """Whether nothing but submissions has happened: the new jobs are behind those that are planned already."""
+        waiting = self._queue.waiting
+        known = outlook.planned
+        return (
+            len(waiting) >= len(known)
+            and all(plan.job is job for plan, job in zip(known, waiting, strict=False))
+            and outlook.holders == self._holders()
+        )
+
+    def _without_queue(self) -> Outlook:
+        """What runs and what is reserved, without the jobs that wait."""
         now, queue = self.now, self._queue
         space_time = SpaceTime(self._placer, self._units, now)
         good_until = ALWAYS
@@ -185,11 +208,16 @@ class LiveMachine:
             space_time.book(now, end, running.placement)
         for reservation in queue.reservations:
             space_time.book(reservation.begin_time, reservation.end_time, reservation.placement)
-        floors = Floors()
-        planned = []
-        for job in queue.waiting:
+        return Outlook(space_time, (), good_until, self._holders(), Floors())
+
+    def _plan(self, outlook: Outlook, jobs: Iterable[Job]) -> Outlook:
+        """The outlook with further waiting jobs planned, in its own space and time."""
+        now, space_time, floors = self.now, outlook.space_time, outlook.floors
+        good_until = outlook.good_until
+        planned = list(outlook.planned)
+        for job in jobs:
             length = job.planned_length
-            found = space_time.earliest(job.request, length, floors.floor(job.kind, length, now))
+            found = space_time.earliest(job.request, length, max(now, floors.floor(job.kind, length, now)))
             if found is None:
                 planned.append(PlannedJob(job, None))
                 continue
@@ -199,7 +227,7 @@ class LiveMachine:
             # a job that could start now, but that its scheduler has not started, is looked at again soon
             good_until = min(good_until, begin if begin > now else now + MINUTE)
             planned.append(PlannedJob(job, begin))
-        return Outlook(space_time, tuple(planned), good_until)
+        return Outlook(space_time, tuple(planned), good_until, outlook.holders, floors)
 
     def _ended(self, ended: EndedJob) -> None:
         self.users.pop(ended.job.job_number, None)

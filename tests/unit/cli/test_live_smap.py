@@ -1,0 +1,96 @@
+"""`ramp smap` on a running market: the map in a snapshot that a live machine's plug-in made."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from ramp.cli.main import main
+from ramp.model.instant import DAY, HOUR, MINUTE, from_iso
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.slot import Slot
+from ramp.plugins.interface import PluginSettings
+from ramp.runtime.snapshot import snapshot_text
+from simulation.resource.modelled import open_plugin
+from simulation.resource.steady import SteadyMachine
+
+NOW = from_iso("2026-11-21T08:00:00Z")
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> str:
+    settings = PluginSettings("angara1", 512, 16, NOW, {"machine": "angara-4x4x2", "load": 0})
+    machine = open_plugin(settings)
+    for key, nodes in (("held", 4), ("sold", 8)):
+        unit = RequestUnit(1, 70, NOW + 2 * HOUR, TotalCores(nodes * 16), NOW, 2 * HOUR)
+        slot = machine.quote(unit, NOW)
+        assert isinstance(slot, Slot)
+        machine.hold(key, unit, slot, NOW + HOUR, NOW)
+    machine.confirm("sold", NOW)
+    return snapshot_text(machine.snapshot(NOW + MINUTE, DAY))
+
+
+@pytest.fixture
+def smap(agent, monkeypatch, capsys):
+    """Runs `ramp smap NAME` against a market whose resource answers with a snapshot."""
+
+    def run(name: str, answer: str, *options: str) -> tuple[int, str, str]:
+        status = {"event": "query_answered", "answer": {"snapshot": answer}}
+        _, market = agent([status])
+        monkeypatch.setattr("simulation.cli_live.open_market", lambda state, user: market)
+        code = main(["smap", name, *options])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_holds_and_sales_are_on_the_map_and_the_load_is_a_line(smap, snapshot) -> None:
+    code, text, _ = smap("angara1", snapshot, "--color", "never")
+    assert code == 0
+    # hold and sale take 12 of 32 nodes for two of 24 hours
+    assert re.search(r"market +angara1-1 +H +0:00 +4 ", text)
+    assert re.search(r"market +angara1-2 +RV +0:00 +8 ", text)
+    assert re.search(r"projected load over 1 d: \S{24} \(mean 3\.1%\)", text)
+
+
+def test_holds_have_another_colour(smap, snapshot) -> None:
+    _, text, _ = smap("angara1", snapshot, "--color", "always")
+    held, sold = (next(line for line in text.splitlines() if name in line) for name in ("angara1-1", "angara1-2"))
+    assert "\x1b[7m" in held, "reverse video"
+    assert "\x1b[3" in sold
+
+
+def test_the_table_of_reservations(smap, snapshot) -> None:
+    _, text, _ = smap("angara1", snapshot, "-D", "r")
+    assert re.search(r"angara1-1 +HELD", text)
+    assert re.search(r"angara1-2 +ACTIVE", text)
+
+
+def test_the_map_as_json(smap, snapshot) -> None:
+    _, text, _ = smap("angara1", snapshot, "--json")
+    shown = json.loads(text)
+    assert shown["machine"] == "angara1"
+    assert [(job["state"], job["size"]) for job in shown["jobs"]] == [("H", 4), ("RV", 8)]
+    assert len(shown["projected_load"]) == 24
+    assert shown["projected_load"][0]["load"] == pytest.approx(12 / 32)
+
+
+def test_a_picture_holds_the_load_too(smap, snapshot, tmp_path) -> None:
+    path = tmp_path / "map.svg"
+    code, _, _ = smap("angara1", snapshot, "--svg", str(path))
+    assert code == 0
+    assert path.read_text("utf-8").startswith("<?xml")
+
+
+def test_a_flat_machine_has_no_map(smap) -> None:
+    flat = snapshot_text(SteadyMachine("cluster1", 64, 0.5).snapshot(NOW, DAY))
+    code, _, error = smap("cluster1", flat)
+    assert code == 2
+    assert "ramp qstat cluster1" in error
+
+
+def test_without_a_market_it_says_so(tmp_path, capsys) -> None:
+    assert main(["smap", "nosuch", "--state-dir", str(tmp_path)]) != 0
+    assert "no market is running" in capsys.readouterr().err
