@@ -93,7 +93,7 @@ class SwarmConfig:
         resources: the sellers.
         timing: the protocol's limits.
         ledger_url: SQLAlchemy URL of the ledger, or empty for SQLite under the state folder.
-        resources_per_process: how many Resource Agents share one process.
+        resources_per_process: how many Resource Agents share one process; with 1 every agent of any role has its own.
         bank: local name of the Banking Agent.
         directory: local name of the directory agent.
     """
