@@ -74,6 +74,22 @@ def start_detached(config_path: Path, state: StateFolder, on_event: OnEvent | No
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
+    try:
+        found = _wait_up(state, process, on_event)
+    except BaseException:  # an impatient Ctrl-C leaves nothing behind
+        process.terminate()
+        raise
+    if found is not None:
+        return found
+    process.terminate()
+    with log_path.open("rb") as log:
+        log.seek(begin)
+        said = log.read().decode(errors="replace").strip()
+    raise TransportError(f"the swarm did not come up: {said or 'no answer in time'}")
+
+
+def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnEvent | None) -> dict[str, Any] | None:
+    """Wait for a supervisor in the background; its status once up, None if it ended or took too long."""
     seen: dict[str, str] = {}
     end = time.monotonic() + READY_LIMIT_S + 10
     while time.monotonic() < end:
@@ -85,13 +101,9 @@ def start_detached(config_path: Path, state: StateFolder, on_event: OnEvent | No
         if found is not None and found["state"] == "up" and found["pid"] == process.pid:
             return found
         if process.poll() is not None:
-            break
+            return None
         time.sleep(0.05)
-    process.terminate()
-    with log_path.open("rb") as log:
-        log.seek(begin)
-        said = log.read().decode(errors="replace").strip()
-    raise TransportError(f"the swarm did not come up: {said or 'no answer in time'}")
+    return None
 
 
 def stop(state: StateFolder) -> bool:

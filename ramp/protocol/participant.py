@@ -228,7 +228,9 @@ class Participant(StateMachine[ParticipantState]):
             return [Persist(CancellationReceived(self.offer.offer_id, signed, now))]
         if self.state is not S.SOLD:
             return []
-        if not body.rollback and now >= self.offer.start:
+        # only a request of several units can have failed elsewhere; a single one is not rolled back
+        is_rollback = body.rollback and self.agreed.units_total > 1
+        if not is_rollback and now >= self.offer.start:
             return [self._refuse_cancellation("started", "the slot has begun", body)]
         self._enter(S.REFUNDING, "Cancellation")
         self._cancellation = signed
