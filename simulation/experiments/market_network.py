@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.model.instant import MILLISECOND, Duration
-from ramp.runtime.config import ResourceConfig
+from ramp.runtime.config import PROSODY, ResourceConfig
 from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.market_backends import run_plans
 from simulation.experiments.market_plan import (
@@ -74,7 +74,7 @@ def run(
     users = QUICK_USERS if quick else USERS[Mode(mode)]
     skipped, line = _line_of(Mode(mode))
     deployments = {
-        name: _spread(Mode(mode), plans_of(seed, repetitions, users, resources, links))
+        name: _spread(Mode(mode), plans_of(seed, repetitions, users, resources, links), skipped)
         for name, links in deployments_of(resources).items()
         if links is None or not skipped
     }
@@ -136,10 +136,14 @@ def _line_of(mode: Mode) -> tuple[str, str]:
     return no_hosts, f"a relay, for the kernel has no netem ({no_netem})" if no_netem else "tc netem"
 
 
-def _spread(mode: Mode, plans: Sequence[MarketPlan]) -> list[MarketPlan]:
-    """In virtual time every Resource Agent has a process of its own, as on a host of its own."""
+def _spread(mode: Mode, plans: Sequence[MarketPlan], skipped: str) -> list[MarketPlan]:
+    """The plans for a network.
+
+    In virtual time every Resource Agent has a process of its own, as on a host of its own. Over XMPP one host has the
+    same kind of server as two have, where there are two.
+    """
     if mode is Mode.XMPP:
-        return list(plans)
+        return [plan if skipped else replace(plan, server=PROSODY) for plan in plans]
     return [replace(plan, resources_per_process=1) for plan in plans]
 
 

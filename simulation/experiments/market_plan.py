@@ -19,7 +19,7 @@ from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestOutcome, RequestStatus, RoundRecord
-from ramp.runtime.config import ResourceConfig
+from ramp.runtime.config import EMBEDDED, ResourceConfig
 from ramp.runtime.config_file import load_config
 from simulation.workload.logs import find_log
 
@@ -123,6 +123,7 @@ class MarketPlan:
         heartbeat: pause between two registrations of a resource.
         resources_per_process: Resource Agents that share a process.
         links: the network between hosts; None = all on one host.
+        server: kind of the XMPP server of a market on one host, `embedded` or `prosody`.
         round_trips_cost: whether the simulator lets messages and bids take processing time.
     """
 
@@ -135,6 +136,7 @@ class MarketPlan:
     heartbeat: Duration = 5 * SECOND
     resources_per_process: int = 10
     links: Links | None = None
+    server: str = EMBEDDED
     round_trips_cost: bool = True
 
 

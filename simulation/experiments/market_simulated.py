@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Final
 
 from ramp.model.acl import Message
-from ramp.model.contents import DirectoryListing, Registration
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import RequestSubmitted
@@ -17,7 +16,7 @@ from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
 from ramp.protocol.timing import Timing
 from ramp.runtime.config import open_plugin, pricing_strategy
 from simulation.experiments.market_plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
-from simulation.experiments.market_stations import Stations
+from simulation.experiments.market_stations import Stations, is_heartbeat
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.wire import Wire
 from simulation.market.world import BANK, DIRECTORY, START, World
@@ -121,11 +120,7 @@ class _Recorder:
         return AuctionResult(submission, self.ended[label].outcome, tuple(self._answered.get(label, ())))
 
     def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
-        content = message.content
-        heartbeat = isinstance(content, Registration) or (
-            isinstance(content, DirectoryListing) and not content.query_id
-        )
-        self.messages += not heartbeat
+        self.messages += not is_heartbeat(message)
 
     def carried_out(self, name: str, effect: Effect, now: Instant) -> None:
         """Only messages are counted."""

@@ -16,7 +16,7 @@ from random import Random
 from typing import Final
 
 from ramp.model.acl import Message
-from ramp.model.contents import CallForProposals, Proposal
+from ramp.model.contents import CallForProposals, DirectoryListing, Proposal, Registration
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.protocol.effects import Effect
 from simulation.experiments.market_plan import Links, MarketPlan
@@ -72,8 +72,11 @@ class Stations:
         self._world = world
 
     def route(self, message: Message) -> Sequence[Duration] | None:
-        """When the message arrives: after its sender's process, the server, and its receiver's process."""
-        if self._world is None:
+        """When the message arrives: after its sender's process, the server, and its receiver's process.
+
+        Heartbeats take the network's time: in virtual time all agents start at once and would have them all at once.
+        """
+        if self._world is None or is_heartbeat(message):
             return None
         costs, units = self._costs, _units(message)
         now = at = self._world.now
@@ -139,6 +142,16 @@ def link_delay(links: Links, agent: str, random: Random) -> Duration:
     while links.loss and random.random() < links.loss:
         delay += links.retransmission
     return delay
+
+
+def is_heartbeat(message: Message) -> bool:
+    """Whether a message only keeps a resource listed.
+
+    Args:
+        message: any message.
+    """
+    content = message.content
+    return isinstance(content, Registration) or (isinstance(content, DirectoryListing) and not content.query_id)
 
 
 def _units(message: Message) -> int:

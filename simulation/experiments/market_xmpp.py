@@ -87,7 +87,7 @@ def swarm_toml(plan: MarketPlan) -> str:
         plan: the plan.
     """
     lines = ["[market]", f'domain = "{DOMAIN}"', f"resources_per_process = {plan.resources_per_process}"]
-    lines += ["[server]", 'kind = "embedded"', "[timing]"]
+    lines += ["[server]", f'kind = "{plan.server}"', "[timing]"]
     lines += [f"heartbeat_s = {plan.heartbeat / SECOND:g}", f"lease_s = {3 * plan.heartbeat / SECOND:g}"]
     for number in range(1, plan.users + 1):
         lines += ["[[users]]", f'name = "user{number}"', f"deposit = {DEPOSIT_CREDITS}"]

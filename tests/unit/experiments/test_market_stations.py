@@ -86,3 +86,12 @@ def test_a_far_resource_delays_the_round_by_its_round_trip() -> None:
     far = Links({"atlas2": "far"}, {"far": 25 * MILLISECOND})
     extra = mean_round(plan(1, far)) - mean_round(plan(1))
     assert 49 * MILLISECOND <= extra <= 51 * MILLISECOND
+
+
+def test_heartbeats_do_not_hold_a_purchase_up() -> None:
+    """In virtual time all resources send theirs at the same instants, every five seconds."""
+    resources = tuple(each for each in table2_resources() if each.name.startswith("atlas"))
+    wish, options = UnitWish(70, 16, 5 * MINUTE), AuctionOptions(rounds=1, quote_only=True)
+    submissions = tuple(Submission(f"at-{s}", "user1", s * SECOND, (wish,), options) for s in range(1, 12))
+    results = run_simulated(MarketPlan("beat", resources, 1, submissions)).auctions
+    assert len({each.outcome.duration for each in results}) == 1

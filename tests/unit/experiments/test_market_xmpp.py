@@ -14,7 +14,7 @@ WISH = UnitWish(70, 16, 5 * MINUTE)
 
 
 def test_the_configuration_is_the_plan(tmp_path) -> None:
-    plan = MarketPlan("p", table2_resources(), 3, (), heartbeat=7 * SECOND, resources_per_process=4)
+    plan = MarketPlan("p", table2_resources(), 3, (), heartbeat=7 * SECOND, resources_per_process=4, server="prosody")
     path = tmp_path / "swarm.toml"
     path.write_text(swarm_toml(plan), "utf-8")
     config = load_config(path)
@@ -22,6 +22,7 @@ def test_the_configuration_is_the_plan(tmp_path) -> None:
     assert [user.name for user in config.users] == ["user1", "user2", "user3"]
     assert (config.timing.heartbeat, config.timing.lease) == (7 * SECOND, 21 * SECOND)
     assert config.resources_per_process == 4
+    assert config.server.kind == "prosody"
 
 
 def test_outcomes_come_back_with_local_names() -> None:
