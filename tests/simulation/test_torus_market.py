@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from ramp.model.instant import DAY
+from ramp.model.slot import StaticTerms
+from ramp.plugins.interface import PluginSettings
+from ramp.protocol.seller import PriceRange
 from ramp.runtime.config_file import load_config
 from simulation.experiments.discovery import find_experiment
 from simulation.experiments.torus_market import differences
 from simulation.experiments.torus_market_runs import MarketCase, MarketRun, run_market, swarm_file
+from simulation.market import swarm
+from simulation.market.specs import ResourceSpec
+from simulation.market.world import START
+from simulation.resource.modelled import open_plugin
 
 CASE = MarketCase("torus", (64, 1024, 8192), 0.5, "ramp", 2, 20.0, 75, seed=3)
 
@@ -102,3 +110,22 @@ def test_the_quick_experiments_leave_their_files(tmp_path: Path) -> None:
         assert len(experiment.tell(summary)) > 2
         assert {"summary.json", "machines.csv"} <= {path.name for path in out.iterdir()}
         assert any(path.suffix == ".png" for path in out.iterdir())
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_the_protocol_keeps_its_invariants_on_live_machines_under_faults(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The swarm's small markets, with every checker, where each machine is a live torus."""
+
+    def live_resource(name: str, random: Random) -> ResourceSpec:
+        options = {"machine": random.choice(("angara-4x4x2", "angara-4x2x2x2")), "load": random.choice((0, 0.5))}
+        settings = PluginSettings(name, 256, 8, START, options | {"base_time_s": 86_400}, seed=seed)
+        minimum = random.randint(20, 60)
+        prices = PriceRange(minimum + random.randint(0, 40), minimum)
+        return ResourceSpec(name, open_plugin(settings), StaticTerms(256, 8, torus=True), prices)
+
+    monkeypatch.setattr(swarm, "_draw_resource", live_resource)
+    report = swarm.run_seed(seed)
+    assert report.violation is None, f"{report.checker}: {report.violation}"
+    assert report.messages > 0
