@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from ramp.errors import ConfigurationError
+from ramp.errors import WorkloadError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.bluegene import BlueGene
 from simulation.machines.grid import Grid
@@ -70,15 +70,15 @@ def open_background(workload: Workload, machine: GridMachine) -> Background:
     """The submissions of a workload for a machine.
 
     Raises:
-        WorkloadError: the log is damaged, or a probability or load is none.
-        ConfigurationError: there is no log of that name and none that a synthetic workload could stand in for.
+        WorkloadError: the log is damaged, or there is none of that name and none that a synthetic workload could
+            stand in for.
     """
     path = None if workload.log == SYNTHETIC else find_log(workload.log)
     if path is not None:
         return Background("log", _of_log(workload, machine, path))
     if workload.log != SYNTHETIC and workload.log not in known_logs():
         known = ", ".join((*known_logs(), SYNTHETIC))
-        raise ConfigurationError(f"there is no copy of the log {workload.log!r}; known are {known}", key="log")
+        raise WorkloadError(f"there is no copy of the log {workload.log!r}; known are {known}")
     return Background("synthetic", _generated(workload, machine))
 
 

@@ -26,12 +26,12 @@ were made, so it comes to the same state. One process fronts a machine at a time
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ramp.errors import ConfigurationError, MachineError, PluginError, WorkloadError
+from ramp.errors import ConfigurationError, PluginError, WorkloadError
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
@@ -40,7 +40,7 @@ from ramp.plugins.interface import PluginSettings
 from simulation.machine_files import load_machine
 from simulation.machines.bluegene import BlueGene
 from simulation.machines.grid import Grid
-from simulation.machines.interface import GridMachine, JobRequest, NodeState, Placement
+from simulation.machines.interface import GridMachine, JobRequest, Placement
 from simulation.resource.background import open_background
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.free_boxes import free_boxes
@@ -51,10 +51,9 @@ from simulation.resource.modelled_options import NAME, ModelledOptions, read_opt
 from simulation.resource.placement_text import describe_placement, read_token, write_token
 from simulation.resource.placers import units_of
 from simulation.resource.reservation_book import Change
+from simulation.resource.space_time_search import ALWAYS
 from simulation.resource.torus_request import TorusRequests, unit_kind
 from simulation.workload.profile import CoreProfile
-
-_ROOM: Final = 1 << 61
 
 
 class ModelledMachine(BookedMachine):
@@ -89,8 +88,8 @@ class ModelledMachine(BookedMachine):
         except WorkloadError as error:
             raise ConfigurationError(str(error), key=f"{settings.resource}.log") from error
         self.live.advance(options.base_time)
-        self.clock = clock
-        self.resource = settings.resource
+        # the book tells of earlier reservations while it is opened, which needs both
+        self.clock, self.resource = clock, settings.resource
         super().__init__(
             plugin=NAME,
             source=background.source,
@@ -170,7 +169,7 @@ class ModelledMachine(BookedMachine):
         request = self._requests.translate(unit)
         assert isinstance(request, JobRequest), "quote asks only for what fits"
         length = self.clock.log_duration(duration)
-        last = _ROOM if latest is None else self.clock.log_time(latest)
+        last = ALWAYS if latest is None else self.clock.log_time(latest)
         space_time = self.live.outlook().space_time
         found = space_time.earliest(request, length, self.clock.log_time(earliest), last)
         if found is None:
@@ -294,11 +293,7 @@ def _load(options: ModelledOptions, resource: str) -> GridMachine:
             f"are for the others",
             key=f"{resource}.machine",
         )
-    try:
-        idle = any(machine.node_state(unit) is NodeState.IDLE for unit in range(Grid(machine.extents).size))
-    except MachineError as error:  # pragma: no cover
-        raise ConfigurationError(str(error), key=f"{resource}.machine") from error
-    if not idle:
+    if machine.capacity == 0:
         raise ConfigurationError(f"{options.machine!r} has no unit in service", key=f"{resource}.machine")
     return machine
 

@@ -149,6 +149,7 @@ def test_options_are_checked() -> None:
         ({"machine": "bgl", "sheduler": "easy"}, "sheduler"),
         ({"machine": "bgl", "scheduler": "best"}, "scheduler"),
         ({"machine": "bgl", "load": -1}, "load"),
+        ({"machine": "bgl", "log": "no-such-log"}, "log"),
         ({"machine": "flat:64"}, "machine"),
         ({}, "machine"),
         ({"machine": "bgl", "overrun": "never"}, "overrun"),
