@@ -77,7 +77,7 @@ class ConservativeBackfill:
         reservations = tuple(reservation.number for reservation in site.reservations)
         changed = not set(reservations) <= set(self._reservations)
         self._reservations = reservations
-        # a job beyond its request is expected to end with the next reservation's begin, and longer if that is given back
+        # beyond its request, a job is expected to end as the next reservation begins, and later if that is given back
         ends = expected_ends(site)
         overrun = any(ends.get(number, end) > end for number, end in self._expected_ends.items())
         return changed or overrun
