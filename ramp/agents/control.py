@@ -24,7 +24,7 @@ from ramp.model.instant import SECOND, from_iso
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.auction import BIDS_MAX
+from ramp.protocol.evaluator import BIDS_MAX
 from ramp.rfql import codec
 from ramp.rfql.request_for_quotation import parse_request
 from ramp.runtime.identifiers import RandomIds

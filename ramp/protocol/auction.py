@@ -8,9 +8,7 @@ resources make their best offer (section 4.1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -25,18 +23,16 @@ from ramp.model.contents import (
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit
+from ramp.protocol.calls import Calls
 from ramp.protocol.effects import Effect, Report, Send
-from ramp.protocol.evaluator import Ranking, shortcoming
+from ramp.protocol.evaluator import Ranking, lowest_bids, shortcoming
 from ramp.protocol.events import Approval, AuctionOptions
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
 from ramp.protocol.tables import AUCTION, AuctionState
-from ramp.protocol.timing import Retry, Timing, earliest
+from ramp.protocol.timing import Pace, Retry, earliest
 from ramp.protocol.voting import reject
-
-BIDS_MAX = 400
-"""Bids of a round shown in the next call; keeps a call of many resources and units within the size limit."""
 
 RESOURCE_SERVICE = "resource-trader"
 """Service type under which resources register with the directory; the original system's name."""
@@ -68,7 +64,7 @@ class Auction(StateMachine[AuctionState]):
         options: rounds, round time, ranking, approval.
         user: name of the calling agent.
         directory: name of the directory agent.
-        timing: the protocol's limits.
+        pace: of the calling agent.
     """
 
     def __init__(
@@ -79,7 +75,7 @@ class Auction(StateMachine[AuctionState]):
         *,
         user: str,
         directory: str,
-        timing: Timing,
+        pace: Pace,
     ) -> None:
         super().__init__(request_id, AUCTION, AuctionState.NEW)
         self.request = request
@@ -88,8 +84,10 @@ class Auction(StateMachine[AuctionState]):
         self.result: AuctionResult | None = None
         self._user = user
         self._directory = directory
-        self._timing = timing
-        self._retry = Retry(timing)
+        self._pace = pace
+        self._timing = pace.timing
+        self._retry = Retry(pace)
+        self._calls: Calls | None = None
         self._limit: Instant | None = None
         self._resources: tuple[str, ...] = ()
         self._nobody_registered = False
@@ -160,14 +158,14 @@ class Auction(StateMachine[AuctionState]):
         """Send again what was not answered, or end the wait."""
         if self._limit is not None and now >= self._limit:
             return self._on_limit(now)
-        if not self._retry.is_due(now):
-            return []
-        self._retry.again(now)
+        effects: list[Effect] = []
+        if self._retry.is_due(now):
+            self._retry.again(now)
+            effects.append(self._directory_query())
+        if self._calls is not None and self._calls.is_due(now):
+            effects += [self._call(name) for name in self._calls.time_out(now)]
         self._arm()
-        if self.state is AuctionState.DISCOVERING:
-            return [self._directory_query()]
-        missing = [name for name in self._resources if name not in self._answered]
-        return [self._call(name) for name in missing]
+        return effects
 
     # -- discovery -----------------------------------------------------------------------------------------------
 
@@ -191,6 +189,7 @@ class Auction(StateMachine[AuctionState]):
         if not listing.names:
             self._nobody_registered = True
             return []
+        self._retry.answered(now)
         self._resources = listing.names
         self._asked = {unit.number: unit for unit in self.request.units}
         return self._open_round(AuctionState.BIDDING, "DirectoryListing", now)
@@ -207,7 +206,7 @@ class Auction(StateMachine[AuctionState]):
         if self._silent.issuperset(self._resources):
             self._silent.clear()  # a line was down, not everybody: the first voice must not end the round for all
         self._limit = now + self.options.round_time
-        self._retry.begin(now)
+        self._calls = Calls(self._pace, self._resources, now)
         self._arm()
         # one content for all resources: the shells write it once
         self._current_call = CallForProposals(
@@ -262,10 +261,12 @@ class Auction(StateMachine[AuctionState]):
         self._refusals += [ResourceRefusal(sender, refusal) for refusal in proposal.refusals]
         self._answered.setdefault(sender, now - self._round_started)
         self._silent.discard(sender)
-        expected = [name for name in self._resources if name not in self._silent]
-        if not all(name in self._answered for name in expected):
-            return effects
-        return effects + self._close_round("Proposal", now)
+        assert self._calls is not None
+        again = self._calls.answered(sender, now)
+        if all(name in self._answered or name in self._silent for name in self._resources):
+            return effects + self._close_round("Proposal", now)
+        self._arm()
+        return effects + [self._call(name) for name in again]
 
     def _consider(self, sender: str, offer: Offer) -> list[Effect]:
         unit = self._asked.get(offer.unit)
@@ -310,7 +311,9 @@ class Auction(StateMachine[AuctionState]):
         )
         self.rounds.append(record)
         best = tuple((number, ranking.best) for number, ranking in self._rankings.items() if ranking.best is not None)
-        effects: list[Effect] = [Report(RoundClosed(self.conversation_id, record, best, tuple(self._answered.items())))]
+        again = self._calls.sent_again if self._calls is not None else 0
+        closed = RoundClosed(self.conversation_id, record, best, tuple(self._answered.items()), again)
+        effects: list[Effect] = [Report(closed)]
         self._last_bids = lowest_bids(self._offers)
         return effects + self._after_round(stimulus, now)
 
@@ -354,7 +357,7 @@ class Auction(StateMachine[AuctionState]):
     def _ask_owner(self, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(AuctionState.APPROVING, stimulus)
         self._limit = now + self._timing.approval_limit
-        self._retry.stop()
+        self._calls = None
         self._arm()
         best = [(number, offers[0]) for number, offers in self._candidates().items()]
         asked = ApprovalAsked(
@@ -372,6 +375,7 @@ class Auction(StateMachine[AuctionState]):
     def _close(self, status: RequestStatus | None, reason: str, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(AuctionState.CLOSED, stimulus)
         self._limit = None
+        self._calls = None
         self._retry.stop()
         self._arm()
         candidates = self._candidates()
@@ -383,15 +387,4 @@ class Auction(StateMachine[AuctionState]):
         return [self._reject(offer.resource, offer, text) for offers in candidates.values() for offer in offers]
 
     def _arm(self) -> None:
-        self.deadline = earliest(self._limit, self._retry.due)
-
-
-def lowest_bids(offers: Sequence[Offer]) -> tuple[Bid, ...]:
-    """The bids of a round as the next call shows them: all, or the lowest of each unit where there are too many."""
-    bids = [Bid(offer.unit, offer.resource, offer.cpu_hour_cost) for offer in offers]
-    if len(bids) <= BIDS_MAX:
-        return tuple(bids)
-    share = max(1, BIDS_MAX // len({bid.unit for bid in bids}))
-    ranked = sorted(bids, key=lambda bid: (bid.unit, bid.cpu_hour_cost))
-    kept = [bid for _, of_unit in groupby(ranked, key=lambda bid: bid.unit) for bid in islice(of_unit, share)]
-    return tuple(kept[:BIDS_MAX])
+        self.deadline = earliest(self._limit, self._retry.due, self._calls.due if self._calls is not None else None)

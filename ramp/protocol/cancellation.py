@@ -21,7 +21,7 @@ from ramp.protocol.effects import Effect, Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.tables import CANCELLATION, CancellationState
-from ramp.protocol.timing import Retry, Timing
+from ramp.protocol.timing import Pace, Retry
 
 IN_DOUBT = "in_doubt"
 """Outcome code: before the slot ended, neither the resource nor the bank said that the agreement was over."""
@@ -33,16 +33,16 @@ class CancellationRequest(StateMachine[CancellationState]):
     Args:
         cancellation: the document.
         agreement: what is cancelled.
-        timing: the protocol's limits.
+        pace: of the cancelling agent.
     """
 
-    def __init__(self, cancellation: Cancellation, agreement: Agreement, timing: Timing) -> None:
+    def __init__(self, cancellation: Cancellation, agreement: Agreement, pace: Pace) -> None:
         super().__init__(agreement.request_id, CANCELLATION, CancellationState.NEW)
         self.cancellation = cancellation
         self.agreement = agreement
         self.outcome: CancellationOutcome | None = None
-        self._timing = timing
-        self._retry = Retry(timing)
+        self._timing = pace.timing
+        self._retry = Retry(pace)
 
     def start(self, now: Instant) -> list[Effect]:
         """Send the cancellation."""
@@ -56,6 +56,8 @@ class CancellationRequest(StateMachine[CancellationState]):
         if self.state is CancellationState.ENDED:
             return []
         agreement_id = self.agreement.agreement_id
+        if isinstance(content, CancellationDone | CancellationRefused | Failed):
+            self._retry.answered(now)
         if isinstance(content, CancellationDone):
             self._end(CancellationOutcome(agreement_id, True, content.refund), "CancellationDone")
         elif isinstance(content, CancellationRefused):

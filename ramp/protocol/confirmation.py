@@ -35,7 +35,7 @@ from ramp.protocol.outcome import BoughtUnit, RequestStatus
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.records import CommitDecided, Record, UndoDecided, UnitSettled
 from ramp.protocol.tables import CONFIRMATION, ConfirmationState
-from ramp.protocol.timing import Retry, Timing, earliest
+from ramp.protocol.timing import Pace, Retry, Timing, earliest
 from ramp.protocol.voting import HeldUnit
 
 
@@ -119,14 +119,15 @@ class Confirmation(StateMachine[ConfirmationState]):
     """
 
     def __init__(
-        self, request_id: str, agreements: Sequence[Agreement], *, user: str, ids: IdSource, timing: Timing
+        self, request_id: str, agreements: Sequence[Agreement], *, user: str, ids: IdSource, pace: Pace
     ) -> None:
         super().__init__(request_id, CONFIRMATION, ConfirmationState.NEW)
         self.result: ConfirmationResult | None = None
         self._user = user
         self._ids = ids
-        self._timing = timing
-        self._units = {agreement.agreement_id: _Unit(agreement, Retry(timing)) for agreement in agreements}
+        self._pace = pace
+        self._timing = pace.timing
+        self._units = {agreement.agreement_id: _Unit(agreement, Retry(pace)) for agreement in agreements}
         self._reason = ""
 
     @property
@@ -226,6 +227,7 @@ class Confirmation(StateMachine[ConfirmationState]):
             return []
         if isinstance(content, Confirmed) and unit.stage is UnitStage.CONFIRMING:
             unit.stage = UnitStage.CONFIRMED
+            unit.retry.heard(now)
             return [self._advanced(unit)]
         if isinstance(content, Settled):
             return self._settle(unit, content.transfer_id, content.agreement, "Settled", now)
@@ -248,7 +250,7 @@ class Confirmation(StateMachine[ConfirmationState]):
             )
         unit.stage = UnitStage.SETTLED
         unit.transfer_id = transfer_id
-        unit.retry.stop()
+        unit.retry.answered(now)
         agreement_id = unit.agreement.agreement_id
         effects: list[Effect] = [] if signed is None else [SaveAgreement(agreement_id, signed)]
         settled = UnitSettled(self.conversation_id, agreement_id, transfer_id, signed, now)
@@ -305,7 +307,7 @@ class Confirmation(StateMachine[ConfirmationState]):
             unit = self._units[cancellation.agreement_id]
             unit.stage = UnitStage.CANCELLING
             unit.retry.stop()
-            unit.cancellation = CancellationRequest(cancellation, unit.agreement, self._timing)
+            unit.cancellation = CancellationRequest(cancellation, unit.agreement, self._pace)
             effects += [*unit.cancellation.start(now), self._advanced(unit)]
         return effects + self._end_undoing("nothing to cancel")
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
 
+from ramp.model.contents import Bid
 from ramp.model.instant import iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
 from ramp.protocol.events import Preference
+
+BIDS_MAX = 400
+"""Bids of a round shown in the next call; keeps a call of many resources and units within the size limit."""
 
 
 def shortcoming(unit: RequestUnit, offer: Offer) -> str:
@@ -78,3 +84,14 @@ class Ranking:
     def best(self) -> Offer | None:
         """The best offer so far."""
         return self._ranked[0][1] if self._ranked else None
+
+
+def lowest_bids(offers: Sequence[Offer]) -> tuple[Bid, ...]:
+    """The bids of a round as the next call shows them: all, or the lowest of each unit where there are too many."""
+    bids = [Bid(offer.unit, offer.resource, offer.cpu_hour_cost) for offer in offers]
+    if len(bids) <= BIDS_MAX:
+        return tuple(bids)
+    share = max(1, BIDS_MAX // len({bid.unit for bid in bids}))
+    ranked = sorted(bids, key=lambda bid: (bid.unit, bid.cpu_hour_cost))
+    kept = [bid for _, of_unit in groupby(ranked, key=lambda bid: bid.unit) for bid in islice(of_unit, share)]
+    return tuple(kept[:BIDS_MAX])

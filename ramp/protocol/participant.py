@@ -43,7 +43,7 @@ from ramp.protocol.records import (
     SlotReleased,
 )
 from ramp.protocol.tables import PARTICIPANT, ParticipantState
-from ramp.protocol.timing import Retry, Timing
+from ramp.protocol.timing import Pace, Retry
 
 S = ParticipantState
 
@@ -55,10 +55,10 @@ class Participant(StateMachine[ParticipantState]):
         intended: what is to be held; also the first record of its journal.
         resource: name of the selling agent.
         bank: name of the Banking Agent that the resource trusts with its money.
-        timing: the protocol's limits.
+        pace: of the selling agent.
     """
 
-    def __init__(self, intended: HoldIntended, *, resource: str, bank: str, timing: Timing) -> None:
+    def __init__(self, intended: HoldIntended, *, resource: str, bank: str, pace: Pace) -> None:
         super().__init__(intended.offer.request_id, PARTICIPANT, S.NEW)
         self.offer: Offer = intended.offer
         self.unit: RequestUnit = intended.unit
@@ -71,8 +71,7 @@ class Participant(StateMachine[ParticipantState]):
         self._intended = intended
         self._resource = resource
         self._bank = bank
-        self._timing = timing
-        self._retry = Retry(timing)
+        self._retry = Retry(pace)
         self._transfer_id = ""
         self._cancellation: Signed | None = None
 
@@ -262,6 +261,7 @@ class Participant(StateMachine[ParticipantState]):
         return []
 
     def _on_paid(self, paid: PaymentMade, now: Instant) -> list[Effect]:
+        self._retry.answered(now)
         self._transfer_id = paid.transfer_id
         assert self.agreement is not None
         record = AgreementPaid(self.offer.offer_id, paid.agreement_id, paid.transfer_id, now)

@@ -30,12 +30,14 @@ class RoundClosed:
         record: the round as it went.
         best: the best offer of each unit so far (unit number, offer).
         answered: who answered how long after the calls had gone out, in order of arrival.
+        called_again: how many calls were sent again.
     """
 
     request_id: str
     record: RoundRecord
     best: tuple[tuple[int, Offer], ...]
     answered: tuple[tuple[str, Duration], ...] = ()
+    called_again: int = 0
 
 
 @dataclass(frozen=True, slots=True)

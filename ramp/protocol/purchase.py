@@ -15,7 +15,7 @@ from ramp.protocol.events import RequestSubmitted
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.protocol.progress import RequestEnded
 from ramp.protocol.records import CommitDecided, Record, RequestConcluded, RequestStarted
-from ramp.protocol.timing import Timing, earliest
+from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.voting import Voting, cancel_hold, reject
 
 
@@ -28,11 +28,11 @@ class Purchase:
         bank: name of the settling agent.
         directory: name of the directory agent.
         ids: where new identifiers come from.
-        timing: the protocol's limits.
+        pace: of the buying agent.
     """
 
     def __init__(
-        self, submitted: RequestSubmitted, *, user: str, bank: str, directory: str, ids: IdSource, timing: Timing
+        self, submitted: RequestSubmitted, *, user: str, bank: str, directory: str, ids: IdSource, pace: Pace
     ) -> None:
         self.request_id = submitted.request_id
         self.request = submitted.request
@@ -44,9 +44,9 @@ class Purchase:
         self._user = user
         self._bank = bank
         self._ids = ids
-        self._timing = timing
+        self._pace = pace
         self._auction = Auction(
-            submitted.request_id, submitted.request, submitted.options, user=user, directory=directory, timing=timing
+            submitted.request_id, submitted.request, submitted.options, user=user, directory=directory, pace=pace
         )
         self._voting: Voting | None = None
         self._won: AuctionResult | None = None
@@ -78,7 +78,7 @@ class Purchase:
         self.started_at = next(record.at for record in records if isinstance(record, RequestStarted))
         decided = next((record for record in records if isinstance(record, CommitDecided)), None)
         if decided is None:
-            self._voting = Voting(self.request_id, {}, user=self._user, timing=self._timing)
+            self._voting = Voting(self.request_id, {}, user=self._user, pace=self._pace)
             effects = self._voting.recover(records, now)
         else:
             self.confirmation = self._new_confirmation(decided)
@@ -180,7 +180,7 @@ class Purchase:
             )
             return self._end(result.status, result.reason, shown, now)
         self._won = result
-        self._voting = Voting(self.request_id, result.candidates, user=self._user, timing=self._timing)
+        self._voting = Voting(self.request_id, result.candidates, user=self._user, pace=self._pace)
         return self._voting.start(now)
 
     def _after_voting(self, voting: Voting, now: Instant) -> list[Effect]:
@@ -198,7 +198,7 @@ class Purchase:
             user=self._user,
             bank=self._bank,
             ids=self._ids,
-            timing=self._timing,
+            timing=self._pace.timing,
             now=now,
         )
         self.confirmation = self._new_confirmation(CommitDecided(self.request_id, agreements, now))
@@ -209,7 +209,7 @@ class Purchase:
         return self.confirmation.start(now) + losers
 
     def _new_confirmation(self, decided: CommitDecided) -> Confirmation:
-        return Confirmation(self.request_id, decided.agreements, user=self._user, ids=self._ids, timing=self._timing)
+        return Confirmation(self.request_id, decided.agreements, user=self._user, ids=self._ids, pace=self._pace)
 
     def _end(
         self,

@@ -46,7 +46,7 @@ from ramp.protocol.records import (
 )
 from ramp.protocol.seller import Seller
 from ramp.protocol.tables import ParticipantState
-from ramp.protocol.timing import Timing, earliest
+from ramp.protocol.timing import Pace, Timing, earliest
 
 RELEASED_MAX = 20_000
 """Released offers remembered, so that repeated messages get the same answer; they are repeated within minutes."""
@@ -71,6 +71,7 @@ class ResourceParty:
         self._bank = bank
         self._seller = seller
         self._timing = timing
+        self._pace = Pace(timing)
         self._by_agreement: dict[str, Participant] = {}
         self._waiting: dict[str, Participant] = {}
         self._released: OrderedDict[str, None] = OrderedDict()
@@ -284,7 +285,7 @@ class ResourceParty:
         return Send(Message(Performative.SUBSCRIBE, self.name, self._directory, self.name, registration))
 
     def _new_participant(self, intended: HoldIntended) -> Participant:
-        return Participant(intended, resource=self.name, bank=self._bank, timing=self._timing)
+        return Participant(intended, resource=self.name, bank=self._bank, pace=self._pace)
 
     def _kept(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
         """Keep the indexes true after a participant has moved."""

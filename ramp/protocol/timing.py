@@ -12,9 +12,11 @@ class Timing:
     """Limits of the protocol.
 
     Attributes:
-        retry_first: first retransmission after this long; answers normally take milliseconds, a lost line some seconds.
-        retry_longest: the doubling of the pause stops here.
-        vote_limit: a resource that has not voted after this long is passed over for the next best.
+        retry_first: first retransmission after this long at least; answers normally take milliseconds, a lost line some
+            seconds. Where answers are seen to take longer, so does the pause (`Pace`).
+        retry_longest: no pause is longer.
+        vote_limit: a resource that has not voted after this long is passed over for the next best; later where answers
+            take long (`Pace`).
         hold_time: how long a resource holds a slot for an accepted offer (step 10); long enough for the user to pass
             over several silent resources.
         decision_margin: the user decides only while every hold has at least this long to run.
@@ -45,35 +47,105 @@ class Timing:
     approval_limit: Duration = 5 * MINUTE
 
 
-@dataclass(slots=True)
+class Pace:
+    """How long answers take at present, as one party sees it: the retransmission time-out of RFC 6298, section 2.
+
+    One for all peers, for a party's messages share its line and its server, which is where a crowd makes them wait.
+    Everything that the party awaits feeds it and takes its first pause from it.
+
+    Args:
+        timing: the protocol's limits.
+    """
+
+    def __init__(self, timing: Timing) -> None:
+        self.timing = timing
+        self._smoothed: Duration | None = None
+        self._variation: Duration = 0
+
+    @property
+    def pause(self) -> Duration:
+        """How long to wait before a first retransmission."""
+        if self._smoothed is None:
+            return self.timing.retry_first
+        wanted = self._smoothed + 4 * self._variation
+        return min(max(wanted, self.timing.retry_first), self.timing.retry_longest)
+
+    @property
+    def vote_limit(self) -> Duration:
+        """How long a resource may take to vote: while answers are slow, long enough for one retransmission."""
+        return max(self.timing.vote_limit, 2 * self.pause)
+
+    def observe(self, round_trip: Duration) -> None:
+        """Take the time from a message to its answer into account.
+
+        Args:
+            round_trip: of a message that was sent only once: else nobody knows which copy was answered (Karn).
+        """
+        if self._smoothed is None:
+            self._smoothed, self._variation = round_trip, round_trip // 2
+            return
+        self._variation += (abs(self._smoothed - round_trip) - self._variation) // 4
+        self._smoothed += (round_trip - self._smoothed) // 8
+
+    def back_off(self, pause: Duration) -> Duration:
+        """The pause after one that has passed without an answer: twice as long, up to the longest."""
+        return min(2 * pause, self.timing.retry_longest)
+
+
 class Retry:
-    """When to send something again: pauses double from the first to the longest.
+    """When to send one message again: after the pause of the party's pace, then after twice as long each time.
+
+    Args:
+        pace: of the party.
 
     Attributes:
         due: the next time to send again, or None when nothing is awaited.
     """
 
-    timing: Timing
-    due: Instant | None = None
-    _pause: Duration = 0
+    def __init__(self, pace: Pace) -> None:
+        self.due: Instant | None = None
+        self._pace = pace
+        self._pause: Duration = 0
+        self._tries = 0
+        self._begun: Instant = 0
 
     def begin(self, now: Instant) -> None:
         """Something has just been sent for the first time."""
-        self._pause = self.timing.retry_first
-        self.due = now + self._pause
+        self._tries, self._begun = 1, now
+        self._wait(self._pace.pause, now)
 
     def again(self, now: Instant) -> None:
         """It has just been sent again."""
-        self._pause = min(2 * self._pause, self.timing.retry_longest)
-        self.due = now + self._pause
+        self._tries += 1
+        self._wait(self._pace.back_off(self._pause), now)
+
+    def heard(self, now: Instant) -> None:
+        """The peer has it and is at work, but its last word is still awaited."""
+        if self.due is not None:
+            self._observe(now)
+            self._wait(max(self._pause, self._pace.pause), now)
+
+    def answered(self, now: Instant) -> None:
+        """The answer is in."""
+        if self.due is not None:
+            self._observe(now)
+        self.due = None
 
     def stop(self) -> None:
-        """The answer is in."""
+        """Nothing is awaited any more, though no answer came."""
         self.due = None
 
     def is_due(self, now: Instant) -> bool:
         """Whether it is time to send again."""
         return self.due is not None and now >= self.due
+
+    def _observe(self, now: Instant) -> None:
+        if self._tries == 1:
+            self._pace.observe(now - self._begun)
+
+    def _wait(self, pause: Duration, now: Instant) -> None:
+        self._pause = pause
+        self.due = now + pause
 
 
 def earliest(*instants: Instant | None) -> Instant | None:

@@ -55,7 +55,7 @@ from ramp.protocol.records import (
     UndoDecided,
     UnitSettled,
 )
-from ramp.protocol.timing import Retry, Timing, earliest
+from ramp.protocol.timing import Pace, Retry, Timing, earliest
 from ramp.protocol.voting import cancel_hold
 
 NOT_ACTIVE = "not_active"
@@ -98,6 +98,7 @@ class UserParty:
         self._directory = directory
         self._ids = ids
         self._timing = timing
+        self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
         self._cancellations: dict[str, CancellationRequest] = {}
         self._queries: dict[str, _Query] = {}
@@ -145,7 +146,7 @@ class UserParty:
         for request_id, its_records in by_request.items():
             effects += self._recover_request(request_id, its_records, now)
         for agreement_id, cancellation in cancellations.items():
-            machine = CancellationRequest(cancellation, self.agreements[agreement_id], self._timing)
+            machine = CancellationRequest(cancellation, self.agreements[agreement_id], self._pace)
             self._cancellations[agreement_id] = machine
             effects += machine.start(now)
         return self._armed(effects)
@@ -213,7 +214,7 @@ class UserParty:
             bank=self._bank,
             directory=self._directory,
             ids=self._ids,
-            timing=self._timing,
+            pace=self._pace,
         )
         self.purchases[submitted.request_id] = purchase
         self._running[submitted.request_id] = purchase
@@ -238,7 +239,7 @@ class UserParty:
             reason=reason,
             issued_at=now,
         )
-        machine = CancellationRequest(cancellation, agreement, self._timing)
+        machine = CancellationRequest(cancellation, agreement, self._pace)
         self._cancellations[agreement_id] = machine
         return [Persist(CancellationStarted(cancellation, now)), *machine.start(now)]
 
@@ -254,7 +255,7 @@ class UserParty:
                 reply_by=self._timing.query_limit,
             )
         )
-        retry = Retry(self._timing)
+        retry = Retry(self._pace)
         retry.begin(now)
         self._queries[query_id] = _Query(send, retry, now + self._timing.query_limit)
         return [send]
@@ -264,9 +265,9 @@ class UserParty:
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content
         if isinstance(content, AccountStatement | AccountQueryRefused):
-            return self._answered(content.nonce.partition(NONCE_MARK)[0], message, content)
+            return self._answered(content.nonce.partition(NONCE_MARK)[0], message, content, now)
         if isinstance(content, MachineStatus | DirectoryListing) and content.query_id in self._queries:
-            return self._answered(content.query_id, message, content)
+            return self._answered(content.query_id, message, content, now)
         if isinstance(content, RefundMade):
             return []
         if isinstance(content, CancellationDone | CancellationRefused | Failed | PaymentStatus):
@@ -296,6 +297,7 @@ class UserParty:
         query_id: str,
         message: Message,
         answer: AccountStatement | AccountQueryRefused | MachineStatus | DirectoryListing,
+        now: Instant,
     ) -> list[Effect]:
         query = self._queries.get(query_id)
         if query is None:
@@ -303,6 +305,7 @@ class UserParty:
         self._check_sender(message, query.send.message.receiver)
         if isinstance(answer, AccountQueryRefused) and answer.code == REPLAYED:
             return []  # a copy of our own query that the network made; the real answer is on its way
+        query.retry.answered(now)
         del self._queries[query_id]
         return [Report(QueryAnswered(query_id, answer))]
 

@@ -21,7 +21,7 @@ from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.records import AcceptanceAsked, Record
 from ramp.protocol.tables import VOTING, VotingState
-from ramp.protocol.timing import Retry, Timing, earliest
+from ramp.protocol.timing import Pace, Retry, earliest
 
 INTERRUPTED = "the user agent was interrupted before the decision; nothing was bought"
 """Reason of a request that a restarted coordinator presumes aborted."""
@@ -61,7 +61,7 @@ class _Ballot:
     candidates: tuple[Offer, ...]
     retry: Retry
     index: int = 0
-    asked_at: Instant = 0
+    limit: Instant = 0
     held: HeldUnit | None = None
     lost: bool = False
 
@@ -81,15 +81,15 @@ class Voting(StateMachine[VotingState]):
         request_id: the auction.
         candidates: of each unit, the offers to try, best first.
         user: name of the buying agent.
-        timing: the protocol's limits.
+        pace: of the buying agent.
     """
 
-    def __init__(self, request_id: str, candidates: dict[int, tuple[Offer, ...]], *, user: str, timing: Timing) -> None:
+    def __init__(self, request_id: str, candidates: dict[int, tuple[Offer, ...]], *, user: str, pace: Pace) -> None:
         super().__init__(request_id, VOTING, VotingState.NEW)
         self.result: VotingResult | None = None
         self._user = user
-        self._timing = timing
-        self._ballots = {number: _Ballot(number, offers, Retry(timing)) for number, offers in candidates.items()}
+        self._pace = pace
+        self._ballots = {number: _Ballot(number, offers, Retry(pace)) for number, offers in candidates.items()}
         self._cancelling: dict[str, tuple[Offer, Retry, Instant]] = {}
         self._end_status = RequestStatus.FAILED
         self._end_reason = INTERRUPTED
@@ -123,9 +123,10 @@ class Voting(StateMachine[VotingState]):
             effects = self._on_granted(message.sender, content, now)
         elif isinstance(content, HoldRefused):
             self._check_voter(message.sender, content.offer_id)
+            self._voted(content.offer_id, now)
             effects = self._on_refused(content.offer_id, str(content.code), content.detail, "HoldRefused", now)
         elif isinstance(content, HoldCancelled):
-            self._cancelling.pop(content.offer_id, None)
+            self._forget_cancelling(content.offer_id, now)
             self._end_if_cancelled("HoldCancelled")
         elif not isinstance(content, NotUnderstood):
             raise RemoteProtocolError(f"{type(content).__name__} is no vote", conversation_id=self.conversation_id)
@@ -160,7 +161,7 @@ class Voting(StateMachine[VotingState]):
     # -- asking --------------------------------------------------------------------------------------------------
 
     def _ask(self, ballot: _Ballot, now: Instant) -> list[Effect]:
-        ballot.asked_at = now
+        ballot.limit = now + self._pace.vote_limit
         ballot.retry.begin(now)
         asked = UnitAdvanced(self.conversation_id, ballot.number, ballot.offer.resource, "asking")
         return [
@@ -178,12 +179,12 @@ class Voting(StateMachine[VotingState]):
                 self.conversation_id,
                 Acceptance(self.conversation_id, offer.offer_id),
                 reply_with=offer.offer_id,
-                reply_by=self._timing.vote_limit,
+                reply_by=self._pace.vote_limit,
             )
         )
 
     def _wait_for_vote(self, ballot: _Ballot, now: Instant) -> list[Effect]:
-        if now >= ballot.asked_at + self._timing.vote_limit:
+        if now >= ballot.limit:
             silent = f"{ballot.offer.resource} does not answer"
             effects: list[Effect] = [self._cancel_hold(ballot.offer, now)]
             return effects + self._on_refused(ballot.offer.offer_id, "no_answer", silent, "deadline", now)
@@ -196,6 +197,11 @@ class Voting(StateMachine[VotingState]):
 
     def _ballot_of(self, offer_id: str) -> _Ballot | None:
         return next((ballot for ballot in self._ballots.values() if ballot.offer.offer_id == offer_id), None)
+
+    def _voted(self, offer_id: str, now: Instant) -> None:
+        ballot = self._ballot_of(offer_id)
+        if ballot is not None:
+            ballot.retry.answered(now)
 
     def _check_voter(self, sender: str, offer_id: str) -> None:
         ballot = self._ballot_of(offer_id)
@@ -211,7 +217,7 @@ class Voting(StateMachine[VotingState]):
             return []
         held_until = now + granted.hold_for
         ballot.held = HeldUnit(ballot.number, ballot.offer, granted.reservation_id, held_until)
-        ballot.retry.stop()
+        ballot.retry.answered(now)
         agreed = UnitAdvanced(self.conversation_id, ballot.number, sender, "agreed", granted.reservation_id)
         return [Report(agreed), *self._count(now)]
 
@@ -219,7 +225,7 @@ class Voting(StateMachine[VotingState]):
         held = tuple(ballot.held for ballot in self._ballots.values() if ballot.held is not None)
         if len(held) < len(self._ballots):
             return []
-        if min(unit.held_until for unit in held) < now + self._timing.decision_margin:
+        if min(unit.held_until for unit in held) < now + self._pace.timing.decision_margin:
             reason = "a hold was about to run out before all units were agreed"
             return self._abort(RequestStatus.WITHDRAWN, reason, "HoldGranted", now)
         self._enter(VotingState.AGREED, "HoldGranted")
@@ -253,10 +259,15 @@ class Voting(StateMachine[VotingState]):
         return effects
 
     def _cancel_hold(self, offer: Offer, now: Instant) -> Send:
-        retry = Retry(self._timing)
+        retry = Retry(self._pace)
         retry.begin(now)
-        self._cancelling[offer.offer_id] = (offer, retry, now + self._timing.vote_limit)
+        self._cancelling[offer.offer_id] = (offer, retry, now + self._pace.vote_limit)
         return cancel_hold(self._user, offer.resource, self.conversation_id, offer.offer_id)
+
+    def _forget_cancelling(self, offer_id: str, now: Instant) -> None:
+        _, retry, _ = self._cancelling.pop(offer_id, (None, None, None))
+        if retry is not None:
+            retry.answered(now)
 
     def _end_if_cancelled(self, stimulus: str) -> None:
         if self.state is VotingState.ABORTING and not self._cancelling:
@@ -268,7 +279,7 @@ class Voting(StateMachine[VotingState]):
         if self.state is VotingState.VOTING:
             for ballot in self._ballots.values():
                 if ballot.open:
-                    deadlines += [ballot.retry.due, ballot.asked_at + self._timing.vote_limit]
+                    deadlines += [ballot.retry.due, ballot.limit]
         self.deadline = earliest(*deadlines)
         return effects
 

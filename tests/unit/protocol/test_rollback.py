@@ -17,7 +17,7 @@ from ramp.protocol.effects import Send
 from ramp.protocol.participant import Participant
 from ramp.protocol.records import HoldIntended
 from ramp.protocol.tables import ParticipantState
-from ramp.protocol.timing import Timing
+from ramp.protocol.timing import Pace, Timing
 
 NOW = 1_800_000_000_000_000
 START = NOW + 5 * MINUTE
@@ -28,7 +28,7 @@ SLOT = Slot(START, START + HOUR, 8, 0.5)
 
 def _sold(units_total: int) -> Participant:
     intended = HoldIntended(OFFER, UNIT, SLOT, "user", NOW + MINUTE, NOW)
-    participant = Participant(intended, resource="res", bank="bank", timing=Timing())
+    participant = Participant(intended, resource="res", bank="bank", pace=Pace(Timing()))
     participant.start(NOW)
     participant.on_held(Reservation("offer-1", "res-1", SLOT, False, NOW + MINUTE), NOW)
     agreement = Agreement(

@@ -1,13 +1,17 @@
-"""Retransmission: pauses double from the first to the longest."""
+"""Retransmission: time-outs after RFC 6298, pauses that double up to the longest, samples after Karn."""
 
 from __future__ import annotations
 
-from ramp.model.instant import SECOND
-from ramp.protocol.timing import Retry, Timing, earliest
+from ramp.model.instant import MILLISECOND, SECOND
+from ramp.protocol.timing import Pace, Retry, Timing, earliest
+
+
+def pace(**limits: int) -> Pace:
+    return Pace(Timing(**limits))
 
 
 def test_pauses_double_up_to_the_longest() -> None:
-    retry = Retry(Timing(retry_first=SECOND, retry_longest=5 * SECOND))
+    retry = Retry(pace(retry_first=SECOND, retry_longest=5 * SECOND))
     assert not retry.is_due(10**15)
     retry.begin(0)
     sent = []
@@ -22,11 +26,76 @@ def test_pauses_double_up_to_the_longest() -> None:
 
 
 def test_beginning_again_starts_with_the_first_pause() -> None:
-    retry = Retry(Timing(retry_first=SECOND))
+    retry = Retry(pace(retry_first=SECOND))
     retry.begin(0)
     retry.again(SECOND)
     retry.begin(10 * SECOND)
     assert retry.due == 11 * SECOND
+
+
+def test_before_the_first_answer_the_pause_is_the_first() -> None:
+    """RFC 6298, 2.1: one second until a round trip has been measured."""
+    assert pace().pause == SECOND
+
+
+def test_the_pause_follows_the_round_trips_as_rfc_6298_says() -> None:
+    """Section 2.2: SRTT = R, RTTVAR = R/2; 2.3: RTTVAR = 3/4 RTTVAR + 1/4 |SRTT-R|, SRTT = 7/8 SRTT + 1/8 R; K = 4."""
+    measured = pace(retry_first=1, retry_longest=100 * SECOND)
+    measured.observe(800 * MILLISECOND)
+    assert measured.pause == (800 + 4 * 400) * MILLISECOND
+    measured.observe(1600 * MILLISECOND)  # RTTVAR = 300 + 200 = 500, SRTT = 700 + 200 = 900
+    assert measured.pause == (900 + 4 * 500) * MILLISECOND
+    measured.observe(900 * MILLISECOND)  # RTTVAR = 375 + 0, SRTT = 787.5 + 112.5
+    assert measured.pause == (900 + 4 * 375) * MILLISECOND
+
+
+def test_the_pause_stays_between_the_first_and_the_longest() -> None:
+    measured = pace(retry_first=SECOND, retry_longest=15 * SECOND)
+    measured.observe(2 * MILLISECOND)
+    assert measured.pause == SECOND
+    measured.observe(60 * SECOND)
+    assert measured.pause == 15 * SECOND
+
+
+def test_slow_answers_leave_time_to_vote_again() -> None:
+    measured = pace(vote_limit=8 * SECOND)
+    assert measured.vote_limit == 8 * SECOND
+    measured.observe(3 * SECOND)  # a pause of 9 s
+    assert measured.vote_limit == 18 * SECOND
+    assert measured.vote_limit < Timing().hold_time
+
+
+def test_an_answer_to_something_sent_twice_is_no_measurement() -> None:
+    """Karn's algorithm (RFC 6298, 3): nobody knows which of the two was answered."""
+    shared = pace()
+    retry = Retry(shared)
+    retry.begin(0)
+    retry.again(SECOND)
+    retry.answered(5 * SECOND)
+    assert shared.pause == SECOND
+    retry.begin(10 * SECOND)
+    retry.answered(12 * SECOND)
+    assert shared.pause == 6 * SECOND  # 2 s + 4 * 1 s
+    retry.begin(20 * SECOND)
+    assert retry.due == 26 * SECOND
+
+
+def test_an_answer_that_nobody_waits_for_is_no_measurement() -> None:
+    shared = pace()
+    retry = Retry(shared)
+    retry.begin(0)
+    retry.answered(100 * MILLISECOND)
+    retry.answered(9 * SECOND)
+    retry.heard(9 * SECOND)
+    assert retry.due is None
+    assert shared.pause == SECOND
+
+
+def test_a_sign_of_life_puts_the_time_out_off() -> None:
+    retry = Retry(pace())
+    retry.begin(0)
+    retry.heard(900 * MILLISECOND)
+    assert retry.due == 900 * MILLISECOND + 2700 * MILLISECOND
 
 
 def test_the_limits_fit_one_another() -> None:
@@ -35,6 +104,7 @@ def test_the_limits_fit_one_another() -> None:
     assert timing.heartbeat * 2 < timing.lease
     assert timing.approval_limit + timing.hold_time < timing.offer_validity
     assert timing.decision_margin < timing.hold_time
+    assert 2 * timing.retry_longest < timing.hold_time  # the longest that a vote is waited for
 
 
 def test_earliest() -> None:
