@@ -118,7 +118,12 @@ class AngaraMachine:
     @property
     def capacity(self) -> int:
         """Nodes that are neither drained nor down."""
-        return self.grid.size - (self._state.drained | self._state.down).bit_count()
+        return self.grid.size - self.units_out.bit_count()
+
+    @property
+    def units_out(self) -> int:
+        """Bit set of the nodes that are drained or down."""
+        return self._state.drained | self._state.down
 
     @property
     def free(self) -> int:

@@ -109,9 +109,19 @@ class BlueGene:
         return {name: table.wiring for name, table in tables}
 
     @property
+    def catalogue(self) -> Catalogue:
+        """The candidates that decisions are made from, shared by copies."""
+        return self._catalogue
+
+    @property
     def capacity(self) -> int:
         """Midplanes that are neither drained nor down."""
-        return self.grid.size - (self._state.drained | self._state.down).bit_count()
+        return self.grid.size - self.units_out.bit_count()
+
+    @property
+    def units_out(self) -> int:
+        """Bit set of the midplanes that are drained or down."""
+        return self._state.drained | self._state.down
 
     @property
     def free(self) -> int:
@@ -128,7 +138,7 @@ class BlueGene:
         if request.size > self.grid.size - self._state.busy_units.bit_count():
             return None
         found = self._search(self._catalogue.kinds_of(request), self._state.busy)
-        return None if found < 0 else self._placement(request.job_id)
+        return None if found < 0 else self._catalogue.placement(self._answer, request.job_id)
 
     def place_first(self, requests: Sequence[JobRequest]) -> tuple[int, Placement] | None:
         """Index and placement of the first request that fits now: one search instead of one a request."""
@@ -146,7 +156,7 @@ class BlueGene:
         if found < 0:
             return None
         index = owners[found]
-        return index, self._placement(requests[index].job_id)
+        return index, self._catalogue.placement(self._answer, requests[index].job_id)
 
     def fits_ever(self, request: JobRequest) -> bool:
         """Whether the request fits when nothing runs, given what is drained, down or failed now."""
@@ -281,21 +291,6 @@ class BlueGene:
         """An independent machine in the same state; tables are shared."""
         return BlueGene(self.layout, self._policy, self._catalogue, self._state.copy())
 
-    def projected(self, placements: Iterable[Placement]) -> BlueGene:
-        """A copy on which nothing runs, but all that the placements hold is taken; they may overlap one another.
-
-        For planners: what is free on the projection of all that holds at any time of a window stays free for all of it.
-        """
-        state = self._state.copy()
-        state.running = {}
-        state.held[:] = 0
-        units = state.drained | state.down
-        for placement in placements:
-            state.held |= self._catalogue.mask(placement.members, placement.links)
-            units |= placement.nodes
-        state.refresh(units)
-        return BlueGene(self.layout, self._policy, self._catalogue, state)
-
     def out_of_service(self) -> StateVector:
         """State vector of what is drained, down or failed, as `place_within` takes it; a copy."""
         return self._state.out.copy()
@@ -312,7 +307,7 @@ class BlueGene:
             request: the request.
         """
         found = self._search(self._catalogue.kinds_of(request), busy)
-        return None if found < 0 else self._placement(request.job_id)
+        return None if found < 0 else self._catalogue.placement(self._answer, request.job_id)
 
     def _search(self, kinds: NDArray[np.int64], busy: StateVector) -> int:
         tables = self._catalogue.arrays
@@ -326,20 +321,6 @@ class BlueGene:
             tables.link_costs,
             tables.lines,
             self._answer,
-        )
-
-    def _placement(self, job_id: int) -> Placement:
-        row, *link_sets = self._answer[: 1 + len(self.grid.extents)].tolist()
-        candidate = self._catalogue.candidates[row]
-        return Placement(
-            job_id,
-            candidate.size,
-            candidate.units,
-            candidate.shape,
-            candidate.origin,
-            candidate.connection,
-            candidate.members,
-            tuple([self._catalogue.labels(link_set) for link_set in link_sets]),
         )
 
     def _line_number(self, dimension: int, line: Sequence[int]) -> int:

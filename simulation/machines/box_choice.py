@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simulation.machines.box_search import BoxArrays, compiled, greedy_boxes, list_free, phi_of_boxes
+from simulation.compiling import compiled
+from simulation.machines.box_search import BoxArrays, greedy_boxes, list_free, phi_of_boxes
 
 FIRST, PHI_GREEDY, PHI_EXACT = 0, 1, 2
 """Of `simulation.machines.box_policy.Choice`, as constants for the compiler."""

@@ -6,20 +6,12 @@ is a vector of 64-bit words, one bit a node, set = not to be given out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def compiled(function: _Function) -> _Function:
-    """Compile with numba, kept on disk between runs."""
-    result: _Function = numba.njit(cache=True)(function)
-    return result
+from simulation.compiling import compiled
 
 
 class BoxArrays(NamedTuple):

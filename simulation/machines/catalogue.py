@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ramp.errors import MachineError
 from simulation.machines.allocators import TorusPolicy
 from simulation.machines.grid import Grid, rotations, shapes_of_size
-from simulation.machines.interface import Connection, JobRequest
+from simulation.machines.interface import Connection, JobRequest, Placement
 from simulation.machines.search import COLUMNS_A_DIMENSION, COLUMNS_BEFORE_DIMENSIONS
 from simulation.machines.tables import LinkTable
 
@@ -119,9 +119,20 @@ class Catalogue:
             self._kinds[key] = kinds
         return kinds
 
-    def labels(self, link_set: int) -> tuple[int, ...]:
-        """Cable labels of a link set of the search's answer."""
-        return self._pools.link_labels[link_set]
+    def placement(self, answer: NDArray[np.int64], job_id: int) -> Placement:
+        """The placement that an answer of the search describes."""
+        row, *link_sets = answer[: 1 + len(self.grid.extents)].tolist()
+        candidate = self.candidates[row]
+        return Placement(
+            job_id,
+            candidate.size,
+            candidate.units,
+            candidate.shape,
+            candidate.origin,
+            candidate.connection,
+            candidate.members,
+            tuple([self._pools.link_labels[link_set] for link_set in link_sets]),
+        )
 
     def mask(self, members: tuple[tuple[int, ...], ...], links: tuple[tuple[int, ...], ...]) -> NDArray[np.uint64]:
         """State vector with the bits that a placement holds; made once for each place and choice of cables.

@@ -27,6 +27,9 @@ class Connection(enum.StrEnum):
     TORUS = "torus"
     NAV = "nav"
 
+    __hash__ = str.__hash__
+    """Requests are grouped by kinds that hold connections, and an enumeration's own hash is slow."""
+
 
 class NodeState(enum.StrEnum):
     """State of one unit, in Slurm's words."""
@@ -204,6 +207,11 @@ class GridMachine(Machine, Protocol):
     @property
     def prefix(self) -> str:
         """What a unit's name begins with; one base-36 digit a dimension follows."""
+        ...
+
+    @property
+    def units_out(self) -> int:
+        """Bit set of the units that are drained or down."""
         ...
 
     @property

@@ -6,14 +6,10 @@ word a line (one bit a cable, set = held or failed). `simulation.machines.catalo
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+from simulation.compiling import compiled
 
 COLUMNS_BEFORE_DIMENSIONS = 2
 """Columns of a candidate row before those of the dimensions: least cost, order of discovery."""
@@ -23,13 +19,7 @@ COLUMNS_A_DIMENSION = 4
 _BEYOND = np.iinfo(np.int64).max
 
 
-def _compiled(function: _Function) -> _Function:
-    """Compile with numba, kept on disk between runs."""
-    compiled: _Function = numba.njit(cache=True)(function)
-    return compiled
-
-
-@_compiled
+@compiled
 def _cable_cost(
     busy: NDArray[np.uint64],
     row: NDArray[np.int64],
@@ -62,7 +52,7 @@ def _cable_cost(
     return cost
 
 
-@_compiled
+@compiled
 def first_fit(
     busy: NDArray[np.uint64],
     kinds: NDArray[np.int64],

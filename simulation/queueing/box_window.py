@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from simulation.compiling import compiled
 from simulation.machines.box_choice import choose, choose_room_ahead, list_phases
 from simulation.machines.box_policy import Choice
 from simulation.machines.box_search import BoxArrays, keep_free, list_free
@@ -82,7 +82,7 @@ def run_window_first_fit(
 
 
 # numba keeps these on disk until this file changes; after a change of box_choice.py or box_search.py, touch this file
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def _give_back(
     arrays: BoxArrays,
     busy: NDArray[np.uint64],
@@ -106,7 +106,7 @@ def _give_back(
     return running_count
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def _place_ahead(
     arrays: BoxArrays,
     wanted: NDArray[np.bool_],
@@ -134,7 +134,7 @@ def _place_ahead(
     return row
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def _run(
     arrays: BoxArrays,
     choice: int,

@@ -13,15 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from operator import is_
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ramp.model.instant import MINUTE
-from simulation.machines.grid import Grid
 from simulation.machines.interface import GridMachine, Placement
+from simulation.planning.floors import Floors
+from simulation.planning.placers import ALWAYS, placer_of
+from simulation.planning.space_time import SpaceTime
 from simulation.queueing.simulation import EndedJob, Overrun, QueueSimulation
 from simulation.resource.background import Submission
-from simulation.resource.placers import placer_of
-from simulation.resource.space_time_search import ALWAYS, Floors, SpaceTime
 from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
 from simulation.schedulers.planner import placements_conflict
 from simulation.schedulers.registry import make_scheduler
@@ -72,17 +76,27 @@ class Outlook:
 
     Attributes:
         space_time: running jobs until their expected ends, reservations, waiting jobs as planned.
-        planned: the queue in its order.
+        jobs: the queue in its order.
+        begins: of each waiting job as planned, microseconds; -1 where nothing that is known lets it start.
         good_until: the first time at which something expected here must have happened, microseconds.
         holders: numbers of the running jobs and reservations that it knows of.
         floors: what the planning of the queue has shown to be too early.
     """
 
     space_time: SpaceTime
-    planned: tuple[PlannedJob, ...]
+    jobs: tuple[Job, ...]
+    begins: NDArray[np.int64]
     good_until: int
     holders: frozenset[int]
     floors: Floors
+
+    @property
+    def planned(self) -> list[PlannedJob]:
+        """The queue in its order, as planned."""
+        return [
+            PlannedJob(job, None if begin < 0 else begin)
+            for job, begin in zip(self.jobs, self.begins.tolist(), strict=True)
+        ]
 
 
 class LiveMachine:
@@ -116,7 +130,6 @@ class LiveMachine:
         self._submissions: Iterator[Submission] = iter(submissions)
         self._next: Submission | None = next(self._submissions, None)
         self._placer = placer_of(machine)
-        self._units = Grid(machine.extents).size
         self._outlook: tuple[int, Outlook] | None = None
 
     @property
@@ -177,7 +190,7 @@ class LiveMachine:
                 if changes == self._queue.changes:
                     return outlook
                 if self._has_only_grown(outlook):
-                    return self._keep(self._plan(outlook, self._queue.waiting[len(outlook.planned) :]))
+                    return self._keep(self._plan(outlook, self._queue.waiting[len(outlook.jobs) :]))
         return self._keep(self._plan(self._without_queue(), self._queue.waiting))
 
     def _keep(self, outlook: Outlook) -> Outlook:
@@ -190,44 +203,28 @@ class LiveMachine:
     def _has_only_grown(self, outlook: Outlook) -> bool:
         """Whether nothing but submissions has happened: the new jobs are behind those that are planned already."""
         waiting = self._queue.waiting
-        known = outlook.planned
-        return (
-            len(waiting) >= len(known)
-            and all(plan.job is job for plan, job in zip(known, waiting, strict=False))
-            and outlook.holders == self._holders()
-        )
+        known = outlook.jobs
+        return len(waiting) >= len(known) and all(map(is_, known, waiting)) and outlook.holders == self._holders()
 
     def _without_queue(self) -> Outlook:
         """What runs and what is reserved, without the jobs that wait."""
         now, queue = self.now, self._queue
-        space_time = SpaceTime(self._placer, self._units, now)
-        good_until = ALWAYS
-        for running in queue.running.values():
-            end = running.expected_end(now)
-            good_until = min(good_until, end)
-            space_time.book(now, end, running.placement)
-        for reservation in queue.reservations:
-            space_time.book(reservation.begin_time, reservation.end_time, reservation.placement)
-        return Outlook(space_time, (), good_until, self._holders(), Floors())
+        running = [(now, each.expected_end(now), each.placement) for each in queue.running.values()]
+        reserved = [(each.begin_time, each.end_time, each.placement) for each in queue.reservations]
+        space_time = SpaceTime(self._placer, now)
+        space_time.book_all([*running, *reserved])
+        good_until = min((end for _, end, _ in running), default=ALWAYS)
+        return Outlook(space_time, (), np.empty(0, np.int64), good_until, self._holders(), Floors())
 
-    def _plan(self, outlook: Outlook, jobs: Iterable[Job]) -> Outlook:
+    def _plan(self, outlook: Outlook, jobs: tuple[Job, ...]) -> Outlook:
         """The outlook with further waiting jobs planned, in its own space and time."""
-        now, space_time, floors = self.now, outlook.space_time, outlook.floors
-        good_until = outlook.good_until
-        planned = list(outlook.planned)
-        for job in jobs:
-            length = job.planned_length
-            found = space_time.earliest(job.request, length, max(now, floors.floor(job.kind, length, now)))
-            if found is None:
-                planned.append(PlannedJob(job, None))
-                continue
-            begin, placement = found
-            floors.note(job.kind, length, begin)
-            space_time.book(begin, begin + length, placement)
-            # a job that could start now, but that its scheduler has not started, is looked at again soon
-            good_until = min(good_until, begin if begin > now else now + MINUTE)
-            planned.append(PlannedJob(job, begin))
-        return Outlook(space_time, tuple(planned), good_until, outlook.holders, floors)
+        space_time, floors = outlook.space_time, outlook.floors
+        begins = space_time.plan([job.request for job in jobs], [job.planned_length for job in jobs], floors)
+        # a job that could start now, but that its scheduler has not started, is looked at again soon
+        awaited = np.where(begins > self.now, begins, self.now + MINUTE)[begins >= 0]
+        good_until = int(awaited.min(initial=outlook.good_until))
+        begins = np.concatenate([outlook.begins, begins])
+        return Outlook(space_time, outlook.jobs + jobs, begins, good_until, outlook.holders, floors)
 
     def _ended(self, ended: EndedJob) -> None:
         self.users.pop(ended.job.job_number, None)

@@ -41,17 +41,17 @@ from simulation.machine_files import load_machine
 from simulation.machines.bluegene import BlueGene
 from simulation.machines.grid import Grid
 from simulation.machines.interface import GridMachine, JobRequest, Placement
+from simulation.planning.placers import ALWAYS, units_of
+from simulation.planning.space_time import SpaceTime
 from simulation.resource.background import open_background
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.free_boxes import free_boxes
 from simulation.resource.live_machine import LiveMachine, Outlook
 from simulation.resource.live_map import map_of
-from simulation.resource.machine_clock import FAR, MachineClock
+from simulation.resource.machine_clock import MachineClock
 from simulation.resource.modelled_options import NAME, ModelledOptions, read_options
 from simulation.resource.placement_text import describe_placement, read_token, write_token
-from simulation.resource.placers import units_of
 from simulation.resource.reservation_book import Change
-from simulation.resource.space_time_search import ALWAYS
 from simulation.resource.torus_request import TorusRequests, unit_kind
 from simulation.workload.profile import CoreProfile
 
@@ -78,7 +78,7 @@ class ModelledMachine(BookedMachine):
         self._numbers: dict[str, int] = {}
         self._expiries: dict[str, Instant] = {}
         self._profile: tuple[Outlook, CoreProfile] | None = None
-        self._cables: tuple[Outlook, NDArray[np.int64]] | None = None
+        self._cables: tuple[Outlook, tuple[CoreProfile, ...]] | None = None
         clock = MachineClock(settings.started_at, options.base_time, options.speed)
         try:
             background = open_background(options.workload, machine)
@@ -110,12 +110,8 @@ class ModelledMachine(BookedMachine):
         self.advance(now)
         outlook = self.live.outlook()
         if self._profile is None or self._profile[0] is not outlook:
-            begin, cores = outlook.space_time.now, self._kind.cores
-            rows = [(each.begin, each.end, each.placement.size * cores) for each in outlook.space_time.bookings]
-            rows.append((begin, FAR, (Grid(self.machine.extents).size - self.machine.capacity) * cores))
-            table = np.array(rows, np.int64)
-            made = CoreProfile.of_intervals(self.capacity, begin, table[:, 0], table[:, 1], table[:, 2])
-            self._profile = (outlook, made)
+            times, units = outlook.space_time.levels()
+            self._profile = (outlook, CoreProfile(self.capacity, times, units * self._kind.cores))
         return self._profile[1]
 
     def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -210,17 +206,11 @@ class ModelledMachine(BookedMachine):
             return load
         outlook = self.live.outlook()
         if self._cables is None or self._cables[0] is not outlook:
-            rows = [(each.begin, each.end, *_links_a_dimension(each.placement)) for each in outlook.space_time.bookings]
-            table = np.array(rows, np.int64).reshape(len(rows), 2 + len(self.machine.extents))
-            self._cables = (outlook, table)
-        table = self._cables[1]
+            self._cables = (outlook, _cable_profiles(self.machine, outlook.space_time))
         first, last = self.clock.log_time(start), self.clock.log_time(end)
-        last = max(last, first + 1)
-        overlap = np.maximum(np.minimum(table[:, 1], last) - np.maximum(table[:, 0], first), 0)
-        needed = [index for index, labels in enumerate(placement.links) if labels]
-        present = sum(_cables_a_dimension(self.machine)[index] for index in needed)
-        taken = float(overlap @ table[:, [2 + index for index in needed]].sum(axis=1)) / (last - first)
-        return max(load, min(1.0, taken / present))
+        needed = [profile for profile, labels in zip(self._cables[1], placement.links, strict=True) if labels]
+        taken = sum(profile.mean_over(first, max(last, first + 1)) for profile in needed)
+        return max(load, taken / sum(profile.capacity for profile in needed))
 
     def _taken(self, slot: Slot, now: Instant) -> str:
         self.advance(now)
@@ -305,11 +295,14 @@ def _cables_a_dimension(machine: BlueGene) -> list[int]:
     return [len(table.wiring.cables) * grid.line_count(dimension) for dimension, table in enumerate(tables)]
 
 
-def _links_a_dimension(placement: Placement) -> list[int]:
-    """Cables that a placement holds in each dimension, on all lines."""
-    volume = placement.size
-    sides = zip(placement.links, placement.members, strict=True)
-    return [len(labels) * (volume // len(members)) for labels, members in sides]
+def _cable_profiles(machine: BlueGene, space_time: SpaceTime) -> tuple[CoreProfile, ...]:
+    """Cables taken or out of service over time, in each dimension, on all lines."""
+    times, _ = space_time.levels()
+    offsets = machine.catalogue.line_offsets
+    return tuple(
+        CoreProfile(cables, times, space_time.bits_over_time(first, last))
+        for cables, first, last in zip(_cables_a_dimension(machine), offsets[:-1], offsets[1:], strict=True)
+    )
 
 
 def open_plugin(settings: PluginSettings) -> ModelledMachine:

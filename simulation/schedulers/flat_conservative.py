@@ -12,7 +12,8 @@ import heapq
 
 import numpy as np
 
-from simulation.schedulers.flat_loops import NEVER, Int64Array, compiled, doubled_end, remove
+from simulation.compiling import compiled
+from simulation.schedulers.flat_loops import NEVER, Int64Array, doubled_end, remove
 
 _ROOM: int = 64
 """Profile entries to begin with; the arrays double when they are full."""

@@ -15,23 +15,17 @@ the module.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast
+from typing import Final
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from simulation.compiling import compiled
+
 Int64Array = NDArray[np.int64]
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 NEVER: Final = np.iinfo(np.int64).max
 """Later than every event."""
-
-
-def compiled(function: FunctionT) -> FunctionT:
-    """Compile a function on its first call and keep the machine code on disk."""
-    return cast("FunctionT", numba.njit(cache=True)(function))
 
 
 @compiled

@@ -2,11 +2,8 @@
 
 A plan knows what holds the machine now and until when that is expected to last, and what is booked for later. It
 answers with a start and a placement that stays clear of everything during the whole time asked for. It works on any
-machine: units without identity (a flat machine's) are counted, others are compared by their bit sets and cables.
-
-A machine that can project many placements onto itself (`ProjectsPlacements`) is searched completely. On any other one
-the units of all that holds during the time are hidden from its allocator, and cables are compared with its one answer:
-where they clash, the next point in time is tried, though another place might have done.
+machine: units without identity (a flat machine's) are counted; where they have coordinates, the machine is asked for a
+place with all taken that is held at any time of the window, units and cables alike (`simulation.planning.placers`).
 """
 
 from __future__ import annotations
@@ -15,19 +12,10 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import replace
 from math import prod
-from typing import Protocol, runtime_checkable
 
-from simulation.machines.interface import JobRequest, Machine, NodeState, Placement
+from simulation.machines.interface import GridMachine, JobRequest, Machine, Placement
+from simulation.planning.placers import Placer, StateVector, placer_of
 from simulation.schedulers.interface import Site
-
-
-@runtime_checkable
-class ProjectsPlacements(Protocol):
-    """A machine that can show itself with everything taken that some placements hold, though they overlap."""
-
-    def projected(self, placements: Iterable[Placement]) -> Machine:
-        """A copy on which nothing runs, but all that the placements hold is taken."""
-        ...
 
 
 def placements_conflict(one: Placement, other: Placement) -> bool:
@@ -128,8 +116,8 @@ class Plan:
     def __init__(self, machine: Machine, now: int, holders: Iterable[tuple[int, int, Placement]]) -> None:
         self._machine = machine.copy()
         self._empty: Machine | None = None
-        self._projects: ProjectsPlacements | None = None
-        self._projections: dict[tuple[int, ...], Machine] = {}
+        self._placer: Placer | None = None
+        self._unions: dict[tuple[int, ...], StateVector] = {}
         self._units = prod(machine.extents)
         self._now = now
         self._bookings: dict[int, tuple[int, int, Placement]] = {}
@@ -171,10 +159,10 @@ class Plan:
         begin, end, placement = self._bookings.pop(key)
         del self._ends[bisect_left(self._ends, end)]
         self._occupied.flip(begin, end, placement.nodes)
-        self._projections.clear()
+        self._unions.clear()
 
     def _add(self, key: int, begin: int, end: int, placement: Placement) -> None:
-        self._projections.clear()
+        self._unions.clear()
         self._bookings[key] = (begin, end, placement)
         insort(self._ends, end)
         self._occupied.flip(begin, end, placement.nodes)
@@ -227,29 +215,32 @@ class Plan:
         keys = tuple([key for key, (first, last, _) in bookings.items() if first < end and last > begin])
         if begin == self._now and self._holders.issuperset(keys):
             return self._machine.place(request)
-        projection = self._projections.get(keys)
-        if projection is not None:
-            return projection.place(request)
-        empty = self._empty_machine()
+        if not keys:
+            return self._empty_machine().place(request)
         overlapping = [bookings[key] for key in keys]
-        placements = [placement for _, _, placement in overlapping]
-        if not placements:
-            return empty.place(request)
-        if placements[0].nodes == 0:
-            free = empty.capacity - _peak(overlapping, begin)
-            return empty.place(request) if request.size <= free else None
-        if self._projects is not None:
-            projection = self._projections[keys] = self._projects.projected(placements)
-            return projection.place(request)
-        return _place_hidden(empty, request, placements)
+        if overlapping[0][2].nodes == 0:
+            empty = self._empty_machine()
+            return empty.place(request) if request.size <= empty.capacity - _peak(overlapping, begin) else None
+        union = self._unions.get(keys)
+        if union is None:
+            placer = self._placer_of_places()
+            union = placer.out.copy()
+            for _, _, placement in overlapping:
+                union |= placer.mask(placement)
+            self._unions[keys] = union
+        return self._placer_of_places().place(union, request)
+
+    def _placer_of_places(self) -> Placer:
+        if self._placer is None:
+            assert isinstance(self._machine, GridMachine), "only these give out units with identity"
+            self._placer = placer_of(self._machine)
+        return self._placer
 
     def _empty_machine(self) -> Machine:
         if self._empty is None:
             self._empty = self._machine.copy()
             for key in list(self._empty.running):
                 self._empty.release(key)
-            if isinstance(self._empty, ProjectsPlacements):
-                self._projects = self._empty
         return self._empty
 
 
@@ -265,17 +256,3 @@ def _peak(bookings: Iterable[tuple[int, int, Placement]], begin: int) -> int:
         held += change
         peak = max(peak, held)
     return peak
-
-
-def _place_hidden(empty: Machine, request: JobRequest, placements: list[Placement]) -> Placement | None:
-    """A placement on a machine whose allocator does not see the units of the placements."""
-    state = empty.snapshot()
-    units = 0
-    for placement in placements:
-        units |= placement.nodes
-    empty.set_node_state(units, NodeState.DRAINED)
-    answer = empty.place(request)
-    empty.restore(state)
-    if answer is not None and any(_cables_conflict(answer, placement) for placement in placements):
-        return None
-    return answer

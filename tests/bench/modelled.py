@@ -1,7 +1,7 @@
 """Quotes of the plug-in modelled on Blue Gene/L: how they grow with the queue and with the reservations.
 
 The naive reference asks the machine itself about every window: for each time at which something ends, all that is
-booked at any time of the window is put on an empty machine, which is then asked for a place.
+booked at any time of the window is put together, and the machine is asked for a place beside it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from ramp.model.slot import Slot
 from ramp.plugins.interface import PluginSettings
 from simulation.machines.bluegene import BlueGene
 from simulation.machines.interface import JobRequest, Placement
+from simulation.planning.placers import placer_of
+from simulation.planning.space_time import SpaceTime
 from simulation.resource.modelled import ModelledMachine, open_plugin
 from simulation.schedulers.interface import Job
 from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
@@ -92,8 +94,23 @@ def _after_submission_ms(machine: ModelledMachine) -> float:
     return statistics.median(durations)
 
 
+def _bookings(machine: ModelledMachine) -> list[tuple[int, int, Placement]]:
+    """Begin, end and place of all that runs and of all that waits, as planned."""
+    live = machine.live
+    bookings = [(live.now, each.expected_end(live.now), each.placement) for each in live.queue.running.values()]
+    space_time = SpaceTime(placer_of(live.machine), live.now)
+    space_time.book_all(bookings)
+    for job in live.queue.waiting:
+        found = space_time.earliest(job.request, job.planned_length, live.now)
+        if found is not None:
+            begin, placement = found
+            bookings.append((begin, begin + job.planned_length, placement))
+            space_time.book(*bookings[-1])
+    return bookings
+
+
 def _naive_ms(machine: ModelledMachine, days: int) -> float:
-    space_time = machine.live.outlook().space_time
+    bookings = _bookings(machine)
     torus = machine.machine
     assert isinstance(torus, BlueGene)
     durations = []
@@ -104,12 +121,12 @@ def _naive_ms(machine: ModelledMachine, days: int) -> float:
         begin = time.thread_time()
         first = machine.clock.log_time(BEGIN + 10 * MINUTE)
         last = machine.clock.log_time(unit.deadline - 3 * HOUR)
-        times = sorted({first} | {each.end for each in space_time.bookings if first < each.end <= last})
-        for moment in times:
-            union: list[Placement] = [
-                each.placement for each in space_time.bookings if each.begin < moment + 3 * HOUR and moment < each.end
-            ]
-            if torus.projected(union).place(request) is not None:
+        for moment in sorted({first} | {end for _, end, _ in bookings if first < end <= last}):
+            taken = torus.out_of_service()
+            for booked, end, placement in bookings:
+                if booked < moment + 3 * HOUR and moment < end:
+                    taken |= torus.mask_of(placement)
+            if torus.place_within(taken, request) is not None:
                 break
         durations.append(1e3 * (time.thread_time() - begin))
     return statistics.fmean(durations)

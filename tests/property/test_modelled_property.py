@@ -12,14 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from simulation.machines.bluegene import BlueGene
 from simulation.machines.description import build_machine
 from simulation.machines.grid import Grid, bits_of
-from simulation.machines.interface import Connection, GridMachine, JobRequest, Placement
+from simulation.machines.interface import Connection, GridMachine, JobRequest, NodeState, Placement
+from simulation.planning.placers import placer_of
+from simulation.planning.space_time import SpaceTime
 from simulation.queueing.simulation import EndedJob, EndReason, Overrun
 from simulation.resource.background import Submission
 from simulation.resource.live_machine import LiveMachine
-from simulation.resource.placers import placer_of
-from simulation.resource.space_time_search import SpaceTime
 from simulation.schedulers.interface import Job
 
 CABLED = """
@@ -182,7 +183,7 @@ def test_nothing_is_held_twice_whatever_ends_early_or_late(kind: str, data: st.D
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_the_search_finds_the_earliest_window_that_a_plain_one_finds(kind: str, data: st.DataObject) -> None:
     machine = machine_of(kind)
-    space_time = SpaceTime(placer_of(machine), Grid(machine.extents).size, 10)
+    space_time = SpaceTime(placer_of(machine), 10)
     bookings: list[tuple[int, int, Placement]] = []
     for number in range(data.draw(st.integers(0, 12))):
         placement = machine.place(request_of(data.draw, kind, number))
@@ -224,15 +225,13 @@ def plain_earliest(
             return None
         empty = machine_of(kind)
         union = [placement for begin, end, placement in bookings if begin < time + length and time < end]
-        if kind == "cables":
-            fits = empty.projected(union).place(request) is not None  # type: ignore[attr-defined]
-        else:
-            units = 0
-            for placement in union:
-                units |= placement.nodes
-            if units:
-                empty.allocate(Placement(-1, units.bit_count(), units))
-            fits = empty.place(request) is not None
-        if fits:
+        units = 0
+        for placement in union:
+            units |= placement.nodes
+            for dimension, line, label in held(empty, "", placement, begin=0, end=1).cables:
+                assert isinstance(empty, BlueGene)
+                empty.fail_links(dimension, line, [label])
+        empty.set_node_state(units, NodeState.DRAINED)
+        if empty.place(request) is not None:
             return time
     return None

@@ -217,16 +217,17 @@ def test_placements_of_another_machine_are_refused(machine):
         machine.restore(load_machine("bgl-half").snapshot())
 
 
-def test_a_projection_takes_all_that_holds_at_any_time(machine):
+def test_a_place_can_be_asked_for_beside_jobs_that_overlap(machine):
     first = start(machine, 1, (8, 2, 4), MESH, rotate=False)
     machine.release(1)
     second = machine.place(request(2, (8, 4, 2), MESH, rotate=False))
-    future = machine.projected([first, second])
-    assert future.free == 128 - (first.nodes | second.nodes).bit_count()
-    place = future.place(request(3, (8, 2, 2), MESH, rotate=False))
+    assert first.nodes & second.nodes
+    taken = machine.mask_of(first) | machine.mask_of(second)
+    place = machine.place_within(taken, request(3, (8, 2, 2), MESH, rotate=False))
     assert place.nodes & (first.nodes | second.nodes) == 0
+    assert machine.place_within(taken, request(3, (8, 2, 3), MESH, rotate=False)) is None
     assert machine.free == 128
-    assert not future.running
+    assert not machine.running
 
 
 def test_gaps_are_used_by_the_noncontiguous_policy_only():

@@ -1,0 +1,203 @@
+"""Where a request would go if a given set of units and cables were taken: what a search in space and time asks.
+
+A state is a vector of words: the machine's units, one bit each, then whatever else its jobs exclude one another from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulation.machines.bluegene import BlueGene
+from simulation.machines.grid import Grid
+from simulation.machines.interface import GridMachine, JobRequest, NodeState, Placement
+from simulation.planning.cabled_search import Tables, earliest_place, plan_in_order
+from simulation.planning.floors import Floors, floor_of, note_floor
+from simulation.planning.step_table import Steps, change, next_window, step_at
+
+StateVector = NDArray[np.uint64]
+WORD_BITS = 64
+ALWAYS = 1 << 61
+"""Later than every time of a machine; sums of two still fit 64 bits."""
+
+
+class Placer(Protocol):
+    """Places requests on any state of one machine, and at the earliest time on a table of its states."""
+
+    @property
+    def units(self) -> int:
+        """Units of the machine."""
+        ...
+
+    @property
+    def out(self) -> StateVector:
+        """What is out of service."""
+        ...
+
+    @property
+    def unit_words(self) -> int:
+        """Words of a state that are units."""
+        ...
+
+    def mask(self, placement: Placement) -> StateVector:
+        """What a placement holds."""
+        ...
+
+    def place(self, busy: StateVector, request: JobRequest) -> Placement | None:
+        """Where the request would go with just that taken, or None."""
+        ...
+
+    def earliest(
+        self, steps: Steps, count: int, request: JobRequest, length: int, not_before: int, latest: int
+    ) -> tuple[int, Placement] | None:
+        """The earliest begin in [not_before, latest] of a window of `length` with a place, and the place."""
+        ...
+
+    def plan(
+        self, steps: Steps, count: int, floors: Floors, requests: Sequence[JobRequest], lengths: NDArray[np.int64]
+    ) -> tuple[int, NDArray[np.int64]]:
+        """Plan requests one after the other, each at its earliest begin; `steps` has room for two more a request.
+
+        Returns:
+            The number of steps afterwards, and the begins, -1 where there is none.
+        """
+        ...
+
+
+class CabledPlacer:
+    """Placer of a machine of cabled lines: complete in midplanes and in cables."""
+
+    def __init__(self, machine: BlueGene) -> None:
+        self._machine = machine.copy()
+        self.units = machine.grid.size
+        self.out = machine.out_of_service()
+        self.unit_words = -(-self.units // WORD_BITS)
+        self._union = np.zeros_like(self.out)
+        self._answer: NDArray[np.int64] = np.zeros(1 + 2 * len(machine.extents), np.int64)
+        self._tables: tuple[int, Tables] | None = None
+
+    def mask(self, placement: Placement) -> StateVector:
+        """What a placement holds."""
+        return self._machine.mask_of(placement)
+
+    def place(self, busy: StateVector, request: JobRequest) -> Placement | None:
+        """Where the request would go with just that taken, or None."""
+        return self._machine.place_within(busy, request)
+
+    def earliest(
+        self, steps: Steps, count: int, request: JobRequest, length: int, not_before: int, latest: int
+    ) -> tuple[int, Placement] | None:
+        """The earliest begin in [not_before, latest] of a window of `length` with a place, and the place."""
+        catalogue = self._machine.catalogue
+        kinds = catalogue.kinds_of(request)
+        begin = earliest_place(
+            steps, count, self._up_to_date(), kinds, request.size, length, not_before, latest, self._union, self._answer
+        )
+        return None if begin < 0 else (begin, catalogue.placement(self._answer, request.job_id))
+
+    def plan(
+        self, steps: Steps, count: int, floors: Floors, requests: Sequence[JobRequest], lengths: NDArray[np.int64]
+    ) -> tuple[int, NDArray[np.int64]]:
+        """Plan requests one after the other, each at its earliest begin; see `Placer.plan`."""
+        groups = floors.groups_of(requests)
+        catalogue = self._machine.catalogue
+        kinds_of_groups = [catalogue.kinds_of(request) for request in floors.examples]
+        kinds = np.full((len(kinds_of_groups), max(map(len, kinds_of_groups), default=1)), -1, np.int64)
+        for group, numbers in enumerate(kinds_of_groups):
+            kinds[group, : len(numbers)] = numbers
+        sizes = np.array([request.size for request in requests], np.int64)
+        begins = np.empty(len(requests), np.int64)
+        count = plan_in_order(
+            steps, count, self._up_to_date(), floors.arrays, groups, kinds, sizes, lengths, self._union, self._answer,
+            begins,
+        )  # fmt: skip
+        return count, begins
+
+    def _up_to_date(self) -> Tables:
+        """The machine's tables, which grow as kinds of requests are first asked for."""
+        arrays = self._machine.catalogue.arrays
+        if self._tables is None or self._tables[0] != len(arrays.kind_rows):
+            tables = Tables(
+                arrays.kind_rows, arrays.candidate_units, arrays.candidate_rows, arrays.link_sets, arrays.link_costs,
+                arrays.lines, np.array([self.units], np.int64),
+            )  # fmt: skip
+            self._tables = (len(arrays.kind_rows), tables)
+        return self._tables[1]
+
+
+class UnitPlacer:
+    """Placer of a machine whose jobs exclude one another from units only: what is taken is drained on a copy."""
+
+    def __init__(self, machine: GridMachine) -> None:
+        self._machine: Any = machine.copy()
+        for job_id in list(self._machine.running):
+            self._machine.release(job_id)
+        self.units = Grid(machine.extents).size
+        self.unit_words = -(-self.units // WORD_BITS)
+        self._serviceable = (1 << self.units) - 1 & ~machine.units_out
+        self.out = self._vector(machine.units_out)
+        self._union = np.zeros_like(self.out)
+
+    def mask(self, placement: Placement) -> StateVector:
+        """What a placement holds."""
+        return self._vector(placement.nodes)
+
+    def place(self, busy: StateVector, request: JobRequest) -> Placement | None:
+        """Where the request would go with just that taken, or None."""
+        taken = units_of(busy) & self._serviceable
+        self._machine.set_node_state(self._serviceable & ~taken, NodeState.IDLE)
+        self._machine.set_node_state(taken, NodeState.DRAINED)
+        placement: Placement | None = self._machine.place(request)
+        return placement
+
+    def earliest(
+        self, steps: Steps, count: int, request: JobRequest, length: int, not_before: int, latest: int
+    ) -> tuple[int, Placement] | None:
+        """The earliest begin in [not_before, latest] of a window of `length` with a place, and the place."""
+        time = not_before
+        step = step_at(steps.times, count, time)
+        while True:
+            step = next_window(steps, count, self.units, request.size, step, time, length, latest, self._union)
+            if step < 0:
+                return None
+            time = max(time, int(steps.times[step]))
+            placement = self.place(self._union, request)
+            if placement is not None:
+                return time, placement
+            step += 1
+            if step >= count:
+                return None
+            time = int(steps.times[step])
+
+    def plan(
+        self, steps: Steps, count: int, floors: Floors, requests: Sequence[JobRequest], lengths: NDArray[np.int64]
+    ) -> tuple[int, NDArray[np.int64]]:
+        """Plan requests one after the other, each at its earliest begin; see `Placer.plan`."""
+        groups = floors.groups_of(requests)
+        now = int(steps.times[0])
+        begins = np.full(len(requests), -1, np.int64)
+        for job, (request, length, group) in enumerate(zip(requests, lengths.tolist(), groups.tolist(), strict=True)):
+            floor = floor_of(floors.arrays, group, length, now)
+            found = self.earliest(steps, count, request, length, floor, ALWAYS)
+            if found is not None:
+                begin, placement = found
+                begins[job] = begin
+                note_floor(floors.arrays, group, length, begin)
+                count = change(steps, count, begin, begin + length, self.mask(placement), True)
+        return count, begins
+
+    def _vector(self, units: int) -> StateVector:
+        return np.frombuffer(units.to_bytes(self.unit_words * 8, "little"), "<u8").astype(np.uint64)
+
+
+def units_of(words: StateVector) -> int:
+    """The unit words of a state as one bit set."""
+    return int.from_bytes(words.astype("<u8").tobytes(), "little")
+
+
+def placer_of(machine: GridMachine) -> Placer:
+    """The placer of a machine in its present state of service."""
+    return CabledPlacer(machine) if isinstance(machine, BlueGene) else UnitPlacer(machine)
