@@ -61,17 +61,28 @@ def earliest_place(
     """
     time = not_before
     step = step_at(steps.times, count, time)
+    failed = np.zeros_like(union)
+    failed_before = False
     while True:
         step = next_window(steps, count, tables.units[0], size, step, time, length, latest, union)
         if step < 0:
             return -1
         time = max(time, int(steps.times[step]))
-        found = first_fit(
-            union, kinds, tables.kind_rows, tables.candidate_units, tables.candidate_rows, tables.link_sets,
-            tables.link_costs, tables.lines, answer,
-        )  # fmt: skip
-        if found >= 0:
-            return time
+        # where all is taken that was taken when nothing fitted before, nothing fits again
+        anew = False
+        for word in range(union.shape[0]):
+            if failed[word] & ~union[word]:
+                anew = True
+                break
+        if anew or not failed_before:
+            found = first_fit(
+                union, kinds, tables.kind_rows, tables.candidate_units, tables.candidate_rows, tables.link_sets,
+                tables.link_costs, tables.lines, answer,
+            )  # fmt: skip
+            if found >= 0:
+                return time
+            failed[:] = union
+            failed_before = True
         step += 1
         if step >= count:
             return -1

@@ -192,17 +192,17 @@ def change(steps: Steps, count: int, begin: int, end: int, mask: NDArray[np.uint
     """
     first, count = _cut(steps, count, begin)
     last, count = _cut(steps, count, end)
-    for step in range(first, last):
-        row = steps.order[step]
-        for word in range(mask.shape[0]):
-            if add:
-                steps.rows[row, word] |= mask[word]
-            else:
-                steps.rows[row, word] &= ~mask[word]
-        taken = 0
-        for word in range(steps.unit_words[0]):
-            taken += _bit_count(steps.rows[row, word] | steps.out[word])
-        steps.taken[row] = taken
+    for word in range(mask.shape[0]):
+        bits = mask[word]
+        if bits == 0:  # most: a job crosses few lines
+            continue
+        for step in range(first, last):
+            row = steps.order[step]
+            if word < steps.unit_words[0]:
+                before = _bit_count(steps.rows[row, word] | steps.out[word])
+                changed = steps.rows[row, word] | bits if add else steps.rows[row, word] & ~bits
+                steps.taken[row] += _bit_count(changed | steps.out[word]) - before
+            steps.rows[row, word] = steps.rows[row, word] | bits if add else steps.rows[row, word] & ~bits
     return count
 
 
