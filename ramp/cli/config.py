@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def config() -> None:
     """Check and show a market's configuration.
 
-    CONFIG is a TOML file, or the name of one that comes with RAMP (quickstart, table2).
+    CONFIG is a TOML file, or the name of one that comes with RAMP (quickstart, table2, torus).
     """
 
 

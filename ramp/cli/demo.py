@@ -45,6 +45,11 @@ SOURCES: Final = {
     "synthetic": "a synthetic workload (no log here)",
     "live": "the machine itself",
 }
+TORUS_SOURCES: Final = {
+    "log": "a live torus, jobs of a workload log",
+    "synthetic": "a live torus, synthetic jobs",
+    "live": "the machine itself",
+}
 
 
 def demo_request(now: Instant) -> RequestForQuotation:
@@ -158,6 +163,7 @@ def _show(market: Market, config: SwarmConfig, as_json: bool) -> _Shown:
             **load_object(snapshots.get(resource.name)),
             "start_price": resource.prices.start_price,
             "minimum_price": resource.prices.minimum_price,
+            "torus": resource.terms.torus,
         }
         for resource in config.resources
     ]
@@ -198,7 +204,7 @@ def _tell_machines(machines: Sequence[dict[str, Any]]) -> None:
                 known(machine["queued"]),
                 machine["start_price"],
                 machine["minimum_price"],
-                SOURCES.get(machine["source"], "(did not answer in time)"),
+                _driven_by(machine) if machine["source"] is not None else "(did not answer in time)",
             )
             for machine in machines
         ],
@@ -215,9 +221,13 @@ def _sources_from_offers(machines: Sequence[dict[str, Any]], outcome: Mapping[st
     late = [machine for machine in machines if machine["source"] is None and machine["resource"] in offered]
     for machine in late:
         machine["source"] = offered[machine["resource"]]
-    return [
-        f"{machine['resource']}'s queue is driven by {SOURCES[machine['source']]}, its offer says" for machine in late
-    ]
+    return [f"{machine['resource']}'s queue is driven by {_driven_by(machine)}, its offer says" for machine in late]
+
+
+def _driven_by(machine: Mapping[str, Any]) -> str:
+    """What its queue comes from, in words."""
+    words = TORUS_SOURCES if machine["torus"] else SOURCES
+    return words.get(machine["source"], str(machine["source"]))
 
 
 def _tell(market: Market, shown: _Shown) -> None:

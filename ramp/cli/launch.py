@@ -50,8 +50,11 @@ OnEvent = Callable[[dict[str, str]], None]
 def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json: bool) -> None:
     """Launch a market: XMPP server, bank, directory, resources and users.
 
-    CONFIG is a TOML file, or the name of one that comes with RAMP (quickstart, table2). Keys, journals and the ledger
-    are kept in the state folder, so the next `ramp up` there carries on with the same accounts and reservations.
+    CONFIG is a TOML file, or the name of one that comes with RAMP: quickstart (the twenty machines of the paper's
+    Table 2 and four live torus machines; the default), table2 (the twenty alone), torus (live torus machines alone).
+
+    Keys, journals and the ledger are kept in the state folder, so the next `ramp up` there carries on with the same
+    accounts and reservations.
     Without --detach it stays until Ctrl-C. --json prints, with --detach, what is up.
     """
     from ramp.runtime.config_file import load_config

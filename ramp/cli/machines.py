@@ -169,6 +169,12 @@ def known(value: object) -> object:
 
 def source_text(snapshot: dict[str, Any]) -> str:
     """What drives the machine's queue, in words."""
+    torus = {
+        "log": "a live torus, whose own users submit the jobs of a workload log",
+        "synthetic": "a live torus, whose own users submit synthetic jobs",
+    }
+    if "map" in snapshot and snapshot["source"] in torus:
+        return torus[snapshot["source"]]
     words = {
         "log": "its queue replays a workload log",
         "synthetic": "its queue is a synthetic workload (no log on this machine)",

@@ -138,7 +138,7 @@ def _foreign_verbs() -> dict[str, metadata.EntryPoint]:
 _TOUR: Final = """\b
 Five minutes:
   ramp demo                                    everything at once, nothing kept running
-  ramp up --detach                             a market of twenty machines
+  ramp up --detach                             a market of 24 machines
   ramp rfq new --cores 64 --start +5min --walltime 1h --price 70 -o job.xml
   ramp submit job.xml                          auction, two-phase commit, payment
   ramp reservations                            what you have now

@@ -1,12 +1,15 @@
 """The market on live torus machines: what request size and torus share do, and what a price for fragmentation does.
 
-`torus-market` sends requests of growing size, and growing share of tori, to a mixed swarm of tori and flat clusters.
+`torus-market` sends requests of growing size, and growing share of tori, to the swarm `quickstart`, a mixture of Table 2's
+flat machines and four live tori.
 `torus-market-fragmentation` runs the same streams on tori alone, priced by the paper's formula and by `fragmentation`.
+`torus-market-month` is one of those markets by itself, day by day, with the time that it takes.
 The paper of the market (2014) had flat machines only, so there are no figures of its to compare with.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +19,7 @@ from typing import Any, Final
 from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.result import run_all, write_rows, write_summary
 from simulation.experiments.torus_market_runs import MarketCase, MarketRun, run_market
-from simulation.plots.torus_market import draw_fragmentation, draw_torus_market
+from simulation.plots.torus_market import draw_fragmentation, draw_month, draw_torus_market
 
 SIZES: Final = (256, 1024, 4096, 16_384, 32_768, 65_536)
 QUICK_SIZES: Final = (256, 16_384)
@@ -25,13 +28,16 @@ QUICK_TORUS_SHARES: Final = (0.0, 1.0)
 MIXED_SIZES: Final = (1024, 2048, 4096, 8192, 16_384)
 """Sizes of the streams of the pricing study: one to sixteen midplanes, eight to all nodes of the largest Angara."""
 PRICINGS: Final = ("ramp", "fragmentation")
-PRICE: Final = 75
-"""What users pay at most; above every machine's start price, so that price excludes nobody by itself."""
+PRICE: Final = 80
+"""What users pay at most; no machine starts higher, so price excludes nobody by itself."""
 REQUESTS_A_DAY: Final = 12.0
 DAYS: Final = 30
 QUICK_DAYS: Final = 5
 FRAGMENTATION_SEEDS: Final = 4
 FRAGMENTATION_RATES: Final = (10.0, 30.0)
+MONTH_SIZES: Final = (64, 256, 1024, 4096, 16_384)
+"""Sizes of the month's requests; on each of the five machines some of them fit."""
+MONTH_REQUESTS_A_DAY: Final = 48.0
 _MEASURES: Final = ("success_rate", "mean_price", "mean_load", "background", "market", "mean_wait_h")
 
 
@@ -40,7 +46,7 @@ def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress
     sizes, shares = (QUICK_SIZES, QUICK_TORUS_SHARES) if quick else (SIZES, TORUS_SHARES)
     days = QUICK_DAYS if quick else DAYS
     cases = [
-        MarketCase("mixed", (size,), share, "ramp", days, REQUESTS_A_DAY, PRICE, seed)
+        MarketCase("quickstart", (size,), share, "ramp", days, REQUESTS_A_DAY, PRICE, seed)
         for size in sizes
         for share in shares
     ]
@@ -92,6 +98,33 @@ def run_fragmentation(
         | {"cores": list(MIXED_SIZES), "torus_share": 0.5, "requests_a_day": list(rates), "seeds": list(seeds)},
         comparisons=[],
         findings={"differences": differences(rows)},
+    )
+
+
+def run_month(
+    out: Path, *, quick: bool, seed: int, processes: int | None, on_progress: Progress | None
+) -> dict[str, Any]:
+    """Run `torus-market-month`, which is one market and so takes one core, whatever `processes` says.
+
+    See `simulation.experiments.discovery.RunExperiment`.
+    """
+    days = QUICK_DAYS if quick else DAYS
+    case = MarketCase("torus", MONTH_SIZES, 0.5, "ramp", days, MONTH_REQUESTS_A_DAY, PRICE, seed)
+    begun = time.perf_counter()
+    (run,) = run_all(run_market, [case], processes=1, on_progress=on_progress)
+    wall_s = round(time.perf_counter() - begun, 2)
+    write_rows(out / "days.csv", run.days)
+    write_rows(out / "machines.csv", run.machines)
+    write_rows(out / "sales.csv", run.sales)
+    draw_month(out / "days.csv", out / "month.png")
+    return write_summary(
+        out,
+        experiment=EXPERIMENTS[2].name,
+        seed=seed,
+        quick=quick,
+        parameters=_parameters(case) | {"cores": list(MONTH_SIZES), "torus_share": 0.5},
+        comparisons=[],
+        findings={"wall_s": wall_s, "market": run.row, "machines": run.machines},
     )
 
 
@@ -192,10 +225,25 @@ def _tell_differences(summary: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def _tell_month(summary: Mapping[str, Any]) -> list[str]:
+    row, machines = summary["market"], summary["machines"]
+    lines = ["machine     own users  sold  sales   price   load  own wait"]
+    lines += [
+        f"{each['resource']:10s} {each['background']:10.1%} {each['market']:5.1%} {each['sales']:6d} "
+        f"{_number(each['mean_price'])} {_number(each['mean_load'], 6, 2)} {each['mean_wait_h']:7.2f} h"
+        for each in machines
+    ]
+    lines.append(
+        f"{row['days']} days on {len(machines)} live machines, {row['requests']} requests, {row['bought']} of them "
+        f"bought: {summary['wall_s']:.1f} s ({row['cpu_s']:.1f} s of one core)"
+    )
+    return lines
+
+
 EXPERIMENTS: Final = (
     Experiment(
         "torus-market",
-        "requests of growing size and torus share against a mixed swarm of live tori and flat clusters",
+        "requests of growing size and torus share against a mixed swarm of flat machines and live tori",
         run,
         _tell_markets,
     ),
@@ -204,5 +252,11 @@ EXPERIMENTS: Final = (
         "what a price for fragmentation does to utilisation and prices on live tori",
         run_fragmentation,
         _tell_differences,
+    ),
+    Experiment(
+        "torus-market-month",
+        "a month of market on five live torus machines, and how long it takes on one core",
+        run_month,
+        _tell_month,
     ),
 )

@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from random import Random
 from statistics import fmean
 from typing import Any, Final
 
-import ramp
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit, TorusTerms, TotalCores
@@ -20,6 +18,7 @@ from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.timing import Timing
 from ramp.runtime.config import ResourceConfig, open_plugin, pricing_strategy
 from ramp.runtime.config_file import load_config
+from simulation.experiments.market_plan import swarms_directory
 from simulation.machines.grid import Grid
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
@@ -71,48 +70,49 @@ class MarketRun:
         row: the totals, JSON types.
         machines: a row for each live machine.
         sales: a row for each unit bought.
+        days: a row for each day: its requests, what they bought, and the use of the live machines on that day.
     """
 
     row: dict[str, Any]
     machines: list[dict[str, Any]]
     sales: list[dict[str, Any]]
+    days: list[dict[str, Any]]
 
 
 @dataclass(slots=True)
 class _Meter:
-    """Counts the work of one live machine's own users from an instant of machine time on."""
+    """Counts the work of one live machine's own users from an instant of machine time on.
+
+    `ran` has start, end and units of every job that ended since.
+    """
 
     machine: ModelledMachine
     begin: int
-    unit_time: int = 0
+    ran: list[tuple[int, int, int]] = field(default_factory=list)
     waits: list[int] = field(default_factory=list)
 
     def ended(self, job: EndedJob) -> None:
-        self.unit_time += job.placement.size * (job.end_time - max(job.start_time, self.begin))
+        self.ran.append((job.start_time, job.end_time, job.placement.size))
         if job.start_time >= self.begin:
             self.waits.append(job.start_time - job.job.submit_time)
 
-    def share(self, end: int) -> float:
-        """Share of the machine that its own users had in [begin, end)."""
-        running = sum(
-            job.placement.size * (end - max(job.start_time, self.begin))
-            for job in self.machine.live.queue.running.values()
-        )
-        return (self.unit_time + running) / (Grid(self.machine.machine.extents).size * (end - self.begin))
+    def share(self, begin: int, end: int) -> float:
+        """Share of the machine that its own users had in [begin, end), machine time not after now."""
+        runs = [(job.start_time, end, job.placement.size) for job in self.machine.live.queue.running.values()]
+        unit_time = sum(units * max(0, min(last, end) - max(first, begin)) for first, last, units in (*self.ran, *runs))
+        return unit_time / (Grid(self.machine.machine.extents).size * (end - begin))
 
 
-def swarm_file(name: str) -> Path:
-    """File of a shipped swarm: in the wheel, or beside the sources."""
-    packaged = Path(ramp.__file__).parent / "_data" / "agents_config" / "swarms"
-    folder = packaged if packaged.is_dir() else Path(__file__).parents[2] / "agents_config" / "swarms"
-    return folder / f"{name}.toml"
+def swarm_resources(name: str) -> tuple[ResourceConfig, ...]:
+    """The machines of a shipped swarm, in its order."""
+    return load_config(swarms_directory() / f"{name}.toml").resources
 
 
 def run_market(case: MarketCase) -> MarketRun:
     """Run one market to its end."""
     begun = time.process_time()
     opening = START + REGISTRATION
-    resources = [_resource(each, case) for each in load_config(swarm_file(case.swarm)).resources]
+    resources = [_resource(each, case) for each in swarm_resources(case.swarm)]
     machines = {each.name: open_plugin(each, opening, None, case.seed) for each in resources}
     outcomes: list[RequestOutcome] = []
 
@@ -158,7 +158,8 @@ def run_market(case: MarketCase) -> MarketRun:
     for meter in meters.values():
         meter.machine.advance(world.now)  # one that nobody could use was never asked
     rows = [_machine_row(meter, name, sales, opening, end) for name, meter in meters.items()]
-    return MarketRun(_totals(case, outcomes, sales, rows, time.process_time() - begun), rows, sales)
+    days = [_day_row(day, opening + day * DAY, meters, outcomes, sales) for day in range(case.days)]
+    return MarketRun(_totals(case, outcomes, sales, rows, time.process_time() - begun), rows, sales, days)
 
 
 def _resource(resource: ResourceConfig, case: MarketCase) -> ResourceConfig:
@@ -212,17 +213,48 @@ def _machine_row(
 ) -> dict[str, Any]:
     machine = meter.machine
     sold = [sale for sale in sales if sale["resource"] == name]
-    market = sum(sale["cores"] * max(0, min(sale["end"], end) - max(sale["start"], opening)) for sale in sold)
     return {
         "resource": name,
         "machine": machine.machine.name,
-        "background": round(meter.share(machine.live.now), 4),
-        "market": round(market / (machine.capacity * (end - opening)), 4),
+        "background": round(meter.share(meter.begin, machine.live.now), 4),
+        "market": round(_sold_share(machine, sold, opening, end), 4),
         "sales": len(sold),
         "mean_price": round(fmean(sale["price"] for sale in sold), 2) if sold else None,
         "mean_load": round(fmean(sale["load"] for sale in sold), 4) if sold else None,
         "background_jobs": len(meter.waits),
         "mean_wait_h": round(fmean(meter.waits) / HOUR, 3) if meter.waits else 0.0,
+    }
+
+
+def _sold_share(machine: ModelledMachine, sold: list[dict[str, Any]], begin: Instant, end: Instant) -> float:
+    """Share of a machine that its sales have in [begin, end)."""
+    core_time = sum(sale["cores"] * max(0, min(sale["end"], end) - max(sale["start"], begin)) for sale in sold)
+    return float(core_time / (machine.capacity * (end - begin)))
+
+
+def _day_row(
+    day: int,
+    begin: Instant,
+    meters: dict[str, _Meter],
+    outcomes: list[RequestOutcome],
+    sales: list[dict[str, Any]],
+) -> dict[str, Any]:
+    asked = [outcome for outcome in outcomes if begin <= outcome.started_at < begin + DAY]
+    bought = [outcome for outcome in asked if outcome.status is RequestStatus.COMMITTED]
+    prices = [unit.offer.cpu_hour_cost for outcome in bought for unit in outcome.units]
+    own, sold = [], []
+    for name, meter in meters.items():
+        first = meter.machine.clock.log_time(begin)
+        own.append(meter.share(first, meter.machine.clock.log_time(begin + DAY)))
+        mine = [sale for sale in sales if sale["resource"] == name]
+        sold.append(_sold_share(meter.machine, mine, begin, begin + DAY))
+    return {
+        "day": day,
+        "requests": len(asked),
+        "bought": len(bought),
+        "mean_price": round(fmean(prices), 2) if prices else None,
+        "background": round(fmean(own), 4),
+        "market": round(fmean(sold), 4),
     }
 
 

@@ -11,6 +11,9 @@ from matplotlib.axes import Axes
 from simulation.plots.bluegene import Row, new_figure, read_rows, save_figure
 
 _COLOURS: Final = ("#1f4e9c", "#7a5aa8", "#c44e1f", "#2f7d4f", "#a08020", "#444444")
+_FAMILY_COLOURS: Final = (*_COLOURS, "#c060a0", "#40a0b0", "#905030")
+_LIVE: Final = ("bluegene", "torus", "angara", "desmos")
+"""Machines that live begin so; drawn as full lines, the flat ones dashed."""
 _PRICINGS: Final = {"ramp": "paper's formula", "fragmentation": "with a price for fragmentation"}
 
 
@@ -47,21 +50,57 @@ def draw_torus_market(source: Path, sales: Path, target: Path) -> None:
 
 
 def _draw_prices(axes: Axes, sales: list[Row]) -> None:
-    """Price of every sale over the projected load at the time of the job, by machine, with the mean of each tenth."""
-    names = sorted({row["resource"] for row in sales})
-    for name, colour in zip(names, _COLOURS, strict=False):
-        chosen = [(float(row["load"]), float(row["price"])) for row in sales if row["resource"] == name]
+    """Price of every sale over the projected load at the time of the job, by machine, with the mean of each tenth.
+
+    Resources of one kind (intrepid1 to intrepid6) are one curve.
+    """
+    kinds = sorted({_kind(row) for row in sales}, key=lambda kind: (kind not in _LIVE, kind))
+    for kind, colour in zip(kinds, _FAMILY_COLOURS, strict=False):
+        chosen = [(float(row["load"]), float(row["price"])) for row in sales if _kind(row) == kind]
         axes.plot(*zip(*chosen, strict=True), ".", color=colour, alpha=0.12, markersize=4)
         tenths: dict[int, list[float]] = {}
         for load, price in chosen:
             tenths.setdefault(min(9, int(load * 10)), []).append(price)
         means = [((tenth + 0.5) / 10, fmean(prices)) for tenth, prices in sorted(tenths.items())]
-        axes.plot(*zip(*means, strict=True), "o-", color=colour, label=name)
+        axes.plot(*zip(*means, strict=True), "o-" if kind in _LIVE else "s--", color=colour, label=kind)
     axes.set_xlabel("projected load in the job's window")
     axes.set_ylabel("credits per core hour")
     axes.set_title("Price over load (means of tenths of load)", fontsize=10)
     axes.grid(visible=True, color="#e5e5e5", linewidth=0.6)
     axes.legend(frameon=False, fontsize=7)
+
+
+def _kind(row: Row) -> str:
+    return row["resource"].rstrip("0123456789")
+
+
+def draw_month(days: Path, target: Path) -> None:
+    """A month on live tori, day by day: what own users and the market had of the machines, and what was paid."""
+    rows = read_rows(days)
+    figure = new_figure(10, 5.6)
+    use, price = figure.subplots(2, 1, sharex=True)
+    at = [int(row["day"]) for row in rows]
+    own = [100 * float(row["background"]) for row in rows]
+    sold = [100 * float(row["market"]) for row in rows]
+    use.bar(at, own, color=_COLOURS[0], alpha=0.6, label="own users")
+    use.bar(at, sold, bottom=own, color=_COLOURS[2], label="sold on the market")
+    use.set_ylabel("% of the machines, mean")
+    use.set_ylim(0, 100)
+    use.set_title("Use of the machines", fontsize=10)
+    paid = [(int(row["day"]), float(row["mean_price"])) for row in rows if row["mean_price"]]
+    price.plot(*zip(*paid, strict=True), "o-", color=_COLOURS[1], label="price paid (credits per core hour)")
+    price.plot(at, [float(row["requests"]) for row in rows], "s:", color=_COLOURS[5], label="requests")
+    price.plot(at, [float(row["bought"]) for row in rows], "^:", color=_COLOURS[3], label="of them bought")
+    price.set_ylim(0, None)
+    price.set_xlabel("day")
+    price.set_title("Requests of each day, and mean price of what they bought", fontsize=10)
+    for axes in (use, price):
+        axes.grid(visible=True, axis="y", color="#e5e5e5", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.legend(
+            frameon=False, fontsize=8, ncols=3, loc="upper left", bbox_to_anchor=(0, -0.08 if axes is use else -0.2)
+        )
+    save_figure(figure, target)
 
 
 def draw_fragmentation(source: Path, target: Path) -> None:

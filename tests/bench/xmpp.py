@@ -1,7 +1,7 @@
 """The market over real XMPP: the paper's twenty resources, its round and its ten-round auction.
 
 The reference is the paper itself (Table 4): there a round lasts its fixed interval, here until the last answer is in.
-Each server (embedded, and Prosody where it is installed) runs the swarm of `agents_config/swarms/quickstart.toml`.
+Each server (embedded, and Prosody where it is installed) runs the swarm of `agents_config/swarms/table2.toml`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ramp.runtime.state_folder import StateFolder
 PAPER_TEN_ROUNDS_S = 151.26
 PAPER_ONE_ROUND_S = 18.81
 REPEATS = 5
-QUICKSTART = Path(__file__).parents[2] / "agents_config" / "swarms" / "quickstart.toml"
+TABLE2 = Path(__file__).parents[2] / "agents_config" / "swarms" / "table2.toml"
 
 
 def _request() -> str:
@@ -34,7 +34,7 @@ def _request() -> str:
 
 
 def _auction(state: StateFolder, rounds: int, *, quote_only: bool) -> dict[str, Any]:
-    with ControlClient(state.socket("alice")) as client:
+    with ControlClient(state.socket("user1")) as client:
         options = {"rounds": rounds, "quote_only": quote_only}
         ended = client.answer({"verb": "submit", "document": _request(), "options": options})
     outcome: dict[str, Any] = ended["outcome"]
@@ -45,7 +45,7 @@ def _auction(state: StateFolder, rounds: int, *, quote_only: bool) -> dict[str, 
 def _measure(kind: str) -> list[tuple[str, float, str]]:
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "swarm.toml"
-        config.write_text(QUICKSTART.read_text("utf-8").replace('kind = "embedded"', f'kind = "{kind}"'), "utf-8")
+        config.write_text(TABLE2.read_text("utf-8").replace('kind = "embedded"', f'kind = "{kind}"'), "utf-8")
         state = StateFolder(Path(folder) / "state")
         begin = SystemClock().now()
         supervise.start_detached(config, state)
@@ -59,7 +59,7 @@ def _measure(kind: str) -> list[tuple[str, float, str]]:
         finally:
             supervise.stop(state)
     return [
-        (f"{kind}: launch of 20 resources, 2 users, bank, directory", launched / 1e6, "s"),
+        (f"{kind}: launch of 20 resources, 30 users, bank, directory", launched / 1e6, "s"),
         (f"{kind}: one round, 20 resources", one * 1e3, "ms"),
         (f"{kind}: 1-round auction with commitment and payment", single, "s"),
         (f"{kind}: 10-round auction with commitment and payment", ten, "s"),

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from ramp.cli.main import main
+from ramp.cli.shipped import find_config, swarms_dir
+from ramp.runtime.config_file import load_config
 
 
 @pytest.fixture
@@ -59,10 +61,24 @@ def test_keys_bad_input(keys, arguments, told):
 
 
 def test_shipped_configurations_are_right(capsys):
-    assert main(["config", "check", "quickstart", "table2", "--json"]) == 0
-    first, second = json.loads(capsys.readouterr().out)
-    assert (first["valid"], first["resources"]) == (True, 20)  # Table 2 has twenty
-    assert (second["valid"], second["resources"]) == (True, 20)
+    assert {path.stem for path in swarms_dir().glob("*.toml")} == {"quickstart", "table2", "torus"}
+    assert main(["config", "check", "quickstart", "table2", "torus", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert all(each["valid"] for each in found)
+    assert [each["resources"] for each in found] == [24, 20, 5]  # Table 2 has twenty
+
+
+def test_the_first_market_is_table_2_and_four_live_tori():
+    quickstart, table2, torus = (load_config(find_config(name)) for name in ("quickstart", "table2", "torus"))
+    assert quickstart.resources[:20] == table2.resources
+    assert not any(each.terms.torus for each in table2.resources)
+    tori = quickstart.resources[20:]
+    assert all(each.terms.torus and each.plugin == "modelled" for each in (*tori, *torus.resources))
+    # the machines that the roadmap names, at the prices of the market of tori
+    assert [each.options["machine"] for each in tori] == ["bgl", "torus3d", "angara-4x4x2", "angara-desmos"]
+    prices = {each.name: each.prices for each in torus.resources}
+    assert {each.name: each.prices for each in tori} == {each.name: prices[each.name] for each in tori}
+    assert quickstart.resources_per_process == 20, "the tori start beside the others, in a process of their own"
 
 
 def test_config_check_tells_every_finding(tmp_path, capsys):
