@@ -1,6 +1,6 @@
 """The market on live torus machines: what request size and torus share do, and what a price for fragmentation does.
 
-`torus-market` sends requests of growing size, and growing share of tori, to the swarm `quickstart`, a mixture of Table 2's
+`torus-market` sends requests of growing size, and growing share of tori, to the swarm `quickstart`, which has Table 2's
 flat machines and four live tori.
 `torus-market-fragmentation` runs the same streams on tori alone, priced by the paper's formula and by `fragmentation`.
 `torus-market-month` is one of those markets by itself, day by day, with the time that it takes.
