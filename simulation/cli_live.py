@@ -7,7 +7,7 @@ from typing import Any
 
 from ramp.cli.connection import open_market
 from ramp.cli.machines import ask_machine
-from ramp.cli.output import bar_text, duration_text
+from ramp.cli.output import bar_text, duration_text, moment_text
 from ramp.errors import ConfigurationError
 from ramp.model.instant import HOUR, Duration, from_iso, seconds
 from ramp.runtime.state_folder import StateFolder
@@ -24,14 +24,20 @@ class LiveMap:
     Attributes:
         machine: what it is.
         view: what to draw.
+        moment: when that was, ISO 8601.
         load: hours from now and projected share of the machine taken, in order of time.
         horizon: how far `load` reaches.
     """
 
     machine: GridMachine
     view: MachineView
+    moment: str
     load: tuple[tuple[float, float], ...]
     horizon: Duration
+
+    def as_json(self) -> dict[str, Any]:
+        """What `ramp smap --json` says besides what it says of any machine."""
+        return {"time": self.moment, "projected_load": [{"hours": hour, "load": share} for hour, share in self.load]}
 
     @property
     def load_line(self) -> str:
@@ -65,4 +71,5 @@ def live_map_of(snapshot: dict[str, Any], horizon: Duration) -> LiveMap:
     now = from_iso(snapshot["time"])
     load = tuple((seconds(from_iso(part["time"]) - now) / seconds(HOUR), part["load"])
                  for part in snapshot["projected_load"])  # fmt: skip
-    return LiveMap(machine, replace(view_of_snapshot(machine, snapshot), machine=name), load, horizon)
+    view = replace(view_of_snapshot(machine, snapshot), machine=name)
+    return LiveMap(machine, view, moment_text(now), load, horizon)

@@ -8,10 +8,10 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -26,6 +26,9 @@ from simulation.machines.interface import Machine, Placement
 from simulation.machines.render import DOCUMENTED_LETTERS, SMAP_LETTERS, Display, Style, letters_of, map_lines, render
 from simulation.machines.slurm_options import parse_options
 from simulation.machines.view import MachineView, view_of, view_of_state, view_of_trace
+
+if TYPE_CHECKING:
+    from simulation.cli_live import LiveMap
 
 CLEAR_SCREEN = "\x1b[H\x1b[2J"
 """Cursor home, then clear."""
@@ -155,11 +158,10 @@ def smap(
             trial = None
             if test_options is not None:
                 view, trial = _with_trial(shown_machine, view, test_options)
-            load = () if live is None else live.load
-            _write_pictures(shown_machine, view, svg_path, png_path, load)
+            _write_pictures(shown_machine, view, svg_path, png_path, live)
             if as_json:
-                shares = {} if live is None else {"projected_load": [{"hours": h, "load": share} for h, share in load]}
-                click.echo(json.dumps(_as_json(view, style.letters, trial) | shares, indent=2))
+                now = {} if live is None else live.as_json()
+                click.echo(json.dumps(_as_json(view, style.letters, trial) | now, indent=2))
             else:
                 _print_map(view, _DISPLAYS[display], style, clear=iterate_s is not None)
                 if live is not None:
@@ -233,19 +235,20 @@ def _write_pictures(
     view: MachineView,
     svg_path: Path | None,
     png_path: Path | None,
-    load: Sequence[tuple[float, float]],
+    live: LiveMap | None,
 ) -> None:
     if svg_path is None and png_path is None:
         return
     # matplotlib takes most of a second to import: only for pictures
-    from simulation.plots.machine3d import draw_machine
+    from simulation.plots.machine3d import LiveDetails, draw_machine
 
+    now = LiveDetails() if live is None else LiveDetails(live.moment, live.load)
     wirings = getattr(machine, "wirings", None)
     try:
         if svg_path is not None:
-            draw_machine(view, svg_path, "svg", wirings, load)
+            draw_machine(view, svg_path, "svg", wirings, now)
         if png_path is not None:
-            draw_machine(view, png_path, "png", wirings, load)
+            draw_machine(view, png_path, "png", wirings, now)
     except OSError as error:
         raise DocumentError(str(error), source=str(error.filename)) from error
 
@@ -263,7 +266,7 @@ def _as_json(view: MachineView, letters: str, trial: Placement | None) -> dict[s
         "jobs": [
             {
                 "id": given[job.job_id],
-                "job_number": job.job_id,
+                "job_number": None if job.job_id < 0 else job.job_id,
                 "state": job.state,
                 "size": job.size,
                 "nodes": job.hostlist,

@@ -201,7 +201,7 @@ def _job_table(view: MachineView, style: Style) -> _Table:
 def _job_row(job: ViewJob) -> list[str]:
     waits = job.state == PENDING
     return [
-        str(job.job_id),
+        "-" if job.job_id < 0 else str(job.job_id),
         job.slurm_partition or "-",
         job.block or "-",
         job.user or "-",
@@ -233,12 +233,17 @@ def _block_table(view: MachineView, style: Style) -> _Table:
 
 
 def _reservation_table(view: MachineView, style: Style) -> _Table:
+    given = letters_of(view, style.letters)
+    letters = {job.name: given[job.job_id] for job in view.jobs if job.is_booked}  # as on the map
+    clocked = any(held.start for held in view.reservations)
     rows = [
-        [style.letters[index % len(style.letters)], held.name, held.state, f"{held.start_s:.0f}", f"{held.end_s:.0f}",
+        [letters.get(held.name, style.letters[index % len(style.letters)]), held.name, held.state,
+         held.start if clocked else f"{held.start_s:.0f}", held.end if clocked else f"{held.end_s:.0f}",
          str(held.size), held.hostlist]
         for index, held in enumerate(view.reservations)
     ]  # fmt: skip
-    return ["ID", "RESV_NAME", "STATE", ">START_S", ">END_S", ">NODES", "NODELIST"], rows, [""] * len(rows)
+    times = ["START", "END"] if clocked else [">START_S", ">END_S"]
+    return ["ID", "RESV_NAME", "STATE", *times, ">NODES", "NODELIST"], rows, [""] * len(rows)
 
 
 _TABLES: dict[Display, Callable[[MachineView, Style], _Table]] = {

@@ -21,6 +21,8 @@ PENDING = "PD"
 """Slurm's short state of a job that waits."""
 HELD = "H"
 """A market's hold: units set aside for an offer."""
+RESERVED = "RV"
+"""What a market has sold: a confirmed reservation."""
 STATE_KEYS = frozenset({"time_s", "drained", "down", "jobs", "blocks", "reservations", "slurm_partitions"})
 """Keys of a machine state document."""
 
@@ -30,8 +32,8 @@ class ViewJob:
     """A job as the map and the job table show it.
 
     Attributes:
-        job_id: its number.
-        state: R, PD or H.
+        job_id: its number; below 0 what a market has booked, which has none.
+        state: R, PD, H or RV.
         units: bit set of its units; 0 while it waits and on a flat machine.
         size: number of its units.
         hostlist: its units, as Slurm writes them.
@@ -57,6 +59,11 @@ class ViewJob:
     user: str = ""
     name: str = ""
 
+    @property
+    def is_booked(self) -> bool:
+        """Whether this is a market's hold or reservation, now or later."""
+        return self.state in (HELD, RESERVED)
+
 
 @dataclass(frozen=True, slots=True)
 class ViewBlock:
@@ -73,7 +80,7 @@ class ViewBlock:
 
 @dataclass(frozen=True, slots=True)
 class ViewReservation:
-    """An advance reservation; times in seconds of the machine's clock."""
+    """An advance reservation; times in seconds of the machine's clock, and as ISO 8601 where that is known."""
 
     name: str
     state: str
@@ -81,6 +88,8 @@ class ViewReservation:
     end_s: float
     size: int
     hostlist: str
+    start: str = ""
+    end: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +150,8 @@ class MachineView:
 
     @property
     def allocated(self) -> int:
-        """Units that jobs hold."""
-        return sum(job.size for job in self.placed_jobs)
+        """Units that jobs run on; what is only booked is none of them."""
+        return sum(job.size for job in self.placed_jobs if not job.is_booked)
 
 
 def view_of(machine: Machine, now_s: float = 0.0) -> MachineView:

@@ -7,6 +7,7 @@ hides another. Machines with more than three dimensions are drawn as slices side
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +16,7 @@ import matplotlib as mpl
 import matplotlib.colors
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import PathPatch, Polygon
+from matplotlib.patches import Patch, PathPatch, Polygon
 from matplotlib.path import Path as Outline
 
 from ramp.errors import MachineError
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PALETTE = (
-    "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#edc948", "#76b7b2", "#ff9da7", "#9c755f", "#86bcb6",
-    "#d37295", "#499894",
+    "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#edc948", "#76b7b2", "#9c755f", "#2b3a67", "#8cd17d",
 )  # fmt: skip
 """Colours of jobs, in rotation."""
+BOOKED_COLOR = "#d6006c"
+"""Of what a market has booked; no job has it. What is only held is hatched with it."""
+HATCH = "////"
 IDLE_COLOR, OUT_COLOR = "#e9ecef", "#3d4248"
 EDGE = 0.46
 """Edge of a unit's cube, where neighbours along X are 1 apart."""
@@ -42,6 +45,8 @@ PLANE_GAP = 1.25
 CABLE_BOW = 0.17
 """How far a cable bends away from its line for each unit that it skips."""
 LEGEND_ROWS_MAX = 40
+BOOKED_STEP, BOOKED_ROWS = 12, 8
+"""Height of a booking's bar and its gap on the scale of the load, and how many lie one above the other."""
 LOAD_HEIGHT = 1.8
 """Inches of the line of projected load below the map."""
 
@@ -66,12 +71,25 @@ class _Paper:
         return left + EDGE / 2 * (1 - DEPTH[0]), bottom + EDGE * (1 - DEPTH[1] / 2)
 
 
+@dataclass(frozen=True, slots=True)
+class LiveDetails:
+    """What is known of a machine on a running market besides its map.
+
+    Attributes:
+        moment: when it was, ISO 8601; empty = the second of the view.
+        load: hours from then and share of the machine taken from then on, drawn as a line below the map.
+    """
+
+    moment: str = ""
+    load: Sequence[tuple[float, float]] = ()
+
+
 def draw_machine(
     view: MachineView,
     path: Path,
     file_format: Literal["svg", "png"],
     wirings: Mapping[str, LineWiring] | None = None,
-    projected_load: Sequence[tuple[float, float]] = (),
+    now: LiveDetails = LiveDetails(),
 ) -> None:
     """Write the picture.
 
@@ -80,7 +98,7 @@ def draw_machine(
         path: file to write.
         file_format: vector graphics or pixels.
         wirings: of the dimensions by name; without them no cables are drawn.
-        projected_load: hours from now and share of the machine taken from then on, drawn as a line below the map.
+        now: what is known besides of a machine on a running market.
 
     Raises:
         MachineError: the machine is flat.
@@ -94,15 +112,18 @@ def draw_machine(
     height = paper.plane_height * inner[1] + 0.8
     scale = min(0.8, 20 / (width * len(slices)))
     size = (scale * width * len(slices) + 3.6, max(3.0, scale * height))
-    below = LOAD_HEIGHT if projected_load else 0.0
+    below = LOAD_HEIGHT if now.load else 0.0
     whole = Figure(figsize=(size[0], size[1] + below), layout="constrained")
     figure: Any = whole
-    if projected_load:
+    if now.load:
         parts: Any = whole.subfigures(2, 1, height_ratios=[size[1], below])
         figure = parts[0]
-        _draw_load(parts[1].subplots(), projected_load)
+        _draw_load(parts[1].subplots(), now.load, view)
     panels = figure.subplots(1, len(slices) + 1, squeeze=False, width_ratios=[width] * len(slices) + [3.6 / scale])[0]
-    colors = {job.job_id: PALETTE[index % len(PALETTE)] for index, job in enumerate(view.jobs)}
+    colors = {
+        job.job_id: BOOKED_COLOR if job.is_booked else PALETTE[index % len(PALETTE)]
+        for index, job in enumerate(view.jobs)
+    }
     letters = letters_of(view, SMAP_LETTERS)
     for axes, fixed in zip(panels, slices, strict=False):
         _draw_slice(axes, view, paper, fixed, colors, letters)
@@ -110,35 +131,53 @@ def draw_machine(
             for job in view.placed_jobs:
                 _draw_cables(axes, view, paper, job, colors[job.job_id], wirings)
         names = zip(view.dimension_names, fixed, strict=False)
-        axes.set_title(", ".join(f"{name}={value}" for name, value in names) or f"{view.machine}: {_summary(view)}")
+        axes.set_title(
+            ", ".join(f"{name}={value}" for name, value in names) or f"{view.machine}: {_summary(view, now.moment)}"
+        )
     if slices and slices[0]:
-        figure.suptitle(f"{view.machine}: {_summary(view)}")
+        figure.suptitle(f"{view.machine}: {_summary(view, now.moment)}")
     _draw_legend(panels[-1], view, colors, letters)
     # no date in the file, so that equal states give equal files
     with mpl.rc_context({"svg.hashsalt": view.machine}):
         whole.savefig(path, format=file_format, dpi=130, metadata={"Date": None} if file_format == "svg" else None)
 
 
-def _draw_load(axes: Axes, projected_load: Sequence[tuple[float, float]]) -> None:
-    """The share of the machine that is taken over the hours to come."""
-    hours = [hour for hour, _ in projected_load]
-    shares = [100 * share for _, share in projected_load]
+def _draw_load(axes: Axes, load: Sequence[tuple[float, float]], view: MachineView) -> None:
+    """The share of the machine that is taken over the hours to come, and when what is booked begins and ends."""
+    hours = [hour for hour, _ in load]
+    shares = [100 * share for _, share in load]
     # the last part is as long as the one before it
     end = 2 * hours[-1] - hours[-2] if len(hours) > 1 else hours[-1] + 1
     axes.step([*hours, end], [*shares, shares[-1]], where="post", color=PALETTE[0])
+    letters = letters_of(view, SMAP_LETTERS)
+    booked = {job.name: job for job in view.jobs if job.is_booked}
+    for row, entry in enumerate(view.reservations):
+        job = booked[entry.name]
+        first, last = ((moment - view.now_s) / 3600 for moment in (entry.start_s, entry.end_s))
+        first, bottom = max(first, hours[0]), 4 + BOOKED_STEP * (row % BOOKED_ROWS)
+        if first >= end:
+            continue
+        last, held = min(last, end), job.state == HELD
+        face = "white" if held else BOOKED_COLOR
+        bars = axes.broken_barh([(first, last - first)], (bottom, 8), facecolor=face, edgecolor=BOOKED_COLOR)
+        if held:
+            bars.set_hatch(HATCH)
+        axes.text(last, bottom + 4, f" {letters[job.job_id]}", ha="left", va="center", fontsize=8)
     axes.set_xlim(hours[0], end)
     axes.set_ylim(0, 105)
-    axes.set_xlabel("hours from now")
+    axes.set_xlabel("hours from now" + (" (bars: what the market has booked)" if booked else ""))
     axes.set_ylabel("projected load (%)")
     axes.grid(visible=True, color=IDLE_COLOR)
 
 
-def _summary(view: MachineView) -> str:
+def _summary(view: MachineView, moment: str) -> str:
     out = (view.drained | view.down).bit_count()
     parts = [f"{view.allocated} of {view.total} allocated"]
     if out:
         parts.append(f"{out} out of service")
-    if view.now_s:
+    if moment:
+        parts.append(moment)
+    elif view.now_s:
         parts.append(f"second {view.now_s:g}")
     return ", ".join(parts)
 
@@ -161,7 +200,7 @@ def _draw_slice(
         out = bool((view.drained | view.down) >> unit & 1)
         color = colors[job.job_id] if job is not None else OUT_COLOR if out else IDLE_COLOR
         text = letters[job.job_id] if job is not None else "#" if out else ""
-        _draw_cube(axes, paper, (x, y, z), color, text, dashed=job is not None and job.state == HELD)
+        _draw_cube(axes, paper, (x, y, z), color, text, hatched=job is not None and job.state == HELD)
     for job in view.placed_jobs:
         places = [
             grid.coordinates(unit)[-own:]
@@ -176,7 +215,7 @@ def _draw_slice(
     axes.axis("off")
 
 
-def _draw_cube(axes: Axes, paper: _Paper, place: Sequence[int], color: str, text: str, *, dashed: bool) -> None:
+def _draw_cube(axes: Axes, paper: _Paper, place: Sequence[int], color: str, text: str, *, hatched: bool) -> None:
     left, bottom = paper.corner(place)
     right, top = left + EDGE, bottom + EDGE
     shift_x, shift_y = -DEPTH[0] * EDGE, -DEPTH[1] * EDGE
@@ -189,13 +228,16 @@ def _draw_cube(axes: Axes, paper: _Paper, place: Sequence[int], color: str, text
         axes.add_patch(
             Polygon(
                 corners,
-                facecolor=_lighten(color, light),
-                edgecolor="#495057",
+                facecolor="white" if hatched else _lighten(color, light),
+                edgecolor=color if hatched else "#495057",
                 linewidth=0.5,
-                linestyle="--" if dashed else "-",
+                hatch=HATCH if hatched else None,
             )
         )
-    if text:
+    if hatched:  # the letter stands on the hatching
+        middle = (left + EDGE / 2, bottom + EDGE / 2)
+        axes.text(*middle, text, ha="center", va="center", fontsize=9, weight="bold", color="black", zorder=4)
+    elif text:
         red, green, blue = mpl.colors.to_rgb(color)
         ink = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.55 else "white"
         axes.text(left + EDGE / 2, bottom + EDGE / 2, text, ha="center", va="center", fontsize=8, color=ink, zorder=4)
@@ -278,8 +320,10 @@ def _draw_legend(axes: Axes, view: MachineView, colors: Mapping[int, str], lette
     axes.axis("off")
     jobs = view.placed_jobs
     spot: dict[str, Any] = {"marker": "s", "linestyle": "", "markersize": 9}
-    lines = [
-        Line2D([], [], **spot, color=colors[job.job_id], label=_legend_text(job, letters))
+    lines: list[Line2D | Patch] = [
+        Patch(facecolor="white", edgecolor=BOOKED_COLOR, hatch=HATCH, label=_legend_text(job, letters))
+        if job.state == HELD
+        else Line2D([], [], **spot, color=colors[job.job_id], label=_legend_text(job, letters))
         for job in jobs[:LEGEND_ROWS_MAX]
     ]
     lines.append(Line2D([], [], **spot, color=IDLE_COLOR, markeredgecolor="#495057", label="idle"))
@@ -292,8 +336,11 @@ def _draw_legend(axes: Axes, view: MachineView, colors: Mapping[int, str], lette
 def _legend_text(job: ViewJob, letters: Mapping[int, str]) -> str:
     kinds = "".join(value[0].upper() for value in job.connection)
     cables = " ".join(f"{name}:{','.join(map(str, labels))}" for name, labels in job.links if labels)
-    first = f"{letters[job.job_id]}  {job.job_id} {job.user}".rstrip()
-    return f"{first}  {job.hostlist} {duration(job.elapsed_s)}" + (f"\n     {kinds} {cables}" if cables else "")
+    if job.is_booked:
+        what = f"{job.name} {'held' if job.state == HELD else 'sold'}  {job.hostlist}"
+    else:
+        what = f"{job.job_id} {job.user}".rstrip() + f"  {job.hostlist} {duration(job.elapsed_s)}"
+    return f"{letters[job.job_id]}  {what}" + (f"\n     {kinds} {cables}" if cables else "")
 
 
 def _lighten(color: str, amount: float) -> str:

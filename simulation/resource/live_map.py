@@ -10,14 +10,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ramp.errors import DocumentError, MachineError
-from ramp.model.instant import SECOND
+from ramp.model.instant import SECOND, from_iso, iso
 from ramp.model.slot import Reservation
 from simulation.machines.interface import GridMachine
-from simulation.machines.view import HELD, PENDING, MachineView, ViewJob, ViewReservation, view_of_state
+from simulation.machines.view import HELD, PENDING, RESERVED, MachineView, ViewJob, ViewReservation, view_of_state
 from simulation.resource.live_machine import LiveMachine
 
-RESERVED: Final = "RV"
-"""State of a confirmed reservation in the job table."""
 MARKET: Final = "market"
 """Stands in the user column of what the market holds."""
 BOOKED_MAX: Final = 60
@@ -115,6 +113,7 @@ def view_of_snapshot(machine: GridMachine, snapshot: Mapping[str, Any]) -> Machi
         taken |= job.units
     waiting = [ViewJob(job["job"], PENDING, size=job["cores"] // shown["cores_a_unit"], user=_owner(job["user"]))
                for job in snapshot["queued"]]  # fmt: skip
+    times = {entry["reservation_id"]: entry for entry in snapshot["reservations"]}
     reservations = tuple(
         ViewReservation(
             entry["name"],
@@ -123,6 +122,7 @@ def view_of_snapshot(machine: GridMachine, snapshot: Mapping[str, Any]) -> Machi
             entry["end_s"],
             job.size,
             entry["nodes"],
+            *(_whole_second(times[entry["name"]][key]) if entry["name"] in times else "" for key in ("start", "end")),
         )
         for entry, job in zip(shown["booked"], booked, strict=True)
     )
@@ -145,6 +145,10 @@ def _booked(machine: GridMachine, shown: Mapping[str, Any], source: str) -> list
 
 def _owner(user: int | None) -> str:
     return "" if user is None else f"user{user}"
+
+
+def _whole_second(text: str) -> str:
+    return iso(from_iso(text) // SECOND * SECOND)
 
 
 def _state(entry: Mapping[str, Any], now_s: float) -> str:

@@ -14,7 +14,8 @@ from ramp.model.request import TorusTerms
 from ramp.runtime.config_file import load_config
 from simulation.machine_files import load_machine
 from simulation.machines.hostlist import expand
-from simulation.resource.live_map import RESERVED, view_of_snapshot
+from simulation.machines.view import RESERVED
+from simulation.resource.live_map import view_of_snapshot
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
 

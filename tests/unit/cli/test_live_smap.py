@@ -13,6 +13,7 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Slot
 from ramp.plugins.interface import PluginSettings
 from ramp.runtime.snapshot import snapshot_text
+from simulation.plots.machine3d import BOOKED_COLOR, PALETTE
 from simulation.resource.modelled import open_plugin
 from simulation.resource.steady import SteadyMachine
 
@@ -50,7 +51,7 @@ def test_holds_and_sales_are_on_the_map_and_the_load_is_a_line(smap, snapshot) -
     code, text, _ = smap("angara1", snapshot, "--color", "never")
     assert code == 0
     # hold and sale take 12 of 32 nodes for two of 24 hours
-    assert re.search(r"market +angara1-1 +H +0:00 +4 ", text)
+    assert re.search(r" - - +- +market +angara1-1 +H +0:00 +4 ", text), "no job number"
     assert re.search(r"market +angara1-2 +RV +0:00 +8 ", text)
     assert re.search(r"projected load over 1 d: \S{24} \(mean 3\.1%\)", text)
 
@@ -64,8 +65,9 @@ def test_holds_have_another_colour(smap, snapshot) -> None:
 
 def test_the_table_of_reservations(smap, snapshot) -> None:
     _, text, _ = smap("angara1", snapshot, "-D", "r")
-    assert re.search(r"angara1-1 +HELD", text)
-    assert re.search(r"angara1-2 +ACTIVE", text)
+    # booked at 8 o'clock for two hours; the letters are those of the map
+    assert re.search(r"A +angara1-1 +HELD +2026-11-21T08:00:00Z +2026-11-21T10:00:00Z +4 ", text)
+    assert re.search(r"B +angara1-2 +ACTIVE +2026-11-21T08:00:00Z +2026-11-21T10:00:00Z +8 ", text)
 
 
 def test_the_map_as_json(smap, snapshot) -> None:
@@ -73,6 +75,9 @@ def test_the_map_as_json(smap, snapshot) -> None:
     shown = json.loads(text)
     assert shown["machine"] == "angara1"
     assert [(job["state"], job["size"]) for job in shown["jobs"]] == [("H", 4), ("RV", 8)]
+    assert {job["job_number"] for job in shown["jobs"]} == {None}
+    assert shown["time"] == "2026-11-21T08:01:00Z"
+    assert shown["allocated"] == 0, "nobody's job runs"
     assert len(shown["projected_load"]) == 24
     assert shown["projected_load"][0]["load"] == pytest.approx(12 / 32)
 
@@ -81,7 +86,12 @@ def test_a_picture_holds_the_load_too(smap, snapshot, tmp_path) -> None:
     path = tmp_path / "map.svg"
     code, _, _ = smap("angara1", snapshot, "--svg", str(path))
     assert code == 0
-    assert path.read_text("utf-8").startswith("<?xml")
+    text = path.read_text("utf-8")
+    assert text.startswith("<?xml")
+    # 8 sold nodes with three faces each, a square in the legend and a bar below, all in the market's colour
+    assert len(re.findall(f"fill: {BOOKED_COLOR}", text)) >= 8
+    assert len(re.findall(r"fill: url\(#", text)) >= 4 * 3, "the held nodes are hatched"
+    assert BOOKED_COLOR not in PALETTE
 
 
 def test_a_flat_machine_has_no_map(smap) -> None:
