@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ramp.errors import DocumentError, MachineError
-from simulation.cli_machines import hostlist, smap
+from simulation.cli.machines import hostlist, smap
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from simulation.cli_simulate import simulate
+from simulation.cli.simulate import simulate
 
 TRACES = Path(__file__).parent / "traces"
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from ramp.errors import WorkloadError
-from simulation import cli_logs
+from simulation.cli import logs as cli_logs
 from simulation.workload.fetch import ATTEMPTS, fetch_log
 from simulation.workload.logs import KnownLog, find_log, known_logs
 

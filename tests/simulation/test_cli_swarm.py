@@ -6,7 +6,7 @@ import json
 
 from click.testing import CliRunner
 
-from simulation.cli_swarm import swarm
+from simulation.cli.swarm import swarm
 
 
 def test_a_sound_market_ends_with_0() -> None:

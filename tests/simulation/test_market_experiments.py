@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ramp.model.instant import HOUR, MINUTE
-from simulation.cli_simulate import experiment
+from simulation.cli.simulate import experiment
 from simulation.experiments import market_rounds, market_scale, market_units, market_workloads
 from simulation.experiments.discovery import find_experiment
 from simulation.experiments.market_network import deployments_of

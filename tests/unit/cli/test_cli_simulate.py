@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ramp.errors import ConfigurationError, WorkloadError
-from simulation.cli_simulate import experiment, simulate
+from simulation.cli.simulate import experiment, simulate
 from simulation.workload.swf import read_swf
 
 SUMMARY_FIELDS = {

@@ -40,7 +40,7 @@ def smap(agent, monkeypatch, capsys):
     def run(name: str, answer: str, *options: str) -> tuple[int, str, str]:
         status = {"event": "query_answered", "answer": {"snapshot": answer}}
         _, market = agent([status])
-        monkeypatch.setattr("simulation.cli_live.open_market", lambda state, user: market)
+        monkeypatch.setattr("simulation.cli.live.open_market", lambda state, user: market)
         code = main(["smap", name, *options])
         return code, *capsys.readouterr()
 

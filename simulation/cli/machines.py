@@ -28,7 +28,7 @@ from simulation.machines.slurm_options import parse_options
 from simulation.machines.view import MachineView, view_of, view_of_state, view_of_trace
 
 if TYPE_CHECKING:
-    from simulation.cli_live import LiveMap
+    from simulation.cli.live import LiveMap
 
 CLEAR_SCREEN = "\x1b[H\x1b[2J"
 """Cursor home, then clear."""
@@ -147,7 +147,7 @@ def smap(
             live = None
             if machine is None:
                 # brings the command line of the market along: not for machines from files
-                from simulation.cli_live import ask_live_map
+                from simulation.cli.live import ask_live_map
 
                 live = ask_live_map(machine_name, state, user, horizon)
                 view = live.view
