@@ -9,16 +9,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import ctypes
 import json
 import logging
-import os
 import signal
 import sys
 from pathlib import Path
 
 from ramp.agents.building import Building, transport_settings
 from ramp.agents.control import ControlServer
+from ramp.agents.parent import end_with_parent
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import ResourceAgent, UserAgent
 from ramp.errors import ConfigurationError
@@ -34,16 +33,7 @@ RESTART_LONGEST_S = 15.0
 STOP_LIMIT_S = 5.0
 """How long an agent may take to stop, in seconds."""
 
-_PR_SET_PDEATHSIG = 1
-
 _log = logging.getLogger(__name__)
-
-
-def _end_with_parent(parent: int) -> None:
-    """Ask the kernel to end this process when its supervisor dies, even of kill -9 (Linux prctl)."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:
-        raise SystemExit("the supervisor is gone")
 
 
 class Group:
@@ -155,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--log-level", default="WARNING")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    _end_with_parent(options.parent)
+    end_with_parent(options.parent)
     exit_code = 0
     try:
         asyncio.run(_run(options))

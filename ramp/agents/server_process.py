@@ -12,13 +12,13 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
 from ramp.agents.certificate import ServerCertificate, ensure_server_certificate
+from ramp.agents.parent import tied
 from ramp.errors import TransportError
 
 LOOPBACK = "127.0.0.1"
@@ -34,17 +34,6 @@ PORT_ATTEMPTS = 5
 """Ports tried where any free one will do: another program may take one between our look and the server's start."""
 
 _POLL_S = 0.02
-
-# Run in between: asks the kernel to end the server together with its launcher, then becomes the server. The check
-# of the parent closes the gap in which the launcher may have died before the request.
-_TIE_TO_PARENT = """
-import ctypes, os, signal, sys
-PR_SET_PDEATHSIG = 1
-ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-if os.getppid() != int(sys.argv[1]):
-    sys.exit("the launcher is gone")
-os.execvp(sys.argv[2], sys.argv[2:])
-"""
 
 
 def probe(host: str, port: int, domain: str, limit_s: float = 2.0) -> bool:
@@ -201,12 +190,11 @@ class ServerProcess(abc.ABC):
     def _launch(self) -> None:
         self.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = self._command(self.certificate)
-        wrapped = [sys.executable, "-I", "-S", "-c", _TIE_TO_PARENT, str(os.getpid()), *command]
         with self._locked_state() as lock, self.log_file.open("ab") as log:
             if self._listening():  # looked at under the lock: a server that was here before may just be ending
                 raise TransportError(f"{self.kind}: port {self._port} of {self.host} is taken; give another one")
             self._process = subprocess.Popen(
-                wrapped,
+                tied(command),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ramp.agents.parent import end_with_parent
 from ramp.agents.supervisor import GROUP_COMMAND, READY_LIMIT_S, STOP_LIMIT_S, OnEvent, Supervisor, status_file
 from ramp.errors import ConfigurationError, RampError, TransportError
 from ramp.runtime.config import SwarmConfig
@@ -144,11 +145,14 @@ def _is_alive(pid: int) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a swarm in the foreground; the background form of `ramp up --detach`."""
+    """Run a swarm in the foreground: for `ramp up --detach`, and for programs that want a market of their own."""
     parser = argparse.ArgumentParser(prog="python -m ramp.agents.supervise", description=main.__doc__)
     parser.add_argument("config", type=Path)
     parser.add_argument("--state-dir", type=Path, required=True)
+    parser.add_argument("--parent", type=int, help="process id of the launcher, with which the swarm ends")
     options = parser.parse_args(arguments)
+    if options.parent is not None:
+        end_with_parent(options.parent)
     try:
         return run(load_config(options.config), StateFolder(options.state_dir))
     except RampError as error:

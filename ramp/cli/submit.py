@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -68,7 +70,7 @@ def submit(
     """Auction a request for quotation, buy what wins by two-phase commit, and pay.
 
     Several files make one request with all their units, in the order given: all are bought or none. `-` reads standard
-    input. Ctrl-C withdraws. Exit code 0: committed; 1: not bought; 2: bad input.
+    input. Ctrl-C or SIGTERM withdraws. Exit code 0: committed; 1: not bought; 2: bad input.
     """
     options = {"rounds": rounds, "round_time_s": round_time_s, "prefer": prefer, "approve": approve}
     if approve == "ask" and not sys.stdin.isatty():
@@ -111,10 +113,20 @@ def _auction(
     market = open_market(state, user)
     view = new_view(market.short, as_json)
     approve = Approval(market.short) if options.get("approve") == "ask" else nobody_approves
-    with view:
+    with _sigterm_withdraws(), view:
         event = Followed(market, write_request(request), options, view, approve).run()
     report(market, event, as_json)
     return EXIT_OF.get(event["outcome"]["status"], 1)
+
+
+@contextlib.contextmanager
+def _sigterm_withdraws() -> Iterator[None]:
+    """Meanwhile a SIGTERM is what Ctrl-C is: whoever waits for a request that a batch system ends withdraws it."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def load_requests(files: Sequence[Path]) -> RequestForQuotation:

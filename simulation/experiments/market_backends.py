@@ -1,13 +1,21 @@
-"""The two ways of running market plans behind one function."""
+"""The ways of running market plans behind one function."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Final, NoReturn
 
 from simulation.experiments.discovery import Progress
 from simulation.experiments.market_plan import MarketPlan, MarketResult, Mode
 from simulation.experiments.market_simulated import run_simulated
 from simulation.experiments.result import run_all
+
+EXIT_BASE: Final = 128
+"""Exit status of a program that a signal ends, less the signal's number: the shells' convention."""
 
 
 def run_plans(
@@ -16,13 +24,53 @@ def run_plans(
     """Run plans and return their results, in their order.
 
     Args:
-        mode: in virtual time, or over XMPP; markets over XMPP run one after another, to have the machine to themselves.
+        mode: in virtual time, or over XMPP; over XMPP they run one after another, to have the machine to themselves, in
+            as few launched markets as possible. There a plan with links gets two hosts.
         plans: what to run.
         processes: processes of the simulator; None = one a core.
         on_progress: told how many of how many plans are done.
+
+    Raises:
+        TransportError: if a market over XMPP does not come up, or an agent ends in the middle.
     """
     if mode is Mode.SIMULATED:
         return run_all(run_simulated, plans, processes=processes, on_progress=on_progress)
-    from simulation.experiments.market_xmpp import run_over_xmpp  # what it needs would slow every other command down
+    # only here, for what they need would slow every other command down
+    from simulation.experiments.market_hosts import run_over_hosts
+    from simulation.experiments.market_trading import sharing
+    from simulation.experiments.market_xmpp import run_over_xmpp
 
-    return run_all(run_over_xmpp, plans, processes=1, on_progress=on_progress)
+    results: dict[int, MarketResult] = {}
+
+    def tell() -> None:
+        if on_progress is not None:
+            on_progress(len(results), len(plans))
+
+    def keep(number: int, result: MarketResult) -> None:
+        results[number] = result
+        tell()
+
+    tell()
+    with _ending_on_sigterm():
+        for numbers in sharing(plans):
+            run = run_over_xmpp if plans[numbers[0]].links is None else run_over_hosts
+            run({number: plans[number] for number in numbers}, keep)
+    return [results[number] for number in range(len(plans))]
+
+
+@contextlib.contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """Meanwhile a SIGTERM ends the program in good order, as Ctrl-C does, so that no agent stays behind."""
+
+    def end(number: int, _: FrameType | None) -> NoReturn:
+        signal.signal(number, signal.SIG_IGN)  # once is enough: the next would cut the clearing up short
+        raise SystemExit(EXIT_BASE + number)
+
+    if threading.current_thread() is not threading.main_thread():  # only the main thread is told of signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,9 +1,9 @@
-"""Hosts for a market: network namespaces joined by a link with latency and loss, each with a Prosody of its own.
+"""Runs market plans on two hosts (`market_namespaces`), each with a Prosody of its own.
 
-The two hosts federate: users, bank, directory and the laboratory's resources live in one domain, the other sites'
-resources in the other, and every message between the two passes both servers and the link. Latency, jitter and loss are
-the kernel's (tc netem) where it has them, else those of a relay in front of each server (`market_relay`). Needs root,
-`ip` and Prosody with its resolver library.
+The two federate: users, bank, directory and the laboratory's resources live in one domain, the other sites' resources
+in the other, and every message between the two passes both servers and the link. Latency, jitter and loss are the
+kernel's (tc netem) where it has that, else those of a relay in front of each server (`market_relay`). Needs root, `ip`
+and Prosody with its resolver library.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Final
@@ -26,18 +24,17 @@ from typing import Final
 import psutil
 
 from ramp.agents.certificate import ensure_server_certificate
+from ramp.agents.parent import tied
 from ramp.errors import TransportError
 from ramp.model.instant import MILLISECOND, SECOND, Duration
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys import KeyStore
 from ramp.runtime.state_folder import StateFolder, write_private
-from simulation.experiments.market_plan import MarketPlan, MarketResult
-from simulation.experiments.market_xmpp import swarm_toml, trade, warm_up
+from simulation.experiments.market_namespaces import DOMAINS, Host, Line, joined_hosts, reason_against_netem
+from simulation.experiments.market_plan import MarketPlan
+from simulation.experiments.market_trading import DOMAIN, OnResult, RunningMarket, trade_in_turn
+from simulation.experiments.market_xmpp import LAUNCH_PER_AGENT_S, LAUNCH_S, swarm_toml
 
-DOMAINS: Final = ("site-a.test", "site-b.test")
-"""Of the laboratory and of the other sites; `.test` is reserved for such use (RFC 6761)."""
-
-ADDRESSES: Final = ("10.77.31.1", "10.77.31.2")
 CLIENT_PORT: Final = 5222
 SERVER_PORT: Final = 5269
 BEHIND_PORT: Final = 5270
@@ -45,10 +42,6 @@ BEHIND_PORT: Final = 5270
 
 READY_LIMIT_S: Final = 90.0
 _STOP_LIMIT_S: Final = 8.0
-_PROBE: Final = f"ramp-probe-{os.getpid()}"
-_SETTLED_S: Final = 8
-"""For the launch itself, before the market opens."""
-
 _PROSODY: Final = """-- written by RAMP for one run
 {privileged}pidfile = "{state}/prosody.pid"
 data_path = "{state}/data"
@@ -73,97 +66,35 @@ VirtualHost "{domain}"
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
-    """One host: its network namespace, address, domain and the authority of its server's certificate."""
-
-    namespace: str
-    address: str
-    domain: str
-    ca_file: Path
-
-    def command(self, *arguments: str) -> list[str]:
-        """A command that runs on the host."""
-        return [*_in(self.namespace), *arguments]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What the link between the hosts does to every packet: latency and jitter in microseconds, loss as probability."""
-
-    latency: Duration
-    jitter: Duration
-    loss: float
-
-
-def reason_against() -> str:
-    """Why a market cannot be spread over hosts here; empty if it can."""
-    for program in ("ip", "prosody"):
-        if shutil.which(program) is None:
-            return f"{program} is not installed"
-    if os.geteuid() != 0:
-        return "network namespaces need root"
-    with _probe_namespace() as complaint:
-        return f"network namespaces are not permitted: {complaint}" if complaint else ""
-
-
-def reason_against_netem() -> str:
-    """Why the kernel cannot delay and lose packets; empty if it can."""
-    if shutil.which("tc") is None:
-        return "tc is not installed"
-    with _probe_namespace() as complaint:
-        return complaint or _try([*_in(_PROBE), "tc", "qdisc", "add", "dev", "lo", "root", *_netem(1000, 0, 0.0)])
-
-
-@contextlib.contextmanager
-def _probe_namespace() -> Iterator[str]:
-    """A namespace to try things in; yields what stands against having one."""
-    yield _try(["ip", "netns", "add", _PROBE])
-    _try(["ip", "netns", "del", _PROBE])
-
-
-def _in(namespace: str) -> list[str]:
-    return ["ip", "netns", "exec", namespace]
-
-
-def _try(command: Sequence[str]) -> str:
-    """Run a command; what it complains about, empty if it succeeds."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[0]
-
-
-def _must(command: Sequence[str]) -> None:
-    complaint = _try(command)
-    if complaint:
-        raise TransportError(f"{' '.join(command)}: {complaint}")
-
-
-def run_over_hosts(plan: MarketPlan) -> MarketResult:
-    """Run a plan on two hosts.
+def run_over_hosts(plans: Mapping[int, MarketPlan], on_result: OnResult) -> None:
+    """Launch a market on two hosts, run plans in it one after another, and end it.
 
     Args:
-        plan: with links; the resources on hosts with at least a millisecond of latency live on the second host, and
-            the link between the two has the mean of their latencies.
+        plans: by number; of one kind, as `simulation.experiments.market_trading.sharing` finds them, with links. The
+            resources on hosts with at least a millisecond of latency live on the second host, and the link between the
+            two has the mean of their latencies.
+        on_result: told each result as soon as it is there.
 
     Raises:
-        TransportError: if hosts, servers or agents do not come up.
+        TransportError: if hosts, servers or agents do not come up, or an agent ends in the middle.
     """
+    plan = max(plans.values(), key=lambda each: each.users)
     assert plan.links is not None
     far = [each.name for each in plan.resources if _latency(plan, each.name) >= MILLISECOND]
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ramp-hosts-")))
         config, state = folder / "swarm.toml", StateFolder(folder / "state")
-        config.write_text(swarm_toml(plan).replace('domain = "localhost"', f'domain = "{DOMAINS[0]}"', 1), "utf-8")
+        config.write_text(swarm_toml(plan).replace(f'domain = "{DOMAIN}"', f'domain = "{DOMAINS[0]}"', 1), "utf-8")
         state.prepare()
         agents = len(plan.resources) + plan.users
-        opening = (SystemClock().now() // SECOND + _SETTLED_S + agents // 2) * SECOND
+        opening = (SystemClock().now() // SECOND + round(LAUNCH_S + LAUNCH_PER_AGENT_S * agents)) * SECOND
         write_private(state.path / "started_at", str(opening - plan.age))
         _prepare_identities(plan, state, far)
         begun = time.perf_counter()
         link = fmean([_latency(plan, name) for name in far]) if far else 0.0
         line = Line(round(link), plan.links.jitter, plan.links.loss) if link else None
         relayed = line is not None and bool(reason_against_netem())
-        hosts = stack.enter_context(_hosts(folder, None if relayed else line))
+        hosts = stack.enter_context(joined_hosts(folder, None if relayed else line))
         processes = {}
         for number, host in enumerate(hosts, 1):
             server = _prosody(host, folder / f"server-{number}", BEHIND_PORT if relayed else SERVER_PORT)
@@ -182,11 +113,8 @@ def run_over_hosts(plan: MarketPlan) -> MarketResult:
             if names:
                 command = _group_command(host, config, state, names, domain_of)
                 processes[name] = stack.enter_context(_group(command, names, state.logs / f"{name}.log"))
-        launch_s = time.perf_counter() - begun
-        warm_up(plan, state, opening)
-        late = max(0, SystemClock().now() + 2 * SECOND - opening)
-        late = -(-late // SECOND) * SECOND
-        return trade(plan, state, processes, opening + late, launch_s, late, DOMAINS)
+        market = RunningMarket(state, processes, opening, time.perf_counter() - begun, DOMAINS)
+        trade_in_turn(plans, market, on_result)
 
 
 def _prepare_identities(plan: MarketPlan, state: StateFolder, far: Sequence[str]) -> None:
@@ -204,69 +132,6 @@ def _prepare_identities(plan: MarketPlan, state: StateFolder, far: Sequence[str]
 def _latency(plan: MarketPlan, name: str) -> Duration:
     assert plan.links is not None
     return plan.links.latency[plan.links.host_of[name]]
-
-
-@contextlib.contextmanager
-def _hosts(folder: Path, line: Line | None) -> Iterator[tuple[Host, Host]]:
-    """Two namespaces and the link between them; removed afterwards."""
-    names = [f"ramp-{os.getpid()}-{number}" for number in (1, 2)]
-    ends = [f"rv{os.getpid()}{letter}" for letter in "ab"]
-    (folder / "hosts").write_text("".join(f"{a} {d}\n" for a, d in zip(ADDRESSES, DOMAINS, strict=True)), "utf-8")
-    try:
-        for name in names:
-            _must(["ip", "netns", "add", name])
-            _must(["ip", "-n", name, "link", "set", "lo", "up"])
-        _must(
-            [
-                "ip",
-                "link",
-                "add",
-                ends[0],
-                "netns",
-                names[0],
-                "type",
-                "veth",
-                "peer",
-                "name",
-                ends[1],
-                "netns",
-                names[1],
-            ]
-        )
-        for name, end, address in zip(names, ends, ADDRESSES, strict=True):
-            _must(["ip", "-n", name, "addr", "add", f"{address}/24", "dev", end])
-            _must(["ip", "-n", name, "link", "set", end, "up"])
-            if line is not None:
-                _must(
-                    [
-                        "ip",
-                        "netns",
-                        "exec",
-                        name,
-                        "tc",
-                        "qdisc",
-                        "add",
-                        "dev",
-                        end,
-                        "root",
-                        *_netem(line.latency, line.jitter, line.loss),
-                    ]
-                )
-        hosts = [
-            Host(name, address, domain, ensure_server_certificate(folder / f"tls-{domain}", domain).ca_file)
-            for name, address, domain in zip(names, ADDRESSES, DOMAINS, strict=True)
-        ]
-        yield hosts[0], hosts[1]
-    finally:
-        for name in names:
-            _try(["ip", "netns", "del", name])
-
-
-def _netem(latency: Duration, jitter: Duration, loss: float) -> list[str]:
-    arguments = ["netem", "limit", "100000", "delay", f"{latency}us"]
-    if jitter:
-        arguments.append(f"{jitter}us")
-    return [*arguments, *(["loss", f"{100 * loss:g}%"] if loss else [])]
 
 
 @contextlib.contextmanager
@@ -291,7 +156,7 @@ def _prosody(host: Host, state: Path, port: int) -> Iterator[psutil.Process]:
     )
     with (state / "prosody.log").open("wb") as log:
         process = subprocess.Popen(
-            host.command("prosody", "-F", "--config", str(configuration)),
+            tied(host.command("prosody", "-F", "--config", str(configuration))),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -307,7 +172,7 @@ def _relay(host: Host, line: Line, seed: int) -> Iterator[None]:
     command = host.command(sys.executable, "-m", "simulation.experiments.market_relay", "--host", host.address)
     command += ["--port", str(SERVER_PORT), "--to-port", str(BEHIND_PORT), "--seed", str(seed)]
     command += ["--latency-us", str(line.latency), "--jitter-us", str(line.jitter), "--loss", str(line.loss)]
-    with _ended(subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)):
+    with _ended(subprocess.Popen(tied(command), stdin=subprocess.DEVNULL, start_new_session=True)):
         yield
 
 
@@ -325,7 +190,9 @@ def _group(command: Sequence[str], names: Sequence[str], log_path: Path) -> Iter
     """A process of agents, all of them ready."""
     events = log_path.with_suffix(".events")
     with log_path.open("wb") as log, events.open("wb") as told:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=told, stderr=log, start_new_session=True)
+        process = subprocess.Popen(
+            tied(command), stdin=subprocess.DEVNULL, stdout=told, stderr=log, start_new_session=True
+        )
     with _ended(process):
         end = time.monotonic() + READY_LIMIT_S
         while True:

@@ -22,7 +22,6 @@ from simulation.experiments.market_plan import (
     SYNTHETIC_NOTE,
     Links,
     MarketPlan,
-    MarketResult,
     Mode,
     table2_resources,
 )
@@ -82,7 +81,7 @@ def run(
         if links is None or not skipped
     }
     everything = [plan for plans in deployments.values() for plan in plans]
-    results = _run(Mode(mode), everything, processes, on_progress)
+    results = run_plans(Mode(mode), everything, processes=processes, on_progress=on_progress)
     each = len(everything) // len(deployments)
     tables: dict[str, list[dict[str, Any]]] = {}
     series = []
@@ -113,31 +112,17 @@ def run(
     )
 
 
-def _run(
-    mode: Mode, plans: Sequence[MarketPlan], processes: int | None, on_progress: Progress | None
-) -> list[MarketResult]:
-    if mode is Mode.SIMULATED:
-        return run_plans(mode, plans, processes=processes, on_progress=on_progress)
-    from simulation.experiments.market_hosts import run_over_hosts  # agents' modules, only where they are needed
-    from simulation.experiments.market_xmpp import run_over_xmpp
-
-    results = []
-    for plan in plans:
-        results.append(run_over_xmpp(plan) if plan.links is None else run_over_hosts(plan))
-        if on_progress is not None:
-            on_progress(len(results), len(plans))
-    return results
-
-
 def _line_of(mode: Mode) -> tuple[str, str]:
     """Why there can be no hosts over XMPP, and what makes the link slow."""
     if mode is Mode.SIMULATED:
         return "", "the simulator's model of links"
-    from simulation.experiments.market_hosts import reason_against, reason_against_netem
+    from simulation.experiments.market_namespaces import reason_against, reason_against_netem
 
     no_hosts = reason_against()
-    no_netem = "" if no_hosts else reason_against_netem()
-    return no_hosts, f"a relay, for the kernel has no netem ({no_netem})" if no_netem else "tc netem"
+    if no_hosts:
+        return no_hosts, "none"
+    no_netem = reason_against_netem()
+    return "", f"a relay in front of each server, for the kernel has no netem ({no_netem})" if no_netem else "tc netem"
 
 
 def _spread(mode: Mode, plans: Sequence[MarketPlan], skipped: str) -> list[MarketPlan]:

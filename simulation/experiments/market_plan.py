@@ -157,11 +157,13 @@ class AuctionResult:
         submission: what was submitted.
         outcome: how it ended.
         answered: of each round, who answered how long after the calls had gone out.
+        called_again: how many calls were sent again in all rounds.
     """
 
     submission: Submission
     outcome: RequestOutcome
     answered: tuple[tuple[tuple[str, Duration], ...], ...]
+    called_again: int = 0
 
     @property
     def sold(self) -> bool:

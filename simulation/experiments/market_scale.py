@@ -52,7 +52,7 @@ WISH: Final = UnitWish(price=70, cores=16, lead=5 * MINUTE, slack=24 * HOUR)
 """With a day of slack: a thousand users must not fail for want of cores at one minute."""
 
 OPTIONS: Final = AuctionOptions(rounds=1, round_time=5 * MINUTE)
-BEGIN: Final = 3 * SECOND
+BEGIN: Final = 1 * SECOND
 SHIFT_S: Final = 7_919
 """Seconds of the log between two copies of a machine; a prime, so that copies do not share a rhythm."""
 

@@ -108,16 +108,19 @@ class _Recorder:
         self.ended: dict[str, RequestEnded] = {}
         self.messages = 0
         self._answered: dict[str, list[tuple[tuple[str, Duration], ...]]] = {}
+        self._again: dict[str, int] = {}
 
     def listen(self, _: str, progress: Progress, now: Instant) -> None:
         if isinstance(progress, RoundClosed) and not progress.record.best_offer:
             self._answered.setdefault(progress.request_id, []).append(progress.answered)
+            self._again[progress.request_id] = self._again.get(progress.request_id, 0) + progress.called_again
         elif isinstance(progress, RequestEnded):
             self.ended[progress.outcome.request_id] = progress
 
     def result(self, submission: Submission) -> AuctionResult:
         label = submission.label
-        return AuctionResult(submission, self.ended[label].outcome, tuple(self._answered.get(label, ())))
+        answered, again = tuple(self._answered.get(label, ())), self._again.get(label, 0)
+        return AuctionResult(submission, self.ended[label].outcome, answered, again)
 
     def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
         self.messages += not is_heartbeat(message)

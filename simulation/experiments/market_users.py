@@ -41,7 +41,7 @@ QUICK_USERS: Final = (1, 5, 10, 30)
 REPETITIONS: Final = 3
 WISH: Final = UnitWish(price=70, cores=16, lead=5 * MINUTE)
 OPTIONS: Final = AuctionOptions(rounds=1, round_time=5 * MINUTE)
-BEGIN: Final = 3 * SECOND
+BEGIN: Final = 1 * SECOND
 
 
 def run(

@@ -7,7 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from ramp.agents import group, supervise
+from ramp.agents import supervise
+from ramp.agents.parent import end_with_parent
 from ramp.errors import RampError
 from ramp.runtime.config_file import load_config
 from ramp.runtime.state_folder import StateFolder
@@ -17,7 +18,7 @@ if __name__ == "__main__":
     parser.add_argument("config", type=Path)
     parser.add_argument("--state-dir", type=Path, required=True)
     options = parser.parse_args()
-    group._end_with_parent(os.getppid())  # a test run that is killed leaves no swarm behind
+    end_with_parent(os.getppid())  # a test run that is killed leaves no swarm behind
     command = (sys.executable, str(Path(__file__).with_name("armed_group.py")))
     try:
         sys.exit(supervise.run(load_config(options.config), StateFolder(options.state_dir), group_command=command))

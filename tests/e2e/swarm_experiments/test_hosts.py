@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ramp.model.instant import MILLISECOND
-from simulation.experiments.market_hosts import reason_against, run_over_hosts
+from simulation.experiments.market_hosts import run_over_hosts
+from simulation.experiments.market_namespaces import reason_against
 from simulation.experiments.market_network import deployments_of
 from simulation.experiments.market_plan import table2_resources
 from simulation.experiments.market_users import plans_of
@@ -27,7 +28,9 @@ def test_every_resource_answers_and_the_far_ones_later() -> None:
     far = {name for name, host in links.host_of.items() if links.latency[host] >= MILLISECOND}
     slow = {host: FAR_LATENCY if each >= MILLISECOND else each for host, each in links.latency.items()}
     (plan,) = plans_of(1, 1, (2,), resources, replace(links, latency=slow, jitter=0))
-    result = run_over_hosts(plan)
+    results = {}
+    run_over_hosts({0: plan}, results.__setitem__)
+    result = results[0]
     assert len(far) == 5
     for auction in result.auctions:
         assert auction.sold

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ramp.model.instant import SECOND
-from simulation.experiments import market_rounds, market_workloads
-from simulation.experiments.market_plan import AuctionResult, MarketPlan
+from simulation.experiments import market_rounds, market_users, market_workloads
+from simulation.experiments.market_plan import AuctionResult, MarketPlan, MarketResult, table2_resources
 from simulation.experiments.market_simulated import run_simulated
 from simulation.experiments.market_xmpp import run_over_xmpp
 
@@ -39,8 +39,18 @@ def best_of_last_price(auction: AuctionResult) -> set[str]:
     }
 
 
+def run_in_one_market(plans: list[MarketPlan]) -> list[MarketResult]:
+    results: dict[int, MarketResult] = {}
+    run_over_xmpp(dict(enumerate(plans)), results.__setitem__)
+    return [results[number] for number in range(len(plans))]
+
+
 def check(plan: MarketPlan) -> None:
-    over_xmpp = run_over_xmpp(plan)
+    (over_xmpp,) = run_in_one_market([plan])
+    check_result(plan, over_xmpp)
+
+
+def check_result(plan: MarketPlan, over_xmpp: MarketResult) -> None:
     # a market that came up late opened with older machines; the simulated one must be of the same age
     simulated = run_simulated(replace(plan, age=plan.age + round(over_xmpp.late_s) * SECOND))
     assert [course(each) for each in over_xmpp.auctions] == [course(each) for each in simulated.auctions]
@@ -67,3 +77,11 @@ def test_workloads() -> None:
         for position, each in enumerate(chosen)
     )
     check(replace(plan, submissions=moved, users=len(moved)))
+
+
+def test_plans_in_one_market_are_as_plans_in_markets_of_their_own() -> None:
+    """What one plan has bought is given back before the next: each finds the machines as if it were the first."""
+    plans = market_users.plans_of(9, 1, (3, 1, 6), table2_resources())
+    for plan, result in zip(plans, run_in_one_market(plans), strict=True):
+        check_result(plan, result)
+        assert [each.submission.user for each in result.auctions] == [f"user{n}" for n in range(1, plan.users + 1)]

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
+import pytest
+
 from ramp.runtime.config_file import load_config
-from simulation.experiments import market_hosts, market_network
+from simulation.experiments import market_hosts, market_namespaces, market_network
 from simulation.experiments.market_hosted_group import federated
-from simulation.experiments.market_plan import swarms_directory
+from simulation.experiments.market_namespaces import Host, Line, joining_commands
+from simulation.experiments.market_plan import Mode, swarms_directory, table2_resources
+from simulation.experiments.market_users import plans_of
 
 
 def test_without_root_there_are_no_namespaces(monkeypatch) -> None:
-    monkeypatch.setattr(market_hosts.shutil, "which", lambda program: program)
+    monkeypatch.setattr(market_namespaces.shutil, "which", lambda program: program)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert market_hosts.reason_against() == "network namespaces need root"
+    assert market_namespaces.reason_against() == "network namespaces need root"
 
 
 def test_a_missing_program_is_named(monkeypatch) -> None:
-    monkeypatch.setattr(market_hosts.shutil, "which", lambda program: None if program == "prosody" else program)
-    assert market_hosts.reason_against() == "prosody is not installed"
+    monkeypatch.setattr(market_namespaces.shutil, "which", lambda program: None if program == "prosody" else program)
+    assert market_namespaces.reason_against() == "prosody is not installed"
 
 
 def test_one_host_alone_is_still_compared() -> None:
@@ -30,9 +35,84 @@ def test_one_host_alone_is_still_compared() -> None:
     assert abs(slope.ours - 10.0) < 1e-6  # 90 ms over 9 users
 
 
-def test_netem_is_told_in_its_own_words() -> None:
-    arguments = market_hosts._netem(15_400, 1_000, 0.01)
-    assert arguments == ["netem", "limit", "100000", "delay", "15400us", "1000us", "loss", "1%"]
+GOLDEN = """\
+ip netns add h1
+ip netns add h2
+ip -n h1 link set lo up
+ip -n h2 link set lo up
+ip link add e1 netns h1 type veth peer name e2 netns h2
+ip -n h1 addr add 10.77.31.1/24 dev e1
+ip -n h1 link set e1 up
+ip netns exec h1 tc qdisc add dev e1 root netem limit 100000 delay 15400us 1000us loss 1%
+ip -n h2 addr add 10.77.31.2/24 dev e2
+ip -n h2 link set e2 up
+ip netns exec h2 tc qdisc add dev e2 root netem limit 100000 delay 15400us 1000us loss 1%
+"""
+"""Written after the manual pages ip-netns(8), ip-link(8), veth(4) and tc-netem(8)."""
+
+
+def test_hosts_and_netem_are_made_by_these_commands() -> None:
+    commands = joining_commands(("h1", "h2"), ("e1", "e2"), Line(15_400, 1_000, 0.01))
+    assert [" ".join(command) for command in commands] == GOLDEN.splitlines()
+
+
+def test_without_a_line_the_kernel_delays_nothing() -> None:
+    commands = joining_commands(("h1", "h2"), ("e1", "e2"), None)
+    assert [" ".join(command) for command in commands] == [each for each in GOLDEN.splitlines() if "netem" not in each]
+
+
+def test_a_line_without_jitter_and_loss_is_told_its_delay_alone() -> None:
+    commands = joining_commands(("h1", "h2"), ("e1", "e2"), Line(200, 0, 0.0))
+    netem = [" ".join(command) for command in commands if "netem" in command]
+    assert [each.partition("netem ")[2] for each in netem] == ["limit 100000 delay 200us"] * 2
+
+
+@pytest.mark.parametrize(
+    ("hosts", "netem", "told"),
+    [
+        ("", "", ("", "tc netem")),
+        ("", "unknown", ("", "a relay in front of each server, for the kernel has no netem (unknown)")),
+        ("prosody is not installed", "", ("prosody is not installed", "none")),
+    ],
+)
+def test_which_of_netem_and_relay_makes_the_link_slow_is_told(monkeypatch, hosts, netem, told) -> None:
+    monkeypatch.setattr(market_namespaces, "reason_against", lambda: hosts)
+    monkeypatch.setattr(market_namespaces, "reason_against_netem", lambda: netem)
+    assert market_network._line_of(Mode.XMPP) == told
+
+
+@pytest.mark.parametrize(("netem", "relays"), [("", 0), ("qdisc kind is unknown", 2)])
+def test_netem_is_taken_where_the_kernel_has_it(monkeypatch, netem, relays) -> None:
+    """What is made of namespaces, servers and agents is noted instead of being started."""
+    made = []
+
+    @contextlib.contextmanager
+    def hosts(folder, line):
+        made.append(("line", line))
+        yield tuple(Host(f"h{n}", f"10.0.0.{n}", f"{n}.test", folder / "ca") for n in (1, 2))
+
+    @contextlib.contextmanager
+    def noted(what, *details):
+        made.append((what, *details))
+        yield None
+
+    monkeypatch.setattr(market_hosts, "reason_against_netem", lambda: netem)
+    monkeypatch.setattr(market_hosts, "joined_hosts", hosts)
+    monkeypatch.setattr(market_hosts, "_prosody", lambda host, state, port: noted("server", port))
+    monkeypatch.setattr(market_hosts, "_relay", lambda host, line, seed: noted("relay", line))
+    monkeypatch.setattr(market_hosts, "_group", lambda command, names, log: noted("agents", len(names)))
+    monkeypatch.setattr(market_hosts, "_prepare_identities", lambda *_: None)
+    monkeypatch.setattr(market_hosts, "trade_in_turn", lambda *_: None)
+    resources = table2_resources()[:15]
+    links = market_network.deployments_of(resources)["bad network"]
+    (plan,) = plans_of(1, 1, (3,), resources, links)
+    market_hosts.run_over_hosts({0: plan}, lambda *_: None)
+    mean = 5 * (17_000 + 20_000 + 20_000 + 16_000 + 4_000) // 5
+    line = Line(mean, 5_000, 0.01)
+    assert made[0] == ("line", None if relays else line)
+    assert [each for each in made if each[0] == "relay"] == [("relay", line)] * relays
+    assert {each[1] for each in made if each[0] == "server"} == {5270 if relays else 5269}
+    assert [each[1] for each in made if each[0] == "agents"] == [2, 3, 10, 5]
 
 
 def test_agents_have_the_domain_of_their_host() -> None:

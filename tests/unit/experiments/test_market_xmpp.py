@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ramp.model.instant import MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from ramp.runtime.config_file import load_config
 from ramp.runtime.record_json import to_plain
-from simulation.experiments.market_plan import MarketPlan, Submission, UnitWish, table2_resources
+from simulation.experiments.market_plan import Links, MarketPlan, Submission, UnitWish, table2_resources
 from simulation.experiments.market_simulated import run_simulated
-from simulation.experiments.market_xmpp import outcome_from_plain, swarm_toml
+from simulation.experiments.market_trading import outcome_from_plain, sharing
+from simulation.experiments.market_users import plans_of
+from simulation.experiments.market_xmpp import swarm_toml
 
 WISH = UnitWish(70, 16, 5 * MINUTE)
 
@@ -35,3 +39,26 @@ def test_outcomes_come_back_with_local_names() -> None:
             offer["resource"] += "@localhost"
     assert outcome.rounds[0].offers, "an outcome without offers would show nothing"
     assert outcome_from_plain(told) == outcome
+
+
+def test_plans_that_differ_in_users_alone_share_a_market() -> None:
+    """Three ages of the machines and four numbers of users: one market an age, with its plans in their order."""
+    plans = plans_of(1, 3, (1, 5, 10, 30), table2_resources())
+    markets = sharing(plans)
+    assert markets == [[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8, 11]]
+    assert [plans[number].users for number in markets[1]] == [1, 5, 10, 30]
+
+
+def test_markets_of_another_kind_are_launched_apart() -> None:
+    resources = table2_resources()
+    submissions = (Submission("one", "user1", SECOND, (WISH,)),)
+    base = MarketPlan("p", resources, 1, submissions)
+    others = [
+        replace(base, age=MINUTE),
+        replace(base, resources=resources[:15]),
+        replace(base, server="prosody"),
+        replace(base, links=Links({}, {})),
+        replace(base, resources_per_process=1),
+        replace(base, heartbeat=MINUTE),
+    ]
+    assert sharing([base, *others]) == [[number] for number in range(7)]

@@ -1,0 +1,297 @@
+"""Submits a plan's requests to a running market over XMPP and follows them to their ends.
+
+Plans that differ in nothing but their requests and the number of users follow one another in one market: what a plan
+has bought is given back before the next one opens, so that each finds the platform at rest and nobody's load changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import cattrs
+import psutil
+
+from ramp.errors import TransportError
+from ramp.model.instant import SECOND, Duration, Instant
+from ramp.protocol.outcome import RequestOutcome
+from ramp.rfql.request_for_quotation import write_request
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.control_client import ControlClient
+from ramp.runtime.state_folder import StateFolder
+from simulation.experiments.market_plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
+
+DOMAIN: Final = "localhost"
+_MARGIN_S: Final = 0.5
+"""From the end of all preparations to the opening at least."""
+
+LISTED_LIMIT_S: Final = 60.0
+"""How long resources may take to register, in seconds."""
+
+_POLL_S: Final = 0.05
+
+OnResult = Callable[[int, MarketResult], None]
+"""Told the number of a plan and how it went."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningMarket:
+    """A market whose agents are all ready.
+
+    Attributes:
+        state: its state folder.
+        processes: its processes by what runs in them.
+        opening: when its machines have the age that its plans want.
+        launch_s: wall time of its launch.
+        domains: XMPP domains of its agents.
+    """
+
+    state: StateFolder
+    processes: Mapping[str, psutil.Process]
+    opening: Instant
+    launch_s: float
+    domains: Sequence[str] = (DOMAIN,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the control channel said about a submission."""
+
+    ended: Mapping[str, Any]
+    rounds: Sequence[Mapping[str, Any]]
+
+
+def sharing(plans: Sequence[MarketPlan]) -> list[list[int]]:
+    """Numbers of the plans that can follow one another in one market, in their order.
+
+    Args:
+        plans: all plans; those with the same resources of the same age, set up in the same way, share a market.
+    """
+    markets: list[tuple[MarketPlan, list[int]]] = []
+    for number, plan in enumerate(plans):
+        bare = replace(plan, label="", users=0, submissions=(), seed=0)
+        for other, numbers in markets:
+            if other == bare:
+                numbers.append(number)
+                break
+        else:
+            markets.append((bare, [number]))
+    return [numbers for _, numbers in markets]
+
+
+def trade_in_turn(plans: Mapping[int, MarketPlan], market: RunningMarket, on_result: OnResult) -> None:
+    """Run plans one after another in a running market.
+
+    Args:
+        plans: by number, in the order of running.
+        market: the market.
+        on_result: told each result as soon as it is there.
+
+    Raises:
+        TransportError: if a request cannot be followed to its end.
+    """
+    clock = SystemClock()
+    wait_listed(next(iter(plans.values())), market)
+    warm_up(max(plans.values(), key=lambda plan: plan.users), market)
+    last = len(plans) - 1
+    for position, (number, plan) in enumerate(plans.items()):
+        late = max(0, clock.now() + round(_MARGIN_S * SECOND) - market.opening)
+        late = -(-late // SECOND) * SECOND  # whole seconds, as times are in requests
+        result = trade(plan, market, late, f"plan{number}")
+        on_result(number, result)
+        if position < last:
+            give_back(result, market)
+
+
+def wait_listed(plan: MarketPlan, market: RunningMarket) -> None:
+    """Wait until the directory knows every resource; the first word from another host takes its time.
+
+    Args:
+        plan: any of the plans for this market.
+        market: the market.
+
+    Raises:
+        TransportError: if some do not register.
+    """
+    wanted = {each.name for each in plan.resources}
+    end = time.monotonic() + LISTED_LIMIT_S
+    with ControlClient(market.state.socket(plan.submissions[0].user)) as client:
+        while True:
+            event = client.answer({"verb": "resources"})
+            names = {} if event["event"] == "error" else event["answer"]["names"]
+            missing = wanted - {name.partition("@")[0] for name in names}
+            if not missing:
+                return
+            if time.monotonic() > end:
+                raise TransportError(f"not registered within {LISTED_LIMIT_S:g} s: {', '.join(sorted(missing))}")
+            time.sleep(_POLL_S)
+
+
+def warm_up(plan: MarketPlan, market: RunningMarket) -> None:
+    """Open all connections by one quotation a user.
+
+    Args:
+        plan: of all plans for this market, the one with the most users.
+        market: the market.
+    """
+    wishes = plan.submissions[0].wishes[:1]
+    for user in sorted({submission.user for submission in plan.submissions}):
+        first = Submission("warm-up", user, plan.submissions[0].at, wishes)
+        with ControlClient(market.state.socket(user)) as client:
+            document = write_request(first.request(market.opening))
+            client.answer({"verb": "submit", "document": document, "options": {"rounds": 1, "quote_only": True}})
+
+
+def give_back(result: MarketResult, market: RunningMarket) -> None:
+    """Cancel everything that a plan has bought.
+
+    Args:
+        result: how it went.
+        market: the market.
+
+    Raises:
+        TransportError: if a unit is not taken back.
+    """
+    for auction in result.auctions:
+        bought = [unit.agreement_id for unit in auction.outcome.units if unit.agreement_id]
+        if not bought:
+            continue
+        with ControlClient(market.state.socket(auction.submission.user)) as client:
+            for agreement_id in bought:
+                event = client.answer({"verb": "cancel", "agreement_id": agreement_id})
+                if event["event"] == "error" or not event["outcome"]["done"]:
+                    raise TransportError(f"{agreement_id} was not taken back: {event}")
+
+
+def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str) -> MarketResult:
+    """Submit a plan's requests and follow them to their ends.
+
+    Args:
+        plan: the plan.
+        market: the market.
+        late: how long after the market's opening the plan's times begin.
+        mark: set before the requests' ids, so that those of several plans differ.
+
+    Raises:
+        TransportError: if a request cannot be followed to its end.
+    """
+    opening = market.opening + late
+    answers: dict[str, _Answer | Exception] = {}
+    by_user: dict[str, list[tuple[Submission, str]]] = {}
+    for each in plan.submissions:
+        by_user.setdefault(each.user, []).append((each, write_request(each.request(opening))))
+    before, machine_before = _use(market.processes), _machine_cpu_s()
+    threads = [
+        threading.Thread(target=_submit_all, args=(requests, market.state, opening, mark, answers), daemon=True)
+        for requests in by_user.values()
+    ]
+    begun = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wall_s = (SystemClock().now() - opening) / SECOND
+    after, machine_s = _use(market.processes), _machine_cpu_s() - machine_before
+    for label, answer in answers.items():
+        if isinstance(answer, Exception):
+            raise TransportError(f"{label} could not be followed to its end: {answer}") from answer
+        if answer.ended["event"] == "error":
+            raise TransportError(f"{label} was not taken: {answer.ended['reason']}")
+    use = [
+        ProcessUse(name, round(after[name].cpu_s - before[name].cpu_s, 3), after[name].memory_mb)
+        for name in market.processes
+        if name in after and name in before
+    ]
+    results = tuple(_result(each, answers[each.label], market.domains) for each in plan.submissions)
+    cpu_s = sum(each.cpu_s for each in use)
+    foreign = max(0.0, machine_s - cpu_s) / (time.perf_counter() - begun)
+    return MarketResult(plan, results, 0, cpu_s, wall_s, market.launch_s, late / SECOND, tuple(use), round(foreign, 2))
+
+
+def _submit_all(
+    requests: Iterable[tuple[Submission, str]],
+    state: StateFolder,
+    opening: Instant,
+    mark: str,
+    answers: dict[str, _Answer | Exception],
+) -> None:
+    """Submit one user's requests, each at its time but never before the last one's end; runs in a thread of its own."""
+    for submission, document in requests:
+        try:
+            answers[submission.label] = _submit(submission, state, opening, f"{mark}-{submission.label}", document)
+        except Exception as error:  # told by the thread that waits for this one
+            answers[submission.label] = error
+
+
+def _submit(submission: Submission, state: StateFolder, opening: Instant, request_id: str, document: str) -> _Answer:
+    """Submit one request at its time and follow it to its end."""
+    options = submission.options
+    command = {
+        "verb": "submit",
+        "document": document,
+        "request_id": request_id,
+        "options": {
+            "rounds": options.rounds,
+            "round_time_s": options.round_time / SECOND,
+            "prefer": str(options.preference),
+            "approve": str(options.approval),
+            "quote_only": options.quote_only,
+        },
+    }
+    rounds: list[Mapping[str, Any]] = []
+    with ControlClient(state.socket(submission.user)) as client:
+        time.sleep(max(0.0, (opening + submission.at - SystemClock().now()) / SECOND))
+        for event in client.events(command):
+            if event["event"] == "round_closed" and not event["record"]["best_offer"]:
+                rounds.append(event)
+    return _Answer(event, rounds)
+
+
+def _result(submission: Submission, answer: _Answer | Exception, domains: Sequence[str]) -> AuctionResult:
+    assert isinstance(answer, _Answer)
+    outcome = outcome_from_plain(answer.ended["outcome"], domains)
+    answered = tuple(
+        tuple((name.partition("@")[0], duration) for name, duration in event["answered"]) for event in answer.rounds
+    )
+    return AuctionResult(submission, outcome, answered, sum(event["called_again"] for event in answer.rounds))
+
+
+def outcome_from_plain(plain: Mapping[str, Any], domains: Sequence[str] = (DOMAIN,)) -> RequestOutcome:
+    """An outcome as the control channel tells it, with local names in place of XMPP addresses.
+
+    Args:
+        plain: its JSON object.
+        domains: of the addresses.
+    """
+    text = json.dumps(plain)
+    for domain in domains:
+        text = text.replace(f"@{domain}", "")
+    return cattrs.structure(json.loads(text), RequestOutcome)
+
+
+# -- what processes use ----------------------------------------------------------------------------------------------
+
+
+def _use(processes: Mapping[str, psutil.Process]) -> dict[str, ProcessUse]:
+    """CPU time so far and memory now, children included (the embedded server has some)."""
+    result: dict[str, ProcessUse] = {}
+    for name, process in processes.items():
+        cpu_s, memory = 0.0, 0
+        for each in (process, *process.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                times = each.cpu_times()
+                cpu_s += times.user + times.system
+                memory += each.memory_info().rss
+        result[name] = ProcessUse(name, cpu_s, round(memory / 2**20, 1))
+    return result
+
+
+def _machine_cpu_s() -> float:
+    """CPU time that the whole machine has spent so far."""
+    times = psutil.cpu_times()
+    return float(sum(times)) - float(times.idle) - float(getattr(times, "iowait", 0.0))
