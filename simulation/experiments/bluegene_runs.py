@@ -30,6 +30,15 @@ LOGS: Final = {"CTC": ("CTC-SP2-1996-3.1-cln", 4), "SDSC": ("SDSC-SP2-1998-4.2-c
 """The study's logs: file name, and processors that make one midplane."""
 MULTI_TOROIDAL: Final = "bgl"
 PLAIN: Final = "torus3d"
+PAPER_FULL_LOAD: Final = {
+    ("CTC", MULTI_TOROIDAL): 50.0,
+    ("CTC", PLAIN): 26.0,
+    ("SDSC", MULTI_TOROIDAL): 46.0,
+    ("SDSC", PLAIN): 36.0,
+}
+"""Utilisation in per cent that the study prints for fat jobs, all tori, at full load."""
+SLIM_CASES: Final = ((MULTI_TOROIDAL, 0.0), (MULTI_TOROIDAL, 0.5), (MULTI_TOROIDAL, 1.0), (PLAIN, 1.0))
+"""Machine and share of tori of the curves of figure 7(a)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,8 @@ class Setting:
         torus_probability: share of tori.
         load: offered load.
         seed: of the drawn shapes, connections and failures.
-        max_jobs: first jobs of the log only; None = all.
+        max_jobs: so many jobs of the log only; None = all.
+        first_job: jobs of the log that are left out before.
         sizes_as_fat: every job has the size that fattening would give it, whatever its shape (figure 8).
         load_by_log_sizes: the offered load counts the log's sizes instead of the shapes' volumes.
         round_down: sizes of a divided log are rounded down instead of up.
@@ -63,15 +73,25 @@ class Setting:
     round_down: bool = False
     allocator: str | None = None
     broken_share: float = 0.0
+    first_job: int = 0
 
 
-def log_sizes(log: str, *, max_jobs: int | None = None, round_down: bool = False) -> JobTable:
+def log_sizes(log: str, *, max_jobs: int | None = None, round_down: bool = False, first_job: int = 0) -> JobTable:
     """The jobs of one of the study's logs, with sizes in midplanes.
+
+    Args:
+        log: key of `LOGS`.
+        max_jobs: so many jobs only; None = all.
+        round_down: sizes of a divided log are rounded down instead of up.
+        first_job: jobs that are left out before.
 
     Raises:
         WorkloadError: the log is not on this computer.
     """
-    return _log_sizes(log, max_jobs, round_down)
+    if first_job == 0:
+        return _log_sizes(log, max_jobs, round_down)
+    last = None if max_jobs is None else first_job + max_jobs
+    return _log_sizes(log, last, round_down).select(slice(first_job, last))
 
 
 @cache
@@ -114,7 +134,9 @@ def run_setting(setting: Setting) -> dict[str, Any]:
     if setting.broken_share > 0:
         assert isinstance(machine, BlueGene)
         break_cables(machine, setting.broken_share, setting.seed)
-    source = log_sizes(setting.log, max_jobs=setting.max_jobs, round_down=setting.round_down)
+    source = log_sizes(
+        setting.log, max_jobs=setting.max_jobs, round_down=setting.round_down, first_job=setting.first_job
+    )
     sized = fat_sizes(source, machine.extents) if setting.sizes_as_fat else source
     shape = partial(
         shaped_jobs,

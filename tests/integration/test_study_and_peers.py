@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simulation.experiments import bluegene
-from simulation.experiments.bluegene_runs import Setting, run_setting
+from simulation.experiments.bluegene_runs import PAPER_FULL_LOAD, SLIM_CASES, Setting, run_setting
 from simulation.machines.flat import FlatMachine
 from simulation.queueing.job_table import JobTable
 from simulation.queueing.whole_log import SchedulerOptions, run_log
@@ -66,13 +66,25 @@ def test_backfilling_agrees_with_pyss(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("log", "machine"), list(bluegene.PAPER_FULL_LOAD))
+@pytest.mark.parametrize(("log", "machine"), list(PAPER_FULL_LOAD))
 def test_fat_tori_at_full_load_as_in_the_study(log: str, machine: str) -> None:
     """Utilisation over the whole log within 4 points of the paper: 50, 26, 46 and 36 %."""
     _skip_without_logs()
     row = run_setting(Setting(log, machine, 1.0, 1.0, 1.0, seed=1))
-    assert 100 * row["utilisation"] == pytest.approx(bluegene.PAPER_FULL_LOAD[log, machine], abs=4.0)
+    assert 100 * row["utilisation"] == pytest.approx(PAPER_FULL_LOAD[log, machine], abs=4.0)
     assert row["refused"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("log", ["CTC", "SDSC"])
+def test_slim_shapes_make_machines_and_connections_alike_while_jobs_arrive(log: str) -> None:
+    """Figure 7(a): no difference (CTC), a very small one (SDSC); here over 10 000 jobs, until the last submission."""
+    _skip_without_logs()
+    shares = [
+        100 * run_setting(Setting(log, machine, 0.0, torus, 1.0, seed=1, max_jobs=10_000))["utilisation_while_arriving"]
+        for machine, torus in SLIM_CASES
+    ]
+    assert max(shares) - min(shares) < 4
 
 
 @pytest.mark.slow
@@ -83,7 +95,9 @@ def test_the_quick_study_writes_what_it_promises(tmp_path: Path) -> None:
     stored = json.loads((tmp_path / "summary.json").read_text())
     assert stored == json.loads(json.dumps(summary))
     assert set(stored["files"]) == {path.name for path in tmp_path.iterdir()}
-    assert {"figure6.png", "figure7.png", "figure8.png", "figure7.csv", "comparison.csv"} <= set(stored["files"])
+    assert {"figure6.png", "figure7.png", "figure8.png", "figure7.csv", "comparison.csv", "slim_gaps.csv"} <= set(
+        stored["files"]
+    )
     headlines = [row for row in stored["comparison"] if "fat tori at full load, " in row["what"]][:4]
     assert [row["paper"] for row in headlines] == [50.0, 26.0, 46.0, 36.0]
     assert all(row["agrees"] for row in headlines)
