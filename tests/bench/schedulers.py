@@ -11,14 +11,18 @@ import numpy as np
 from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.queueing.job_table import JobTable
-from simulation.queueing.shaped_jobs import shaped_jobs
-from simulation.queueing.simulation import Overrun
+from simulation.queueing.shaped_jobs import ShapedJobs, shaped_jobs
+from simulation.queueing.simulation import Overrun, QueueSimulation
 from simulation.queueing.whole_log import SchedulerOptions, run_log
+from simulation.schedulers.conservative import ConservativeBackfill
+from simulation.schedulers.interface import Job, Scheduler
+from tests.reference.conservative_loop import PlainConservative
 
 PROCESSORS = 338
 JOBS = 77_000
 NAIVE_JOBS = 8_000
 TORUS_JOBS = 8_000
+BURST_JOBS = 100
 SECOND = 1_000_000
 
 
@@ -50,7 +54,33 @@ def run() -> list[tuple[str, float, str]]:
         began = perf_counter()
         run_log(machine.copy(), shaped.jobs, options, requests=shaped.requests)
         rows.append((f"Blue Gene/L, fat tori at full load, {name}", TORUS_JOBS / (perf_counter() - began), "jobs/s"))
-    return rows
+    return [*rows, *_conservative_rows(shaped)]
+
+
+def _conservative_rows(shaped: ShapedJobs) -> list[tuple[str, float, str]]:
+    """Many jobs at once, each planned around all before it, against the definition without shortcuts."""
+    _burst(ConservativeBackfill(), shaped, 5)  # compiles
+    ours, starts = _burst(ConservativeBackfill(), shaped, BURST_JOBS)
+    plain, starts_by_definition = _burst(PlainConservative(), shaped, BURST_JOBS)
+    assert starts == starts_by_definition, "the definition starts jobs at other times"
+    return [
+        (f"Blue Gene/L, {BURST_JOBS} fat tori at once, conservative", BURST_JOBS / ours, "jobs/s"),
+        ("the same against the definition without shortcuts", plain / ours, "times"),
+    ]
+
+
+def _burst(scheduler: Scheduler, shaped: ShapedJobs, count: int) -> tuple[float, dict[int, int]]:
+    """Submit the first jobs at one time; seconds that it takes, and the starts."""
+    starts: dict[int, int] = {}
+    simulation = QueueSimulation(
+        load_machine("bgl"), scheduler, on_end=lambda one: starts.__setitem__(one.job.job_number, one.start_time)
+    )
+    lengths = zip(shaped.jobs.run_time.tolist(), shaped.jobs.requested_time.tolist(), strict=True)
+    for request, (run_time, requested) in list(zip(shaped.requests, lengths, strict=True))[:count]:
+        simulation.submit(Job(request.job_id, 0, run_time, requested, request))
+    began = perf_counter()
+    simulation.run()
+    return perf_counter() - began, starts
 
 
 def _synthetic(count: int) -> JobTable:

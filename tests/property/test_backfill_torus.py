@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pytest
@@ -15,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulation.machine_files import load_machine
-from simulation.machines.bluegene import BlueGene
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest, Machine, Placement
 from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.schedulers.conservative import ConservativeBackfill
-from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler, Site
+from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
 from simulation.schedulers.registry import SCHEDULER_NAMES, make_scheduler
+from tests.reference.conservative_loop import PlainConservative
 
 SHAPES = ((1, 1, 1), (2, 1, 1), (2, 2, 1), (2, 2, 2), (4, 2, 2), (3, 3, 1), (8, 2, 2), (4, 4, 4))
 BGL = load_machine("bgl")
@@ -176,54 +175,6 @@ def test_reservations_on_a_flat_machine_are_never_short(name: str, overrun: Over
         taken = sum(one.placement.size for one in ended if one.start_time <= second < one.end_time)
         taken += sum(size for begin, end, size in reserved if begin <= second < end)
         assert taken <= capacity
-
-
-class PlainConservative:
-    """The definition, word for word: at every end each job in turn takes the earliest start, if that is earlier."""
-
-    name = "plain-conservative"
-
-    def __init__(self) -> None:
-        self._queue: dict[int, Job] = {}
-        self._promises: dict[int, tuple[int, Placement]] = {}
-        self._compress = False
-
-    def submit(self, job: Job) -> None:
-        self._queue[job.job_number] = job
-
-    def released(self) -> None:
-        self._compress = True
-
-    def waiting(self) -> Iterable[Job]:
-        return iter(self._queue.values())
-
-    def decide(self, site: Site) -> int | None:
-        machine, now = site.machine, site.now
-        assert isinstance(machine, BlueGene)
-        for number, job in self._queue.items():
-            old = self._promises.get(number)
-            if old is not None and not self._compress:
-                continue
-            taken = [(now, run.expected_end(now), run.placement) for run in site.running.values()]
-            taken += [
-                (begin, begin + self._queue[other].planned_length, placement)
-                for other, (begin, placement) in self._promises.items()
-                if other != number
-            ]
-            for begin in sorted({now} | {end for _, end, _ in taken if end > now}):
-                union = machine.out_of_service()
-                for first, last, placement in taken:
-                    if first < begin + job.planned_length and begin < last:
-                        union |= machine.mask_of(placement)
-                place = machine.place_within(union, job.request)
-                if place is not None and (old is None or begin < old[0]):
-                    self._promises[number] = (begin, place)
-                if place is not None:
-                    break
-        self._compress = False
-        for number in [number for number, (begin, _) in self._promises.items() if begin <= now]:
-            site.start(self._queue.pop(number), self._promises.pop(number)[1])
-        return min((begin for begin, _ in self._promises.values()), default=None)
 
 
 def conservative_starts(scheduler: Scheduler, jobs: list[Job]) -> dict[int, tuple[int, Placement]]:
