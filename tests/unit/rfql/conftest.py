@@ -1,6 +1,12 @@
-"""Keys, an agreement and its signatures for the document tests; the keys are made once, times are fixed."""
+"""Keys, an agreement and its signatures for the document tests; the keys are made once, times are fixed.
+
+The module beside this one is found by its name.
+"""
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -8,8 +14,11 @@ from ramp.model.agreement import Agreement, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
+from ramp.rfql import agreements
 from ramp.rfql.notary import XmlNotary
 from ramp.runtime.keys import KeyStore
+
+sys.path.insert(0, str(Path(__file__).parent))  # for forgery.py
 
 USER = "alice@localhost"
 RESOURCE = "thunder1@localhost"
@@ -77,3 +86,15 @@ def signed(user_notary: XmlNotary, agreement: Agreement, now: Instant) -> Signed
 @pytest.fixture(scope="session")
 def countersigned(resource_notary: XmlNotary, signed: Signed, now: Instant) -> Signed:
     return resource_notary.sign(signed, now + SECOND)
+
+
+@pytest.fixture
+def verifier(store: KeyStore) -> XmlNotary:
+    """A bank's view: the market's CA, but no pins, so that each test shows the check it is about."""
+    key, certificate = store.identity(RESOURCE)
+    return XmlNotary(RESOURCE, key, certificate, store.ca_certificates())
+
+
+@pytest.fixture
+def body(agreement: Agreement) -> str:
+    return agreements.write_body(agreement)

@@ -1,0 +1,59 @@
+"""The command line against a real, tiny market: three steady machines on the embedded XMPP server.
+
+The module beside this one is found by its name.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from tiny_market import CONFIG
+
+from ramp.cli.main import main
+
+
+@pytest.fixture(scope="session")
+def swarm():
+    """A market that runs for all tests here: its state folder. Short, for the sockets in it."""
+    with tempfile.TemporaryDirectory(prefix="ramp-cli-") as folder:
+        config = Path(folder) / "tiny.toml"
+        config.write_text(CONFIG)
+        state = Path(folder) / "state"
+        try:
+            assert main(["up", str(config), "--detach", "--state-dir", str(state)]) == 0
+            yield state
+        finally:
+            main(["down", "--state-dir", str(state)])
+
+
+@pytest.fixture
+def ramp(swarm, capsys, monkeypatch):
+    """Runs a verb in this market: exit code, standard output (parsed with --json), standard error."""
+    monkeypatch.setenv("RAMP_STATE", str(swarm))
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return code, json.loads(said.out) if "--json" in arguments and said.out else said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def request_file(tmp_path, capsys):
+    """Writes a request for one unit of 1 h that begins in ten minutes or later."""
+
+    def write(cores=8, price=70, name="job.xml", **more):
+        path = tmp_path / name
+        options = {"start": "+10min", "end": "+12h", "walltime": "1h", **more}
+        given = [text for key, value in options.items() for text in (f"--{key.replace('_', '-')}", value)]
+        assert main(["rfq", "new", "--cores", str(cores), "--price", str(price), *given, "-o", str(path)]) == 0
+        capsys.readouterr()
+        return path
+
+    return write

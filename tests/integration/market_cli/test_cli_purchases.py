@@ -1,0 +1,83 @@
+"""Submitting and quoting at the command line, in a market that runs."""
+
+from pathlib import Path
+
+from tiny_market import NAMES, balance
+
+ROUND_FIELDS = {"round", "asked", "offers", "refusals", "duration_s"}
+UNIT_FIELDS = {"unit", "resource", "cpu_hour_cost", "cost", "reservation_id", "start", "end", "cores"}
+
+
+def test_submit_buys_pays_and_prints_one_object(ramp, request_file):
+    before = balance(ramp)
+    code, bought, _ = ramp("submit", request_file(8), "--json", "--rounds", "2")
+    assert code == 0
+    assert bought["status"] == "committed"
+    assert bought["reason"] == ""
+    assert len(bought["rounds"]) == 2
+    assert all(entry.keys() >= ROUND_FIELDS for entry in bought["rounds"])
+    assert bought["rounds"][0]["asked"] == {"1": 70}
+    assert {offer["resource"] for offer in bought["rounds"][0]["offers"]} <= NAMES
+    refused = [(entry["resource"], entry["unit"], entry["reason"]) for entry in bought["rounds"][0]["refusals"]]
+    assert refused == [("gamma", 1, "price_below_minimum")]  # its minimum is 80
+    (unit,) = bought["units"]
+    assert unit.keys() >= UNIT_FIELDS
+    assert unit["cost"] == unit["cpu_hour_cost"] * 8  # for an hour
+    assert balance(ramp) == before - unit["cost"]
+    (file,) = bought["agreements"]
+    assert Path(file).is_file()
+    assert bought["duration_s"] > 0
+
+
+def test_several_files_are_one_request_with_the_units_in_their_order(ramp, request_file):
+    first, second = request_file(16, name="first.xml"), request_file(8, name="second.xml")
+    code, bought, _ = ramp("submit", second, first, "--json")
+    assert code == 0
+    assert [(unit["unit"], unit["cores"]) for unit in bought["units"]] == [(1, 8), (2, 16)]
+    assert len(bought["agreements"]) == 2
+    assert ramp("submit", first, first)[0] == 2
+
+
+def test_too_cheap_a_request_is_not_bought_and_says_what_would_pass(ramp, request_file):
+    before = balance(ramp)
+    path = request_file(8, price=5)
+    code, ended, _ = ramp("submit", path, "--json")
+    assert (code, ended["status"], ended["agreements"]) == (1, "no_offers", [])
+    nearest = {entry["resource"]: entry["nearest"] for entry in ended["rounds"][0]["refusals"]}
+    assert nearest.keys() == NAMES
+    assert nearest["alpha"].startswith("20 ")  # its minimum price
+    code, text, _ = ramp("submit", path)
+    assert code == 1
+    assert "alpha: 20 credits/core-hour" in text
+    assert balance(ramp) == before
+
+
+def test_the_best_offer_is_bought_only_when_told_so(ramp, request_file):
+    code, bought, _ = ramp("submit", request_file(8, price=5), "--approve", "best-offer", "--json")
+    assert (code, bought["status"]) == (0, "committed")
+    (unit,) = bought["units"]
+    assert (unit["meets_request"], unit["cpu_hour_cost"] >= 20) == (False, True)
+
+
+def test_a_user_without_money_is_refused_by_the_bank(ramp, request_file):
+    code, ended, _ = ramp("submit", request_file(8), "--user", "bob", "--json")
+    assert (code, ended["status"]) == (1, "failed")
+    assert "bob" in ended["reason"]
+    assert balance(ramp, "--user", "bob") == 10
+    assert ramp("reservations", "--user", "bob", "--json")[1] == []
+
+
+def test_a_quote_buys_nothing(ramp, request_file):
+    before, had = balance(ramp), len(ramp("reservations", "--json")[1])
+    code, quoted, _ = ramp("quote", request_file(8), "--json")
+    assert (code, quoted["status"], quoted["agreements"], quoted["cost"]) == (0, "quoted", [], 0)
+    assert quoted["units"][0]["reservation_id"] == ""
+    assert quoted["units"][0]["cost"] > 0
+    assert (balance(ramp), len(ramp("reservations", "--json")[1])) == (before, had)
+    assert ramp("quote", request_file(8, price=5), "--json")[0] == 1
+
+
+def test_asking_needs_a_terminal(ramp, request_file):
+    code, text, said = ramp("submit", request_file(), "--approve", "ask")
+    assert (code, text) == (2, "")
+    assert "needs a terminal" in said

@@ -1,0 +1,122 @@
+"""What the command line tells of a market that runs: purchases, accounts, machines, agents; and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+from tiny_market import NAMES, balance
+
+
+def test_what_was_bought_is_shown_under_each_of_its_ids_and_can_be_cancelled(ramp, request_file):
+    bought = ramp("submit", request_file(8), "--json")[1]
+    (unit,) = bought["units"]
+    agreement_id, reservation_id, request_id = unit["agreement_id"], unit["reservation_id"], bought["request_id"]
+    listed = {entry["agreement_id"]: entry for entry in ramp("reservations", "--json")[1]}[agreement_id]
+    assert (listed["state"], listed["reservation_id"], listed["cost"]) == ("active", reservation_id, unit["cost"])
+    for any_id in (agreement_id, reservation_id, agreement_id[:20]):
+        assert ramp("show", any_id, "--json")[1]["agreement_id"] == agreement_id
+    assert ramp("show", request_id, "--json")[1] == ramp("status", request_id, "--json")[1] == bought
+    assert f"--reservation={reservation_id} " in ramp("show", request_id, "--as", "sbatch")[1]
+    paid = balance(ramp)
+    code, (cancelled,), _ = ramp("cancel", reservation_id, "--reason", "no longer needed", "--json")
+    assert (code, cancelled["cancelled"], cancelled["refund"]) == (0, True, unit["cost"])
+    assert balance(ramp) == paid + unit["cost"]
+    assert agreement_id not in {entry["agreement_id"] for entry in ramp("reservations", "--json")[1]}
+    history = {entry["agreement_id"]: entry["state"] for entry in ramp("reservations", "--all", "--json")[1]}
+    assert history[agreement_id] == "cancelled"
+    code, _, said = ramp("cancel", agreement_id)
+    assert code == 1
+    assert "not cancelled" in said
+
+
+def test_status_lists_every_request_with_its_end(ramp, request_file):
+    bought, cheap = (ramp("submit", request_file(8, price=price), "--json")[1] for price in (70, 5))
+    listed = {entry["request_id"]: entry for entry in ramp("status", "--json")[1]}
+    assert listed[bought["request_id"]]["status"] == "committed"
+    assert listed[bought["request_id"]]["cost"] == bought["cost"] > 0
+    assert (listed[cheap["request_id"]]["status"], listed[cheap["request_id"]]["cost"]) == ("no_offers", 0)
+    assert cheap["request_id"] in ramp("status")[1]
+
+
+def test_the_statement_adds_up(ramp, request_file):
+    bought = ramp("submit", request_file(8), "--json")[1]
+    statement = ramp("statement", "--json")[1]
+    assert sum(line["amount"] for line in statement["lines"]) == pytest.approx(statement["balance"])
+    assert statement["lines"][0]["kind"] == "deposit"
+    last = {line["agreement_id"]: line for line in statement["lines"]}[bought["units"][0]["agreement_id"]]
+    assert last["amount"] == -bought["cost"]
+    assert ramp("statement", "--since", "+1h", "--json")[1]["lines"] == []
+    assert ramp("statement", "--since", "2026-02-02", "--until", "2026-01-01")[0] == 2
+
+
+def test_an_agreement_is_verified_offline(ramp, request_file, tmp_path, swarm):
+    (file,) = ramp("submit", request_file(8), "--json")[1]["agreements"]
+    code, report, _ = ramp("verify", file, "--json")
+    assert (code, report["holds"]) == (0, True)
+    assert report["signatures"][0]["signer"] == "alice@localhost"
+    assert ramp("verify", file, "--ca", swarm / "keys" / "ca.pem")[0] == 0
+    forged = tmp_path / "forged.xml"
+    forged.write_text(Path(file).read_text().replace('cores="8"', 'cores="80"'))
+    code, report, _ = ramp("verify", forged, "--json")
+    assert (code, report["holds"]) == (1, False)
+    assert report["failure"]
+    assert ramp("verify", forged, "--ca", forged)[0] == 2
+    assert ramp("verify", tmp_path / "none.xml")[0] == 2
+
+
+def test_qstat_shows_the_machine_with_its_reservations(ramp, request_file):
+    unit = ramp("submit", request_file(8), "--json")[1]["units"][0]
+    code, snapshot, _ = ramp("qstat", unit["resource"], "--horizon", "2h", "--json")
+    assert code == 0
+    assert unit["reservation_id"] in {entry["reservation_id"] for entry in snapshot["reservations"]}
+    assert (snapshot["cores"], snapshot["source"]) == (512, "synthetic")
+    code, text, _ = ramp("qstat", unit["resource"])
+    assert unit["reservation_id"] in text
+    assert "synthetic workload" in text
+    assert "projected load over 1 d" in text
+
+
+def test_a_machine_that_nobody_has_is_named_at_once(ramp):
+    code, text, said = ramp("qstat", "alfa")
+    assert (code, text) == (2, "")
+    assert "did you mean 'alpha'?" in said
+
+
+def test_resources_are_those_of_the_directory(ramp):
+    assert {entry["resource"] for entry in ramp("resources", "--json")[1]} == NAMES
+    loaded = ramp("resources", "--load", "--json")[1]
+    assert {(entry["cores"], entry["load"] >= 0.25, entry["source"]) for entry in loaded} == {(512, True, "synthetic")}
+
+
+def test_ps_shows_every_agent(ramp, swarm):
+    code, shown, _ = ramp("ps", "--json")
+    assert (code, shown["running"]) == (0, True)
+    assert {agent["name"] for agent in shown["agents"]} == NAMES | {"alice", "bob", "bank", "directory"}
+    assert {agent["state"] for agent in shown["agents"]} == {"ready"}
+    assert "gamma" in ramp("ps")[1]
+    assert ramp("config", "show", "--json")[1]["path"].endswith("tiny.toml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("balance", "--user", "carol"), "no user is called 'carol'; there are alice, bob"),
+        (("show", "nothing"), "there is no request, agreement or reservation 'nothing'"),
+        (("cancel", "nothing"), "there is no request, agreement or reservation 'nothing'"),
+        (("status", "nothing"), "there is no request 'nothing'"),
+        (("show", "nothing", "--as", "sbatch", "--json"), "does not go with --json"),
+        (("up", "--detach"), "already up"),
+    ],
+)
+def test_bad_input(ramp, arguments, told):
+    code, text, said = ramp(*arguments)
+    assert (code, text) == (2, "")
+    assert told in said
+
+
+@pytest.mark.parametrize("content", ["", "no xml", "<RequestForQuotation/>", "<!DOCTYPE x><x/>"])
+def test_what_is_no_request_is_refused_before_anybody_is_asked(ramp, tmp_path, content):
+    path = tmp_path / "bad.xml"
+    path.write_text(content)
+    code, text, said = ramp("submit", path)
+    assert (code, text) == (2, "")
+    assert str(path) in said

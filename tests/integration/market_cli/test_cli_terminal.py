@@ -1,0 +1,68 @@
+"""A purchase at a terminal and in a pipe: what is drawn, asked and interrupted."""
+
+import os
+import signal
+import subprocess
+
+from tiny_market import RAMP, Terminal, balance, wait_ready
+
+
+def test_a_terminal_sees_a_live_table_and_is_asked(swarm, request_file):
+    terminal = Terminal("submit", request_file(8), "--approve", "ask", state=swarm)
+    terminal.until("[y/N]")
+    assert "Bidding" in terminal.screen
+    assert "\x1b[" in terminal.screen
+    terminal.type("y\n")
+    assert terminal.end() == 0
+    assert "committed" in terminal.screen
+    assert "settled" in terminal.screen
+
+
+def test_no_at_the_terminal_buys_nothing(swarm, ramp, request_file):
+    before = balance(ramp)
+    terminal = Terminal("submit", request_file(8), "--approve", "ask", state=swarm)
+    terminal.until("[y/N]")
+    terminal.type("\n")
+    assert terminal.end() == 1
+    assert "declined" in terminal.screen
+    assert balance(ramp) == before
+
+
+def test_a_pipe_sees_plain_lines(swarm, request_file):
+    environment = {**os.environ, "RAMP_STATE": str(swarm)}
+    done = subprocess.run(
+        [*RAMP, "submit", request_file(8)], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("request request-")
+    assert lines[1].startswith("round 1, unit 1: asked 70 credits/core-hour, ")
+
+
+def test_ctrl_c_withdraws_a_request_that_is_going_on(swarm, ramp, request_file):
+    pids = {agent["name"]: agent["pid"] for agent in ramp("ps", "--json")[1]["agents"]}
+    os.kill(pids["alpha"], signal.SIGSTOP)  # the round waits for the machines' process
+    try:
+        terminal = Terminal("submit", request_file(8), "--round-time", "60", state=swarm)
+        terminal.until("waiting for 3 resources")
+        terminal.type("\x03")
+        assert terminal.end() == 1
+    finally:
+        os.kill(pids["alpha"], signal.SIGCONT)
+    assert "withdrew" in terminal.screen
+
+
+def test_a_user_agent_that_is_killed_is_waited_for(swarm, ramp, request_file):
+    pids = {agent["name"]: agent["pid"] for agent in ramp("ps", "--json")[1]["agents"]}
+    os.kill(pids["alpha"], signal.SIGSTOP)
+    try:
+        terminal = Terminal("submit", request_file(8), "--round-time", "60", state=swarm)
+        terminal.until("waiting for 3 resources")
+        os.kill(pids["alice"], signal.SIGKILL)
+        assert terminal.end() == 1
+    finally:
+        os.kill(pids["alpha"], signal.SIGCONT)
+    assert "waiting until it is back" in terminal.screen
+    assert "failed" in terminal.screen
+    wait_ready(ramp, "alice")

@@ -1,0 +1,110 @@
+"""A tiny market, and what its tests share: its configuration, a terminal, questions to it."""
+
+import fcntl
+import os
+import pty
+import subprocess
+import sys
+import termios
+import time
+
+CONFIG = """
+[market]
+domain = "localhost"
+
+[[users]]
+name = "alice"
+deposit = 1000000
+
+[[users]]
+name = "bob"
+deposit = 10
+
+[machines.small]
+cores = 512
+cores_per_node = 8
+operating_system = "LINUX"
+architecture = "x86_64"
+plugin = "steady"
+options = { load = 0.25 }
+
+[[resources]]
+name = "alpha"
+machine = "small"
+start_price = 40
+minimum_price = 20
+
+[[resources]]
+name = "beta"
+machine = "small"
+start_price = 60
+minimum_price = 30
+
+[[resources]]
+name = "gamma"
+machine = "small"
+start_price = 90
+minimum_price = 80
+"""
+NAMES = {"alpha", "beta", "gamma"}
+RAMP = (sys.executable, "-m", "ramp.cli.main")
+
+
+def balance(ramp, *options):
+    return ramp("balance", "--json", *options)[1]["balance"]
+
+
+def wait_ready(ramp, name):
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        agents = {agent["name"]: agent["state"] for agent in ramp("ps", "--json")[1]["agents"]}
+        if agents[name] == "ready" and ramp("balance")[0] == 0:
+            return
+    raise AssertionError(f"{name} did not come back")
+
+
+def _own_terminal():
+    """Make the pseudo terminal the process's own, so that a typed Ctrl-C becomes its signal."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+class Terminal:
+    """Runs a verb on a pseudo terminal; what it draws is read until a text has come."""
+
+    def __init__(self, *arguments, state):
+        self.screen = ""
+        environment = {**os.environ, "RAMP_STATE": str(state), "TERM": "xterm-256color", "COLUMNS": "120"}
+        environment.pop("NO_COLOR", None)
+        self._master, slave = pty.openpty()
+        command = [*RAMP, *(str(argument) for argument in arguments)]
+        self.process = subprocess.Popen(
+            command, stdin=slave, stdout=slave, stderr=slave, env=environment, preexec_fn=_own_terminal
+        )
+        os.close(slave)
+
+    def until(self, text):
+        while text not in self.screen:
+            try:
+                self.screen += os.read(self._master, 65_536).decode(errors="replace")
+            except OSError:  # Linux says so when the other side has been closed
+                break
+        assert text in self.screen
+
+    def type(self, text):
+        os.write(self._master, text.encode())
+
+    def end(self):
+        self.until_closed()
+        os.close(self._master)
+        return self.process.wait(30)
+
+    def until_closed(self):
+        while True:
+            try:
+                data = os.read(self._master, 65_536)
+            except OSError:
+                return
+            if not data:
+                return
+            self.screen += data.decode(errors="replace")

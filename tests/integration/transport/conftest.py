@@ -1,0 +1,43 @@
+"""Agents on the embedded XMPP server; the module beside this one is found by its name."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from ramp.agents.server_embedded import EmbeddedServer
+from ramp.agents.settings import TransportSettings
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from transport_party import Party
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with EmbeddedServer(tmp_path_factory.mktemp("xmpp")) as running:
+        yield running
+    assert "Traceback" not in running.log_file.read_text()
+
+
+@pytest.fixture
+def settings(server):
+    return TransportSettings(servers=((server.host, server.port),), ca_file=server.ca_file)
+
+
+@pytest.fixture
+async def crowd(settings):
+    """Makes started agents and stops them in the end."""
+    agents = []
+
+    async def make(*names, kind=Party, **options):
+        made = [kind(name, options.get("settings", settings)) for name in names]
+        agents.extend(made)
+        await asyncio.gather(*(agent.start() for agent in made))
+        return made[0] if len(made) == 1 else made
+
+    yield make
+    await asyncio.gather(*(agent.stop() for agent in agents))

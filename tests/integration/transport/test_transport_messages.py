@@ -1,0 +1,215 @@
+"""Messages over a real server: what arrives, what is refused, what a session survives."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import random
+
+import pytest
+from slixmpp.exceptions import IqError
+from transport_party import CFP, LIMIT_S, Party
+
+from ramp.agents import wire
+from ramp.agents.settings import TransportSettings
+from ramp.errors import DocumentTooLarge, MalformedXml, TransportError
+
+
+async def test_25_agents_start_together_and_talk(crowd):
+    agents = await crowd(*(f"crowd{number}" for number in range(25)))
+    users, resources = agents[:5], agents[5:]
+    bodies = {user: f"<cfp user='{user.name}'>" + "<unit/>" * 300 + "</cfp>" for user in users}
+    for user in users:
+        for resource in resources:
+            await user.transmit(str(resource.jid), bodies[user], CFP, f"c-{user.name}")
+    for user in users:
+        answers = [await user.next() for _ in resources]
+        assert {sender for sender, *_ in answers} == {str(resource.jid) for resource in resources}
+        assert {rest[1:] for _, *rest in answers for rest in [tuple(rest)]} == {(f"c-{user.name}", bodies[user])}
+        assert all(metadata == {"performative": "propose"} for _, metadata, _, _ in answers)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+async def test_odd_characters_long_documents_and_order(crowd, settings, fast):
+    some = TransportSettings(servers=settings.servers, ca_file=settings.ca_file, fast=fast)
+    one, two = await crowd(f"odd1{fast}", f"odd2{fast}", settings=some)
+    noise = base64.b64encode(random.Random(7).randbytes(45_000)).decode()
+    bodies = [
+        "<a>\r\n\t'\"&amp;]]></a>",
+        "\U0001f600 \u00e9\u4e2d\u200d ' \" < > & ]]>",
+        "<?xml version='1.0' encoding='UTF-8'?>\n<a/>",
+        " leading and trailing ",
+        "x" * 500_000,
+        noise,
+    ]
+    for number, body in enumerate(bodies):
+        await one.transmit(str(two.jid), body, {"performative": "inform", "note": "<&\"'> \u00e9"}, f"t<&>{number}")
+    for number, body in enumerate(bodies):
+        sender, metadata, thread, received = await two.next()
+        assert received == body
+        assert metadata == {"performative": "inform", "note": "<&\"'> \u00e9"}
+        assert (sender, thread) == (str(one.jid), f"t<&>{number}")
+
+
+async def test_plain_and_fast_agents_understand_each_other(crowd, settings):
+    plain = await crowd(
+        "plain", settings=TransportSettings(servers=settings.servers, ca_file=settings.ca_file, fast=False)
+    )
+    fast = await crowd("fast")
+    await plain.transmit(str(fast.jid), "<cfp>\r\n</cfp>", CFP, "c")
+    assert (await plain.next())[3] == "<cfp>\r\n</cfp>"
+    await fast.transmit(str(plain.jid), "<cfp/>", CFP, "")
+    assert (await fast.next()) == (str(plain.jid), {"performative": "propose"}, "", "<cfp/>")
+
+
+async def test_what_must_not_be_sent_is_refused_and_the_session_lives(crowd):
+    one, two = await crowd("ref1", "ref2")
+    noise = base64.b64encode(random.Random(1).randbytes(90_000)).decode()
+    for arguments, error in [
+        ((str(two.jid), noise, CFP, ""), DocumentTooLarge),
+        ((str(two.jid), "\x00", CFP, ""), MalformedXml),
+        ((str(two.jid), "", CFP, ""), TransportError),
+        ((str(two.jid), "x", {}, ""), TransportError),
+        (("someone@example.org", "x", CFP, ""), TransportError),
+        (("localhost", "x", CFP, ""), TransportError),
+        (("not an address@@", "x", CFP, ""), TransportError),
+    ]:
+        with pytest.raises(error):
+            await one.transmit(*arguments)
+    assert one.counters.sent == 0
+    await one.transmit(str(two.jid), "still here", CFP, "")
+    assert (await one.next())[3] == "still here"
+
+
+async def test_unknown_domain_and_unknown_account_bounce(crowd, settings):
+    federated = TransportSettings(servers=settings.servers, ca_file=settings.ca_file, federation=True)
+    agent = await crowd("bouncer", settings=federated)
+    await agent.transmit("someone@unknown.example", "x", CFP, "c-1")
+    bounce = await agent.next_bounce()
+    assert (bounce.peer_bare, bounce.condition) == ("someone@unknown.example", "remote-server-not-found")
+    assert (bounce.thread, bounce.metadata) == ("c-1", CFP)
+    await agent.transmit("ghost@localhost", "x", CFP, "c-2")
+    bounce = await agent.next_bounce()
+    assert (bounce.peer_bare, bounce.condition, bounce.thread) == ("ghost@localhost", "service-unavailable", "c-2")
+    assert agent.counters.bounced == 2
+    assert agent.inbox.empty()
+    await agent.transmit(str(agent.jid), "the server lives", {"performative": "inform"}, "")
+    assert (await agent.next())[3] == "the server lives"
+
+
+async def test_forged_sender_is_replaced_by_the_true_one(crowd):
+    mallory, victim, bank = await crowd("mallory", "victim", "bank")
+    stanza = wire.encode_message(
+        to=str(bank.jid),
+        sender=str(victim.jid),
+        body="pay",
+        metadata={"performative": "request"},
+        thread="",
+        stanza_id="1",
+    )
+    mallory.client.post(stanza)
+    assert (await bank.next())[0] == str(mallory.jid)
+
+
+async def test_garbled_bodies_are_thrown_away(crowd):
+    mallory, bank = await crowd("garbler", "garbled")
+    stanza = wire.encode_message(
+        to=str(bank.jid),
+        sender=str(mallory.jid),
+        body="a\rb",
+        metadata={"performative": "request"},
+        thread="",
+        stanza_id="1",
+    )
+    packed = wire._compressed("", "a\rb", 1)
+    assert packed in stanza
+    mallory.client.post(stanza.replace(packed, "bm90IHpsaWI="))
+    await mallory.transmit(str(bank.jid), "next", {"performative": "inform"}, "")
+    assert (await bank.next())[3] == "next"
+    assert bank.counters.refused == 1
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "<message to='x@localhost'><body>" + "y" * 300_000 + "</body></message>",
+        "<!DOCTYPE a [<!ENTITY b 'c'>]><message/>",
+        "<message></presence>",
+    ],
+    ids=["too long", "doctype", "not nested"],
+)
+async def test_hostile_streams_end_themselves_only(crowd, raw):
+    mallory, one = await crowd("hostile", "bystander")
+    mallory.client.send_raw(raw)
+    async with asyncio.timeout(LIMIT_S):
+        while mallory.counters.disconnects == 0:
+            await asyncio.sleep(0.01)
+        await mallory.wait_connected()  # and even it comes back
+    await mallory.transmit(str(one.jid), "sorry", CFP, "")
+    assert (await mallory.next())[3] == "sorry"
+
+
+async def test_stanzas_that_pyjabber_stumbles_over_leave_the_session_alive(crowd):
+    agent = await crowd("asker")
+    with pytest.raises(IqError, match="internal-server-error"):
+        await agent.client["xep_0030"].get_items(jid="localhost", timeout=LIMIT_S)
+    for raw in (
+        "<presence to='localhost' type='subscribe'/>",
+        "<presence to='nobody' type='nonsense'/>",
+        "<message type='chat'><body>to nobody</body></message>",
+        "<unknown xmlns='urn:x'/>",
+    ):
+        agent.client.send_raw(raw)
+    await agent.transmit(str(agent.jid), "alive", {"performative": "inform"}, "")
+    while (await agent.next())[3] != "alive":
+        pass
+
+
+async def test_messages_before_the_set_up_is_done_are_kept(crowd, settings):
+    class Slow(Party):
+        async def setup(self):
+            ready.set()
+            await go.wait()
+
+    ready, go = asyncio.Event(), asyncio.Event()
+    one = await crowd("early-sender")
+    slow = Slow("early-receiver", settings)
+    starting = asyncio.create_task(slow.start())
+    try:
+        await ready.wait()
+        for number in range(20):
+            await one.transmit(str(slow.jid), f"m{number}", {"performative": "inform"}, "")
+        # what arrives meanwhile is in the agent, not on the line: its own answer comes back over the same stream
+        await slow.transmit(str(one.jid), "flush", {"performative": "inform"}, "")
+        await one.next()
+        async with asyncio.timeout(LIMIT_S):
+            while len(slow._early) < 20:
+                await asyncio.sleep(0.01)
+        go.set()
+        await starting
+        assert [(await slow.next())[3] for _ in range(20)] == [f"m{number}" for number in range(20)]
+    finally:
+        await slow.stop()
+
+
+async def test_agent_that_comes_back_gets_what_was_sent_meanwhile_in_order(crowd, settings):
+    one = await crowd("patient")
+    first = Party("returning", settings)
+    await first.start()
+    await first.stop()
+    for number in range(10):
+        await one.transmit("returning@localhost", f"m{number}", {"performative": "inform"}, "")
+    second = await crowd("returning")
+    assert [(await second.next())[3] for _ in range(10)] == [f"m{number}" for number in range(10)]
+    await one.transmit("returning@localhost", "afterwards", {"performative": "inform"}, "")
+    assert (await second.next())[3] == "afterwards"
+
+
+async def test_never_through_spades_container(crowd):
+    one, two = await crowd("cont1", "cont2")
+    assert not one.container.has_agent(str(one.jid))
+    assert not two.container.has_agent(str(two.jid))
+    await one.transmit(str(two.jid), "x", CFP, "")
+    await one.next()
+    with pytest.raises(TransportError, match="was started before"):
+        await one.start()

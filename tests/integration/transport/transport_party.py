@@ -1,0 +1,37 @@
+"""An agent that tests talk to."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ramp.agents.transport import MarketAgent
+
+CFP = {"performative": "cfp", "ontology": "ComputeMarket"}
+LIMIT_S = 20.0  # how long a test waits for what must come
+
+
+class Party(MarketAgent):
+    """Answers a call for proposals with the same body and keeps everything else."""
+
+    def __init__(self, name, settings, password="secret"):
+        super().__init__(f"{name}@localhost", password, settings)
+        self.inbox = asyncio.Queue()
+        self.bounces = asyncio.Queue()
+        self.failures = []
+
+    async def on_text(self, sender_bare, metadata, thread, body):
+        if metadata.get("performative") == "cfp":
+            await self.transmit(sender_bare, body, {"performative": "propose"}, thread)
+        else:
+            self.inbox.put_nowait((sender_bare, metadata, thread, body))
+
+    def on_bounce(self, bounce):
+        self.bounces.put_nowait(bounce)
+
+    async def next(self):
+        async with asyncio.timeout(LIMIT_S):
+            return await self.inbox.get()
+
+    async def next_bounce(self):
+        async with asyncio.timeout(LIMIT_S):
+            return await self.bounces.get()

@@ -1,0 +1,81 @@
+"""Forging signed documents: any algorithm, any option, any certificate; and a verifier that would be taken in."""
+
+from __future__ import annotations
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from lxml import etree
+from signxml import DigestAlgorithm, SignatureConfiguration, SignatureMethod, XMLSigner, XMLVerifier
+
+from ramp.model import instant
+from ramp.model.instant import DAY, Instant
+from ramp.rfql.certificates import PrivateKey
+from ramp.runtime.keys import KeyStore
+
+USER = "alice@localhost"
+RESOURCE = "thunder1@localhost"
+MALLORY = "mallory@localhost"
+DS = "http://www.w3.org/2000/09/xmldsig#"
+EXCLUSIVE = "http://www.w3.org/2001/10/xml-exc-c14n#"
+
+
+def naive_cost(document: str, certificate: x509.Certificate) -> str:
+    """The cost that a naive verifier would have the bank pay: it verifies, then reads the original document."""
+    XMLVerifier().verify(
+        document.encode(),
+        x509_cert=certificate,
+        expect_config=SignatureConfiguration(verification_time=certificate.not_valid_before_utc),
+    )
+    return etree.fromstring(document.encode()).get("cost", "")
+
+
+class WeakSigner(XMLSigner):
+    """signxml refuses to make weak signatures; an attacker does not."""
+
+    def check_deprecated_methods(self) -> None:
+        """Let everything pass."""
+
+
+def sign_with(
+    document: str,
+    key: PrivateKey | bytes,
+    certificate: x509.Certificate,
+    method: SignatureMethod = SignatureMethod.ECDSA_SHA256,
+    digest: DigestAlgorithm = DigestAlgorithm.SHA256,
+    canonical: str = EXCLUSIVE,
+    **options: object,
+) -> str:
+    """Sign with any algorithm and option."""
+    signer = WeakSigner(signature_algorithm=method, digest_algorithm=digest, c14n_algorithm=canonical)
+    root = signer.sign(etree.fromstring(document), key=key, cert=[certificate], **options)
+    return etree.tostring(root, encoding="unicode")
+
+
+def certificate_for(
+    store: KeyStore,
+    key: PrivateKey,
+    now: Instant,
+    *,
+    names: tuple[str, ...] = (USER,),
+    signs: bool = True,
+    ca: bool = False,
+) -> x509.Certificate:
+    """A certificate of the market's CA, as careless or as cruel as the test wants it."""
+    ca_key, ca_certificate = store._read_identity(store.folder / "ca" / "identity.pem")
+    usage = x509.KeyUsage(signs, False, not signs, False, False, False, False, False, False)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "someone")]))
+        .issuer_name(ca_certificate.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(instant.to_datetime(now - DAY))
+        .not_valid_after(instant.to_datetime(now + DAY))
+        .add_extension(x509.BasicConstraints(ca, None), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"xmpp:{name}") for name in names]),
+            critical=False,
+        )
+        .sign(ca_key, hashes.SHA256())
+    )

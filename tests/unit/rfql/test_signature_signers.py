@@ -1,0 +1,184 @@
+"""Signatures by somebody else, under a certificate that does not hold, or beyond what a notary signs."""
+
+from __future__ import annotations
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from forgery import MALLORY, RESOURCE, USER, certificate_for, naive_cost
+
+from ramp.errors import (
+    CertificateExpired,
+    SignatureInvalid,
+    SignerUnknown,
+)
+from ramp.model.agreement import Agreement, Signed
+from ramp.model.instant import DAY, HOUR, SECOND, Instant
+from ramp.rfql import agreements
+from ramp.rfql.notary import XmlNotary
+from ramp.rfql.signature import sign_text
+from ramp.runtime import issuing
+from ramp.runtime.keys import KeyStore
+
+
+def test_another_party_s_signature_is_refused(verifier: XmlNotary, store: KeyStore, body: str, now: Instant) -> None:
+    """Mallory is a member of the market and signs an agreement in Alice's name."""
+    key, certificate = store.identity(MALLORY)
+    attack = sign_text(body, key, certificate)
+    assert f'user="{USER}"' in attack
+    assert naive_cost(attack, certificate) == "704000"
+    with pytest.raises(SignerUnknown, match=r"signed by 'mallory@localhost'; right would be 'alice@localhost'"):
+        verifier.verify(attack, now)
+
+
+def test_countersignature_by_the_user_is_refused(
+    verifier: XmlNotary, store: KeyStore, signed: Signed, agreement: Agreement, now: Instant
+) -> None:
+    attack = sign_text(agreements.wrap(signed.document, agreement, now), *store.identity(USER))
+    with pytest.raises(SignerUnknown, match=r"signed by 'alice@localhost'; right would be 'thunder1@localhost'"):
+        verifier.verify(attack, now)
+
+
+def test_resource_s_signature_over_another_party_s_is_refused(
+    verifier: XmlNotary, store: KeyStore, body: str, agreement: Agreement, now: Instant
+) -> None:
+    """The resource and Mallory, both of this market, charge Alice together."""
+    inner = sign_text(body, *store.identity(MALLORY))
+    attack = sign_text(agreements.wrap(inner, agreement, now), *store.identity(RESOURCE))
+    with pytest.raises(SignerUnknown, match=r"signed by 'mallory@localhost'; right would be 'alice@localhost'"):
+        verifier.verify(attack, now)
+
+
+def test_countersignature_without_the_user_s_is_refused(
+    verifier: XmlNotary, store: KeyStore, body: str, agreement: Agreement, now: Instant
+) -> None:
+    attack = sign_text(agreements.wrap(body, agreement, now), *store.identity(RESOURCE))
+    with pytest.raises(SignatureInvalid, match="1 signatures; right would be 2"):
+        verifier.verify(attack, now)
+
+
+def test_another_market_s_ca_is_refused(
+    verifier: XmlNotary, tmp_path_factory: pytest.TempPathFactory, body: str, now: Instant
+) -> None:
+    """An attacker's own CA issues a certificate for Alice."""
+    theirs = KeyStore(tmp_path_factory.mktemp("theirs"))
+    theirs.create_ca(now)
+    theirs.issue(USER, now)
+    attack = sign_text(body, *theirs.identity(USER))
+    assert naive_cost(attack, theirs.identity(USER)[1]) == "704000"
+    with pytest.raises(SignerUnknown, match="not issued by a CA of this market"):
+        verifier.verify(attack, now)
+
+
+def test_forged_issuer_name_is_refused(verifier: XmlNotary, store: KeyStore, body: str, now: Instant) -> None:
+    """The attacker's CA bears the market CA's name; only its signature differs."""
+    ca = store.ca_certificates()[0]
+    key = ec.generate_private_key(ec.SECP256R1())
+    forged = (
+        x509.CertificateBuilder(
+            issuer_name=ca.subject,
+            subject_name=ca.subject,
+            public_key=key.public_key(),
+            serial_number=x509.random_serial_number(),
+            not_valid_before=ca.not_valid_before_utc,
+            not_valid_after=ca.not_valid_after_utc,
+        )
+        .add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"xmpp:{USER}")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    assert forged.issuer == ca.subject
+    with pytest.raises(SignerUnknown, match="not issued by a CA of this market"):
+        verifier.verify(sign_text(body, key, forged), now)
+
+
+def test_key_other_than_the_pinned_one_is_refused(
+    verifier: XmlNotary, store: KeyStore, body: str, now: Instant
+) -> None:
+    """The CA was tricked into a second certificate for Alice; the bank has her first key on file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    attack = sign_text(body, key, certificate_for(store, key, now))
+    assert verifier.verify(attack, now).signers == (USER,)  # without pins the CA's word is enough
+    with pytest.raises(SignerUnknown, match="is on file"):
+        store.notary(RESOURCE).verify(attack, now)
+
+
+def test_renewed_certificate_of_the_same_key_fits_the_pin(
+    store: KeyStore, body: str, resource_notary: XmlNotary, now: Instant
+) -> None:
+    key, _ = store.identity(USER)
+    renewed = certificate_for(store, key, now)
+    assert resource_notary.verify(sign_text(body, key, renewed), now).signers == (USER,)
+
+
+@pytest.mark.parametrize(("shift", "reason"), [(2 * DAY, "expired"), (-2 * DAY, "holds only from")])
+def test_certificate_out_of_its_time_is_refused(
+    verifier: XmlNotary, store: KeyStore, body: str, now: Instant, shift: int, reason: str
+) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    attack = sign_text(body, key, certificate_for(store, key, now))
+    assert verifier.verify(attack, now).signers == (USER,)
+    with pytest.raises(CertificateExpired, match=reason):
+        verifier.verify(attack, now + shift)
+
+
+def test_revoked_certificate_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, agreement: Agreement, now: Instant
+) -> None:
+    keys = KeyStore(tmp_path_factory.mktemp("revoked"))
+    keys.create_ca(now)
+    for name in (USER, RESOURCE):
+        keys.issue(name, now)
+    document = keys.notary(USER).sign(Signed(agreement), now).document
+    bank = keys.notary(RESOURCE)
+    assert bank.verify(document, now).signers == (USER,)
+    keys.revoke(USER, now + HOUR, "laptop stolen")
+    with pytest.raises(SignerUnknown, match="revoked"):
+        bank.verify(document, now + HOUR + SECOND)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"ca": True}, "is a CA's own"),
+        ({"signs": False}, "not for signing"),
+        ({"names": (USER, MALLORY)}, "names 2 parties"),
+        ({"names": ()}, "names 0 parties"),
+    ],
+)
+def test_certificate_for_another_purpose_is_refused(
+    verifier: XmlNotary, store: KeyStore, body: str, now: Instant, options: dict[str, object], reason: str
+) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = certificate_for(store, key, now, **options)  # type: ignore[arg-type]
+    with pytest.raises(SignerUnknown, match=reason):
+        verifier.verify(sign_text(body, key, certificate), now)
+
+
+# The notary itself
+
+
+def test_notary_signs_only_in_its_own_name(
+    resource_notary: XmlNotary, user_notary: XmlNotary, agreement: Agreement, countersigned: Signed, now: Instant
+) -> None:
+    with pytest.raises(SignatureInvalid, match="may not sign for alice"):
+        resource_notary.sign(Signed(agreement), now)
+    with pytest.raises(SignatureInvalid, match="nobody else signs it"):
+        user_notary.sign(countersigned, now)
+    with pytest.raises(SignatureInvalid, match="may not sign for thunder1"):
+        user_notary.sign(user_notary.sign(Signed(agreement), now), now)
+
+
+def test_notary_does_not_sign_with_an_expired_certificate(
+    user_notary: XmlNotary, agreement: Agreement, now: Instant
+) -> None:
+    with pytest.raises(CertificateExpired, match="expired"):
+        user_notary.sign(Signed(agreement), now + 366 * DAY)
+
+
+def test_notary_refuses_another_party_s_certificate_or_key(store: KeyStore) -> None:
+    key, certificate = store.identity(USER)
+    with pytest.raises(SignerUnknown, match="is for 'alice@localhost'"):
+        XmlNotary(MALLORY, key, certificate, store.ca_certificates())
+    with pytest.raises(SignatureInvalid, match="does not belong"):
+        XmlNotary(USER, issuing.new_key("p256"), certificate, store.ca_certificates())
