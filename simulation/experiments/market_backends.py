@@ -28,7 +28,7 @@ def run_plans(
             as few launched markets as possible. There a plan with links gets two hosts.
         plans: what to run.
         processes: processes of the simulator; None = one a core.
-        on_progress: told how many of how many plans are done.
+        on_progress: told how many of how many plans are done; over XMPP, of how many requests.
 
     Raises:
         TransportError: if a market over XMPP does not come up, or an agent ends in the middle.
@@ -37,25 +37,16 @@ def run_plans(
         return run_all(run_simulated, plans, processes=processes, on_progress=on_progress)
     # only here, for what they need would slow every other command down
     from simulation.experiments.market_hosts import run_over_hosts
-    from simulation.experiments.market_trading import sharing
+    from simulation.experiments.market_trading import Tally, sharing
     from simulation.experiments.market_xmpp import run_over_xmpp
 
-    results: dict[int, MarketResult] = {}
-
-    def tell() -> None:
-        if on_progress is not None:
-            on_progress(len(results), len(plans))
-
-    def keep(number: int, result: MarketResult) -> None:
-        results[number] = result
-        tell()
-
-    tell()
+    tally = Tally(sum(len(plan.submissions) for plan in plans), on_progress)
+    tally.begun()
     with _ending_on_sigterm():
         for numbers in sharing(plans):
             run = run_over_xmpp if plans[numbers[0]].links is None else run_over_hosts
-            run({number: plans[number] for number in numbers}, keep)
-    return [results[number] for number in range(len(plans))]
+            run({number: plans[number] for number in numbers}, tally)
+    return [tally.results[number] for number in range(len(plans))]
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ from ramp.runtime.keys import KeyStore
 from ramp.runtime.state_folder import StateFolder, write_private
 from simulation.experiments.market_namespaces import DOMAINS, Host, Line, joined_hosts, reason_against_netem
 from simulation.experiments.market_plan import MarketPlan
-from simulation.experiments.market_trading import DOMAIN, OnResult, RunningMarket, trade_in_turn
+from simulation.experiments.market_trading import DOMAIN, RunningMarket, Tally, trade_in_turn
 from simulation.experiments.market_xmpp import LAUNCH_PER_AGENT_S, LAUNCH_S, swarm_toml
 
 CLIENT_PORT: Final = 5222
@@ -66,14 +66,14 @@ VirtualHost "{domain}"
 """
 
 
-def run_over_hosts(plans: Mapping[int, MarketPlan], on_result: OnResult) -> None:
+def run_over_hosts(plans: Mapping[int, MarketPlan], tally: Tally) -> None:
     """Launch a market on two hosts, run plans in it one after another, and end it.
 
     Args:
         plans: by number; of one kind, as `simulation.experiments.market_trading.sharing` finds them, with links. The
             resources on hosts with at least a millisecond of latency live on the second host, and the link between the
             two has the mean of their latencies.
-        on_result: told each result as soon as it is there.
+        tally: gets their results.
 
     Raises:
         TransportError: if hosts, servers or agents do not come up, or an agent ends in the middle.
@@ -114,7 +114,7 @@ def run_over_hosts(plans: Mapping[int, MarketPlan], on_result: OnResult) -> None
                 command = _group_command(host, config, state, names, domain_of)
                 processes[name] = stack.enter_context(_group(command, names, state.logs / f"{name}.log"))
         market = RunningMarket(state, processes, opening, time.perf_counter() - begun, DOMAINS)
-        trade_in_turn(plans, market, on_result)
+        trade_in_turn(plans, market, tally)
 
 
 def _prepare_identities(plan: MarketPlan, state: StateFolder, far: Sequence[str]) -> None:

@@ -34,7 +34,7 @@ from simulation.plots.market_rounds import draw_rounds
 
 WISH: Final = UnitWish(price=70, cores=16, lead=5 * MINUTE)
 MOST_ROUNDS: Final = 10
-SPACING: Final = 3 * SECOND
+SPACING: Final = 2 * SECOND
 """Between two submissions; an auction takes a fraction of it."""
 
 FLAT_POINTS: Final = 2.0

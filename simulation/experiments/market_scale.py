@@ -98,6 +98,8 @@ def _run_growing(mode: Mode, plans: Sequence[MarketPlan], on_progress: Progress 
     for the largest market makes a million offers.
     """
     rows: list[Row] = []
+    if on_progress is not None:
+        on_progress(0, len(plans))
     for plan in plans:
         try:
             (result,) = run_plans(mode, [plan], processes=1, on_progress=None)
@@ -162,6 +164,7 @@ def _row(result: MarketResult) -> Row:
         "users": result.plan.users,
         "sold": sum(auction.sold for auction in auctions),
         "answers": answers,
+        "called_again": sum(auction.called_again for auction in auctions),
         "messages": result.messages,
         "cpu_s": round(result.cpu_s, 3),
         "cpu_ms_per_auction": round(1000 * result.cpu_s / len(auctions), 3),
@@ -197,11 +200,12 @@ def _comparisons(table: Sequence[Mapping[str, Any]]) -> list[Comparison]:
 def _tell(summary: dict[str, Any]) -> list[str]:
     lines = [f"Growing markets, one round, {summary['parameters']['mode']}:"]
     lines.append(
-        "resources  users   sold   CPU ms an auction   CPU us an answer   mean purchase s   CPU s   memory MB   "
-        "foreign cores"
+        "resources  users   sold   called again   CPU ms an auction   CPU us an answer   mean purchase s   CPU s   "
+        "memory MB   foreign cores"
     )
     lines += [
-        f"{row['resources']:9} {row['users']:6} {row['sold']:6}   {row['cpu_ms_per_auction']:17.2f}   "
+        f"{row['resources']:9} {row['users']:6} {row['sold']:6}   {row['called_again']:12}   "
+        f"{row['cpu_ms_per_auction']:17.2f}   "
         f"{row['cpu_us_per_answer']:16.1f}   {row['mean_purchase_s']:15.3f} {row['cpu_s']:7.2f}   "
         f"{row['memory_mb']:9.0f}   {row['foreign_cores']:13.2f}"
         for row in summary["table"]

@@ -10,8 +10,8 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import cattrs
@@ -24,6 +24,7 @@ from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.control_client import ControlClient
 from ramp.runtime.state_folder import StateFolder
+from simulation.experiments.discovery import Progress
 from simulation.experiments.market_plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
 
 DOMAIN: Final = "localhost"
@@ -35,8 +36,36 @@ LISTED_LIMIT_S: Final = 60.0
 
 _POLL_S: Final = 0.05
 
-OnResult = Callable[[int, MarketResult], None]
-"""Told the number of a plan and how it went."""
+
+@dataclass(slots=True)
+class Tally:
+    """What is done of an experiment's plans.
+
+    Attributes:
+        requests: how many requests all plans have together.
+        on_progress: told how many of them have ended; called from several threads.
+        results: of the plans that are done, by number.
+    """
+
+    requests: int
+    on_progress: Progress | None = None
+    results: dict[int, MarketResult] = field(default_factory=dict)
+    _ended: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begun(self) -> None:
+        """Nothing is done yet."""
+        self._tell()
+
+    def request_ended(self) -> None:
+        """One more request has ended."""
+        with self._lock:
+            self._ended += 1
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.on_progress is not None:
+            self.on_progress(self._ended, self.requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +113,13 @@ def sharing(plans: Sequence[MarketPlan]) -> list[list[int]]:
     return [numbers for _, numbers in markets]
 
 
-def trade_in_turn(plans: Mapping[int, MarketPlan], market: RunningMarket, on_result: OnResult) -> None:
+def trade_in_turn(plans: Mapping[int, MarketPlan], market: RunningMarket, tally: Tally) -> None:
     """Run plans one after another in a running market.
 
     Args:
         plans: by number, in the order of running.
         market: the market.
-        on_result: told each result as soon as it is there.
+        tally: gets their results.
 
     Raises:
         TransportError: if a request cannot be followed to its end.
@@ -102,8 +131,7 @@ def trade_in_turn(plans: Mapping[int, MarketPlan], market: RunningMarket, on_res
     for position, (number, plan) in enumerate(plans.items()):
         late = max(0, clock.now() + round(_MARGIN_S * SECOND) - market.opening)
         late = -(-late // SECOND) * SECOND  # whole seconds, as times are in requests
-        result = trade(plan, market, late, f"plan{number}")
-        on_result(number, result)
+        result = tally.results[number] = trade(plan, market, late, f"plan{number}", tally)
         if position < last:
             give_back(result, market)
 
@@ -168,7 +196,7 @@ def give_back(result: MarketResult, market: RunningMarket) -> None:
                     raise TransportError(f"{agreement_id} was not taken back: {event}")
 
 
-def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str) -> MarketResult:
+def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str, tally: Tally) -> MarketResult:
     """Submit a plan's requests and follow them to their ends.
 
     Args:
@@ -176,6 +204,7 @@ def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str) ->
         market: the market.
         late: how long after the market's opening the plan's times begin.
         mark: set before the requests' ids, so that those of several plans differ.
+        tally: told of every request that has ended.
 
     Raises:
         TransportError: if a request cannot be followed to its end.
@@ -187,7 +216,7 @@ def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str) ->
         by_user.setdefault(each.user, []).append((each, write_request(each.request(opening))))
     before, machine_before = _use(market.processes), _machine_cpu_s()
     threads = [
-        threading.Thread(target=_submit_all, args=(requests, market.state, opening, mark, answers), daemon=True)
+        threading.Thread(target=_submit_all, args=(requests, market.state, opening, mark, answers, tally), daemon=True)
         for requests in by_user.values()
     ]
     begun = time.perf_counter()
@@ -219,6 +248,7 @@ def _submit_all(
     opening: Instant,
     mark: str,
     answers: dict[str, _Answer | Exception],
+    tally: Tally,
 ) -> None:
     """Submit one user's requests, each at its time but never before the last one's end; runs in a thread of its own."""
     for submission, document in requests:
@@ -226,6 +256,7 @@ def _submit_all(
             answers[submission.label] = _submit(submission, state, opening, f"{mark}-{submission.label}", document)
         except Exception as error:  # told by the thread that waits for this one
             answers[submission.label] = error
+        tally.request_ended()
 
 
 def _submit(submission: Submission, state: StateFolder, opening: Instant, request_id: str, document: str) -> _Answer:

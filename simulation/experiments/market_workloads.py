@@ -45,7 +45,7 @@ from simulation.experiments.market_very_large import (
 from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
 from simulation.plots.market_workloads import draw_figure8a, draw_figure8b, draw_figure9a, draw_figure9b, draw_figure10
 
-SPACING: Final = 3 * SECOND
+SPACING: Final = 2 * SECOND
 """Between two submissions; an auction takes a fraction of it."""
 
 PROBE_HOURS: Final = 48

@@ -28,7 +28,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import ResourceConfig
 from ramp.runtime.state_folder import StateFolder, write_private
 from simulation.experiments.market_plan import MarketPlan
-from simulation.experiments.market_trading import DOMAIN, OnResult, RunningMarket, trade_in_turn
+from simulation.experiments.market_trading import DOMAIN, RunningMarket, Tally, trade_in_turn
 
 DEPOSIT_CREDITS: Final = 10**11
 READY_LIMIT_S: Final = 60.0
@@ -44,12 +44,12 @@ LAUNCH_PER_AGENT_S: Final = 0.12
 """What each agent adds to that, its warm-up included."""
 
 
-def run_over_xmpp(plans: Mapping[int, MarketPlan], on_result: OnResult) -> None:
+def run_over_xmpp(plans: Mapping[int, MarketPlan], tally: Tally) -> None:
     """Launch a market, run plans in it one after another, and end it.
 
     Args:
         plans: by number; of one kind, as `simulation.experiments.market_trading.sharing` finds them, without links.
-        on_result: told each result as soon as it is there.
+        tally: gets their results.
 
     Raises:
         TransportError: if the market does not come up, or an agent ends in the middle.
@@ -66,7 +66,7 @@ def run_over_xmpp(plans: Mapping[int, MarketPlan], on_result: OnResult) -> None:
         begun = time.perf_counter()
         with _launched(config, state, READY_LIMIT_S + _PER_AGENT_S * agents) as status:
             market = RunningMarket(state, _processes(status), opening, time.perf_counter() - begun)
-            trade_in_turn(plans, market, on_result)
+            trade_in_turn(plans, market, tally)
 
 
 def swarm_toml(plan: MarketPlan) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
-from ramp.model.instant import HOUR, MINUTE
+from ramp.model.instant import HOUR, MINUTE, SECOND
 from simulation.cli.simulate import experiment
 from simulation.experiments import market_rounds, market_scale, market_units, market_workloads
 from simulation.experiments.discovery import find_experiment
@@ -121,6 +122,16 @@ def test_many_resources_are_table_2_at_other_times() -> None:
     assert resources[:20] == table2_resources()
     assert resources[20].prices == resources[0].prices
     assert len({(each.options["log"], each.options["base_time_s"]) for each in resources}) == 45
+
+
+def test_a_crowd_is_not_answered_with_still_more_messages() -> None:
+    """A hundred users at once keep twenty resources busy for seconds: almost every late answer is waited for."""
+    (plan,) = market_scale.plans_of(1, 1, ((20, 100),))
+    result = run_simulated(replace(plan, round_trips_cost=True))
+    calls = len(plan.resources) * plan.users
+    assert all(auction.sold for auction in result.auctions)
+    assert max(auction.outcome.duration for auction in result.auctions) > 2 * SECOND  # else there is no crowd
+    assert sum(auction.called_again for auction in result.auctions) < calls // 10
 
 
 def test_the_paper_s_hosts() -> None:

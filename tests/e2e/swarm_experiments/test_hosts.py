@@ -11,6 +11,7 @@ from simulation.experiments.market_hosts import run_over_hosts
 from simulation.experiments.market_namespaces import reason_against
 from simulation.experiments.market_network import deployments_of
 from simulation.experiments.market_plan import table2_resources
+from simulation.experiments.market_trading import Tally
 from simulation.experiments.market_users import plans_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -28,9 +29,11 @@ def test_every_resource_answers_and_the_far_ones_later() -> None:
     far = {name for name, host in links.host_of.items() if links.latency[host] >= MILLISECOND}
     slow = {host: FAR_LATENCY if each >= MILLISECOND else each for host, each in links.latency.items()}
     (plan,) = plans_of(1, 1, (2,), resources, replace(links, latency=slow, jitter=0))
-    results = {}
-    run_over_hosts({0: plan}, results.__setitem__)
-    result = results[0]
+    told: list[tuple[int, int]] = []
+    tally = Tally(2, lambda done, total: told.append((done, total)))
+    run_over_hosts({0: plan}, tally)
+    result = tally.results[0]
+    assert told == [(1, 2), (2, 2)]
     assert len(far) == 5
     for auction in result.auctions:
         assert auction.sold

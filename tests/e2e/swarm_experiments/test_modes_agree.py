@@ -10,6 +10,7 @@ from ramp.model.instant import SECOND
 from simulation.experiments import market_rounds, market_users, market_workloads
 from simulation.experiments.market_plan import AuctionResult, MarketPlan, MarketResult, table2_resources
 from simulation.experiments.market_simulated import run_simulated
+from simulation.experiments.market_trading import Tally
 from simulation.experiments.market_xmpp import run_over_xmpp
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -40,9 +41,9 @@ def best_of_last_price(auction: AuctionResult) -> set[str]:
 
 
 def run_in_one_market(plans: list[MarketPlan]) -> list[MarketResult]:
-    results: dict[int, MarketResult] = {}
-    run_over_xmpp(dict(enumerate(plans)), results.__setitem__)
-    return [results[number] for number in range(len(plans))]
+    tally = Tally(sum(len(plan.submissions) for plan in plans))
+    run_over_xmpp(dict(enumerate(plans)), tally)
+    return [tally.results[number] for number in range(len(plans))]
 
 
 def check(plan: MarketPlan) -> None:

@@ -12,6 +12,7 @@ from simulation.experiments import market_hosts, market_namespaces, market_netwo
 from simulation.experiments.market_hosted_group import federated
 from simulation.experiments.market_namespaces import Host, Line, joining_commands
 from simulation.experiments.market_plan import Mode, swarms_directory, table2_resources
+from simulation.experiments.market_trading import Tally
 from simulation.experiments.market_users import plans_of
 
 
@@ -106,7 +107,7 @@ def test_netem_is_taken_where_the_kernel_has_it(monkeypatch, netem, relays) -> N
     resources = table2_resources()[:15]
     links = market_network.deployments_of(resources)["bad network"]
     (plan,) = plans_of(1, 1, (3,), resources, links)
-    market_hosts.run_over_hosts({0: plan}, lambda *_: None)
+    market_hosts.run_over_hosts({0: plan}, Tally(3))
     mean = 5 * (17_000 + 20_000 + 20_000 + 16_000 + 4_000) // 5
     line = Line(mean, 5_000, 0.01)
     assert made[0] == ("line", None if relays else line)
