@@ -28,7 +28,7 @@ from simulation.experiments.market_plan import (
     marked_names,
     table2_resources,
 )
-from simulation.experiments.market_tables import drawn_ages, market_parameters
+from simulation.experiments.market_tables import drawn_ages, market_parameters, straight_line
 from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
 from simulation.plots.market_rounds import draw_rounds
 
@@ -170,9 +170,12 @@ def _comparisons(table: Sequence[Mapping[str, Any]]) -> list[Comparison]:
     result += [
         Comparison(f"{row['rounds']} rounds: sale price", row["paper_price"], row["price"], "credits") for row in table
     ]
-    for row in (table[0], table[-1]):
+    for row in table:
         what, paper_s = f"{row['rounds']} rounds: duration", row["paper_duration_s"]
         result.append(Comparison(what, paper_s, row["duration_s"], "s", at_most=paper_s))
+    _, _, fit = straight_line([(row["rounds"], row["duration_s"]) for row in table])
+    _, _, fit_of_paper = straight_line([(row["rounds"], row["paper_duration_s"]) for row in table])
+    result.append(Comparison("duration over rounds: R² of a line", round(fit_of_paper, 4), fit, ""))
     return result
 
 

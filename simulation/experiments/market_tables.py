@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from statistics import fmean, pstdev
 from typing import Any, Final
 
+import numpy as np
+
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration
 from simulation.experiments.market_plan import MarketPlan, Mode, is_synthetic
 from simulation.market.random_streams import stream
@@ -63,3 +65,16 @@ def mean_and_deviation(values: Sequence[float], digits: int = 4) -> tuple[float,
     if not values:
         return 0.0, 0.0
     return round(fmean(values), digits), round(pstdev(values), digits)
+
+
+def straight_line(points: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
+    """Slope, intercept and coefficient of determination of the least-squares line.
+
+    Args:
+        points: (x, y).
+    """
+    x, y = np.array(points, dtype=float).T
+    slope, intercept = np.polyfit(x, y, 1)
+    residual = float(((y - slope * x - intercept) ** 2).sum())
+    total = float(((y - y.mean()) ** 2).sum())
+    return float(slope), float(intercept), 1 - residual / total if total else 1.0

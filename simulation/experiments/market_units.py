@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.protocol.events import AuctionOptions
 from simulation.experiments.discovery import Experiment, Progress
@@ -27,7 +25,7 @@ from simulation.experiments.market_plan import (
     UnitWish,
     table2_resources,
 )
-from simulation.experiments.market_tables import drawn_ages, market_parameters, mean_and_deviation
+from simulation.experiments.market_tables import drawn_ages, market_parameters, mean_and_deviation, straight_line
 from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
 from simulation.market.random_streams import stream
 from simulation.plots.market_units import draw_units
@@ -149,19 +147,6 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             entry[column], entry[f"{column}_sd"] = mean_and_deviation([row[column] for row in chosen])
         table.append(entry)
     return table
-
-
-def straight_line(points: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
-    """Slope, intercept and coefficient of determination of the least-squares line.
-
-    Args:
-        points: (x, y).
-    """
-    x, y = np.array(points, dtype=float).T
-    slope, intercept = np.polyfit(x, y, 1)
-    residual = float(((y - slope * x - intercept) ** 2).sum())
-    total = float(((y - y.mean()) ** 2).sum())
-    return float(slope), float(intercept), 1 - residual / total if total else 1.0
 
 
 def _comparisons(table: Sequence[Mapping[str, Any]]) -> list[Comparison]:

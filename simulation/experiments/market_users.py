@@ -28,8 +28,7 @@ from simulation.experiments.market_plan import (
     table2_resources,
 )
 from simulation.experiments.market_profile import bottleneck, process_rows, profile_of
-from simulation.experiments.market_tables import drawn_ages, market_parameters, mean_and_deviation
-from simulation.experiments.market_units import straight_line
+from simulation.experiments.market_tables import drawn_ages, market_parameters, mean_and_deviation, straight_line
 from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
 from simulation.plots.market_users import draw_users
 
@@ -41,6 +40,9 @@ QUICK_USERS: Final = (1, 5, 10, 30)
 REPETITIONS: Final = 3
 WISH: Final = UnitWish(price=70, cores=16, lead=5 * MINUTE)
 OPTIONS: Final = AuctionOptions(rounds=1, round_time=5 * MINUTE)
+KNEE_USERS: Final = 10
+"""Up to so many users the paper's round duration rises sharply; then it tails off."""
+
 BEGIN: Final = 1 * SECOND
 
 
@@ -176,11 +178,18 @@ def comparisons_of(table: Sequence[Mapping[str, Any]]) -> list[Comparison]:
     slope, _, fit = straight_line([(row["users"], row["response_s"]) for row in table])
     round_slope, _, round_fit = straight_line([(row["users"], row["round_s"]) for row in table])
     last = table[-1]
+    few = [(row["users"], row["round_s"]) for row in table if row["users"] <= KNEE_USERS]
+    many = [(row["users"], row["round_s"]) for row in table if row["users"] >= KNEE_USERS]
+    knee = []
+    if min(len(few), len(many)) > 1:
+        what = f"round duration for one more user, from {KNEE_USERS} users on over up to {KNEE_USERS}"
+        knee = [Comparison(what, "well below 1", straight_line(many)[0] / straight_line(few)[0], "times")]
     return [
         Comparison("response time over users: R² of a line", "linear", fit, ""),
         Comparison("response time for one more user", "not told", 1000 * slope, "ms"),
         Comparison("round duration over users: R² of a line", "steep to 10 users, then flatter", round_fit, ""),
         Comparison("round duration for one more user", "not told", 1000 * round_slope, "ms"),
+        *knee,
         Comparison(f"round duration with {last['users']} users", "below 5 min", last["round_s"], "s", at_most=300.0),
     ]
 

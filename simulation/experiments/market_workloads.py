@@ -34,6 +34,7 @@ from simulation.experiments.market_plan import (
     offers_of,
     table2_resources,
 )
+from simulation.experiments.market_statements import statements
 from simulation.experiments.market_tables import drawn_ages, market_parameters
 from simulation.experiments.market_very_large import (
     quotations,
@@ -85,7 +86,7 @@ def run(
     offers = [row for number, result in enumerate(results, 1) for row in _offer_rows(number, result)]
     over_time = [row for result in everything[repetitions:] or results for row in _time_rows(result)]
     by_request, shares, by_resource = _by_request(requests, offers), _shares(requests), _by_resource(results)
-    names = marked_names(plans[0].resources)
+    names, attractive = marked_names(plans[0].resources), _attractive(over_time, shares)
     for name, rows in (
         ("requests.csv", requests),
         ("offers.csv", offers),
@@ -114,13 +115,16 @@ def run(
             "wall_time": "one hour, starting exactly at the time asked for (the paper gives none)",
             "over_time": f"a quotation for exp1 at 70 credits every {_every(quick)}" if simulated else "the purchases",
         },
-        comparisons=_comparisons(requests, offers, shares, very_large),
+        comparisons=[
+            *_comparisons(requests, offers, shares, very_large),
+            *statements(by_request, by_resource, shares, attractive, names),
+        ],
         findings={
             "requests": by_request,
             "shares": shares,
             "resources": by_resource,
             "very_large": very_large_table(very_large),
-            "attractive": _attractive(over_time, shares),
+            "attractive": attractive,
             "note": SYNTHETIC_NOTE,
         },
     )

@@ -108,12 +108,12 @@ def tell_comparison(summary: Mapping[str, Any]) -> list[str]:
     """The comparison as lines of text."""
     rows = summary["comparison"]
     width = max([len(row["what"]) for row in rows], default=0)
-    lines = [f"{'':{width}}  {'paper':>14}  {'ours':>9}"]
+    paper_width = max([len(str(row["paper"])) for row in rows], default=0)
+    lines = [f"{'':{width}}  {'paper':>{paper_width}}  {'ours':>9}"]
     for row in rows:
         verdict = {True: "agrees", False: "DIFFERS", None: ""}[row["agrees"]]
-        lines.append(
-            f"{row['what']:{width}}  {row['paper']!s:>14}  {row['ours']:9.2f} {row['unit']:7} {verdict}".rstrip()
-        )
+        told = f"{row['what']:{width}}  {row['paper']!s:>{paper_width}}  {row['ours']:9.2f}"
+        lines.append(f"{told} {row['unit']:7} {verdict}".rstrip())
     return lines
 
 

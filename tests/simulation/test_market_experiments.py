@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from simulation.cli.simulate import experiment
-from simulation.experiments import market_rounds, market_scale, market_units, market_workloads
+from simulation.experiments import market_rounds, market_scale, market_tables, market_workloads
 from simulation.experiments.discovery import find_experiment
 from simulation.experiments.market_network import deployments_of
 from simulation.experiments.market_paper import TABLE3, TABLE4
@@ -111,9 +111,9 @@ def test_where_the_price_is_flat(prices, flat) -> None:
 
 
 def test_a_straight_line_is_found() -> None:
-    slope, intercept, fit = market_units.straight_line([(1, 5.0), (2, 7.0), (4, 11.0)])
+    slope, intercept, fit = market_tables.straight_line([(1, 5.0), (2, 7.0), (4, 11.0)])
     assert (slope, intercept, fit) == pytest.approx((2, 3, 1))
-    assert market_units.straight_line([(0, 0.0), (1, 1.0), (2, 0.0)])[2] == pytest.approx(0)
+    assert market_tables.straight_line([(0, 0.0), (1, 1.0), (2, 0.0)])[2] == pytest.approx(0)
 
 
 def test_many_resources_are_table_2_at_other_times() -> None:

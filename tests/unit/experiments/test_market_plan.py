@@ -18,6 +18,7 @@ from simulation.experiments.market_plan import (
     table2_resources,
 )
 from simulation.experiments.market_simulated import run_simulated
+from simulation.experiments.market_users import comparisons_of
 
 
 def steady(name: str, cores: int, start: int, minimum: int, load: float) -> ResourceConfig:
@@ -106,3 +107,13 @@ def test_a_purchase_takes_messages_and_pays(as_text: bool) -> None:
     # 3 calls, 3 answers, directory 2; vote 2, rejection of b, confirm 2, payment 2 at least
     assert result.messages >= 12
     assert auction.negotiation > 0
+
+
+def test_a_tail_off_is_a_growth_well_below_one() -> None:
+    """The paper's figure 12b in a made-up shape: 100 ms for each of the first ten users, 20 ms for each further one."""
+    table = [
+        {"users": users, "response_s": 0.1 * users, "round_s": 0.1 * min(users, 10) + 0.02 * max(0, users - 10)}
+        for users in range(1, 31)
+    ]
+    (knee,) = (each for each in comparisons_of(table) if "up to 10" in each.what)
+    assert knee.ours == pytest.approx(0.2)
