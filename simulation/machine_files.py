@@ -5,8 +5,8 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-import ramp
 from ramp.errors import ConfigurationError
+from ramp.shipped_files import shipped_directory
 from simulation.link_table_cache import cached_link_table
 from simulation.machines.description import build_machine
 from simulation.machines.flat import FlatMachine
@@ -17,9 +17,8 @@ FLAT_PREFIX = "flat:"
 
 
 def machine_directory() -> Path:
-    """Directory of the machines that come with the project: in the wheel, or beside the sources."""
-    packaged = Path(ramp.__file__).parent / "_data" / "agents_config" / "machines"
-    return packaged if packaged.is_dir() else Path(__file__).parents[1] / "agents_config" / "machines"
+    """Directory of the machines that come with the project."""
+    return shipped_directory("agents_config/machines")
 
 
 def machine_names() -> list[str]:

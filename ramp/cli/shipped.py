@@ -5,24 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import ramp
 from ramp.errors import ConfigurationError
+from ramp.shipped_files import shipped_directory
 
 DEFAULT_SWARM: Final = "quickstart"
 
 
 def swarms_dir() -> Path:
-    """Folder of the swarms' configurations: inside the installed package, or beside it in a checkout.
-
-    Raises:
-        FileNotFoundError: if neither place has them (a broken installation).
-    """
-    package = Path(ramp.__file__).resolve().parent
-    for root in (package / "_data", package.parent):
-        folder = root / "agents_config" / "swarms"
-        if folder.is_dir():
-            return folder
-    raise FileNotFoundError(f"no agents_config beside {package}: the installation is incomplete")
+    """Folder of the swarms' configurations; see `shipped_directory`."""
+    return shipped_directory("agents_config/swarms")
 
 
 def find_config(name: str) -> Path:

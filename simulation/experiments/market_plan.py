@@ -13,7 +13,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-import ramp
 from ramp.model.instant import HOUR, SECOND, Duration, Instant
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
@@ -21,6 +20,7 @@ from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestOutcome, RequestStatus, RoundRecord
 from ramp.runtime.config import EMBEDDED, ResourceConfig
 from ramp.runtime.config_file import load_config
+from ramp.shipped_files import shipped_directory
 from simulation.workload.logs import find_log
 
 SYNTHETIC_MARK: Final = "*"
@@ -237,9 +237,8 @@ class MarketResult:
 
 
 def swarms_directory() -> Path:
-    """Directory of the swarms that come with the project: in the wheel, or beside the sources."""
-    packaged = Path(ramp.__file__).parent / "_data" / "agents_config" / "swarms"
-    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "agents_config" / "swarms"
+    """Directory of the swarms that come with the project."""
+    return shipped_directory("agents_config/swarms")
 
 
 def table2_resources() -> tuple[ResourceConfig, ...]:

@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import simulation
 from ramp.errors import ConfigurationError, WorkloadError
+from ramp.shipped_files import shipped_directory
 
 LOGS_VARIABLE = "RAMP_LOGS"
 
@@ -84,7 +84,7 @@ def known_logs() -> dict[str, KnownLog]:
     Raises:
         ConfigurationError: the file is missing or misses a key.
     """
-    path = _catalogue_path()
+    path = shipped_directory("agents_config") / "logs.toml"
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
@@ -111,15 +111,6 @@ def _known_log(entry: dict[str, Any], archive: str, path: Path) -> KnownLog:
         raise ConfigurationError(
             f"missing in the entry {entry.get('name', '?')!r}", path=path, key=f"log.{error.args[0]}"
         ) from error
-
-
-def _catalogue_path() -> Path:
-    """The catalogue inside the installed package, or beside it in a checkout."""
-    root = Path(simulation.__file__).resolve().parent.parent
-    for folder in (root / "ramp" / "_data" / "agents_config", root / "agents_config"):
-        if (folder / "logs.toml").is_file():
-            return folder / "logs.toml"
-    raise ConfigurationError("the list of known logs is missing: the installation is incomplete", path="logs.toml")
 
 
 def known_log(name: str) -> KnownLog:

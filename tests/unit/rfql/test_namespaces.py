@@ -31,7 +31,7 @@ def ask(folder: Path) -> subprocess.CompletedProcess[str]:
 def installed(tmp_path: Path) -> Path:
     """The package as a wheel lays it out: pyproject.toml puts schemas/ into ramp/_data/schemas."""
     (tmp_path / "ramp" / "rfql").mkdir(parents=True)
-    for name in ("__init__.py", "rfql/__init__.py", "rfql/namespaces.py"):
+    for name in ("__init__.py", "rfql/__init__.py", "rfql/namespaces.py", "shipped_files.py"):
         shutil.copy(PACKAGE / name, tmp_path / "ramp" / name)
     return tmp_path
 
