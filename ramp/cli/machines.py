@@ -79,7 +79,7 @@ def ask_resources(market: Market) -> list[str]:
 def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show a machine's running and queued jobs, its reservations, and its projected load."""
     market = open_market(state, user)
-    _check_registered(market, machine)
+    check_registered(market, machine)
     snapshot = ask_machine(market, machine, horizon)
     if as_json:
         print_json(snapshot)
@@ -134,7 +134,7 @@ def resources(with_load: bool, user: str | None, state: StateFolder, as_json: bo
         print_rows(("Resource", "Address"), [(row["resource"], row["address"]) for row in rows])
 
 
-def _check_registered(market: Market, name: str) -> None:
+def check_registered(market: Market, name: str) -> None:
     """Refuse a name that nobody has before its machine is waited for; addresses of other domains may be unknown here.
 
     Raises:

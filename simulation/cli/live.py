@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ramp.cli.connection import open_market
-from ramp.cli.machines import ask_machine
+from ramp.cli.machines import ask_machine, check_registered
 from ramp.cli.output import bar_text, duration_text, moment_text
 from ramp.errors import ConfigurationError
 from ramp.model.instant import HOUR, Duration, from_iso, seconds
@@ -52,10 +52,11 @@ def ask_live_map(resource: str, state: StateFolder, user: str | None, horizon: D
 
     Raises:
         TransportError: no market is running there, or the resource does not answer.
-        ConfigurationError: the resource's machine has no map.
+        ConfigurationError: no resource of that name is registered, or its machine has no map.
     """
-    snapshot = ask_machine(open_market(state, user), resource, horizon)
-    return live_map_of(snapshot, horizon)
+    market = open_market(state, user)
+    check_registered(market, resource)
+    return live_map_of(ask_machine(market, resource, horizon), horizon)
 
 
 def live_map_of(snapshot: dict[str, Any], horizon: Duration) -> LiveMap:

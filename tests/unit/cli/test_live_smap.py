@@ -38,8 +38,9 @@ def smap(agent, monkeypatch, capsys):
     """Runs `ramp smap NAME` against a market whose resource answers with a snapshot."""
 
     def run(name: str, answer: str, *options: str) -> tuple[int, str, str]:
+        listing = {"event": "query_answered", "answer": {"names": ["angara1@localhost", "cluster1@localhost"]}}
         status = {"event": "query_answered", "answer": {"snapshot": answer}}
-        _, market = agent([status])
+        _, market = agent([listing], [status])
         monkeypatch.setattr("simulation.cli.live.open_market", lambda state, user: market)
         code = main(["smap", name, *options])
         return code, *capsys.readouterr()
@@ -99,6 +100,12 @@ def test_a_flat_machine_has_no_map(smap) -> None:
     code, _, error = smap("cluster1", flat)
     assert code == 2
     assert "ramp qstat cluster1" in error
+
+
+def test_a_name_that_nobody_has_is_told_at_once(smap, snapshot) -> None:
+    code, _, error = smap("angra1", snapshot)
+    assert code == 2
+    assert "did you mean 'angara1'?" in error
 
 
 def test_without_a_market_it_says_so(tmp_path, capsys) -> None:
