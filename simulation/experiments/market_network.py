@@ -11,13 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 from ramp.model.instant import MILLISECOND, Duration
 from ramp.runtime.config import PROSODY, ResourceConfig
-from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.market_backends import run_plans
 from simulation.experiments.market_plan import (
     SYNTHETIC_NOTE,
     Links,
@@ -25,9 +22,9 @@ from simulation.experiments.market_plan import (
     Mode,
     table2_resources,
 )
-from simulation.experiments.market_tables import market_parameters
+from simulation.experiments.market_study import Study, market_experiment
 from simulation.experiments.market_users import comparisons_of, plans_of, response_table, tell_table
-from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
+from simulation.experiments.result import Comparison, write_rows
 from simulation.plots.market_users import COLOURS_OF_DEPLOYMENTS, draw_series
 
 RESOURCES: Final = 15
@@ -60,45 +57,36 @@ SPREAD_OVER_XMPP: Final = "two hosts"
 _MARKERS: Final = ("o", "s", "^", "v")
 
 
-def run(
-    out: Path,
-    *,
-    quick: bool,
-    seed: int,
-    processes: int | None,
-    on_progress: Progress | None,
-    mode: str = Mode.SIMULATED,
-    repeat: int | None = None,
-) -> dict[str, Any]:
-    """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
-    repetitions = repeat or (1 if quick else REPETITIONS)
+def run(study: Study) -> dict[str, Any]:
+    """Run the experiment; returns its summary.
+
+    Args:
+        study: its options.
+    """
+    repetitions = study.repetitions(REPETITIONS)
     resources = table2_resources()[:RESOURCES]
-    users = QUICK_USERS if quick else USERS[Mode(mode)]
-    skipped, line = _line_of(Mode(mode))
+    users = QUICK_USERS if study.quick else USERS[study.mode]
+    skipped, line = _line_of(study.mode)
     deployments = {
-        name: _spread(Mode(mode), plans_of(seed, repetitions, users, resources, links), skipped)
+        name: _spread(study.mode, plans_of(study.seed, repetitions, users, resources, links), skipped)
         for name, links in deployments_of(resources).items()
         if links is None or not skipped
     }
     everything = [plan for plans in deployments.values() for plan in plans]
-    results = run_plans(Mode(mode), everything, processes=processes, on_progress=on_progress)
+    results = study.run(everything)
     each = len(everything) // len(deployments)
     tables: dict[str, list[dict[str, Any]]] = {}
     series = []
     for number, deployment in enumerate(deployments):
-        name = SPREAD_OVER_XMPP if deployment == SPREAD and Mode(mode) is Mode.XMPP else deployment
+        name = SPREAD_OVER_XMPP if deployment == SPREAD and study.mode is Mode.XMPP else deployment
         tables[name] = response_table(results[number * each : (number + 1) * each])
-        source = out / f"figure13-{name.replace(' ', '-')}.csv"
+        source = study.out / f"figure13-{name.replace(' ', '-')}.csv"
         write_rows(source, tables[name])
         series.append((source, name, COLOURS_OF_DEPLOYMENTS[number], _MARKERS[number]))
-    draw_series(tuple(series), out / "figure13.png", f"figure 13 ({mode})", SYNTHETIC_NOTE)
-    return write_summary(
-        out,
-        experiment=EXPERIMENTS[0].name,
-        seed=seed,
-        quick=quick,
+    draw_series(tuple(series), study.out / "figure13.png", f"figure 13 ({study.mode})", SYNTHETIC_NOTE)
+    return study.summary(
+        everything,
         parameters={
-            **market_parameters(mode, everything),
             "repetitions": repetitions,
             "latency_ms": {name: latency / MILLISECOND for name, latency in SITES.items()},
             "laboratory_latency_ms": LABORATORY_LATENCY / MILLISECOND,
@@ -108,7 +96,7 @@ def run(
             "bad_network": f"{BAD_FACTOR} times latency and jitter, {100 * BAD_LOSS:g} % of packets lost",
         },
         comparisons=_comparisons(tables),
-        findings={"tables": tables, "note": SYNTHETIC_NOTE},
+        findings={"tables": tables},
     )
 
 
@@ -170,22 +158,21 @@ def _comparisons(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Comp
     return result + comparisons_of(spread)
 
 
-def _tell(summary: dict[str, Any]) -> list[str]:
+def _tell(summary: Mapping[str, Any]) -> list[str]:
     lines = [f"link: {summary['parameters']['line']}"]
     if summary["parameters"]["skipped"]:
         lines.append(f"no other hosts: {summary['parameters']['skipped']}")
     for name, table in summary["tables"].items():
         lines += [f"Simultaneous users, {RESOURCES} resources, {name}, {summary['parameters']['mode']}:"]
         lines += [*tell_table({"table": table}), ""]
-    return [*lines, summary["note"], "", *tell_comparison(summary)]
+    return lines
 
 
 EXPERIMENTS: Final = (
-    Experiment(
+    market_experiment(
         "network",
         "1 to 30 users with the resources on a network of hosts (RAMP, figure 13)",
         run,
         _tell,
-        frozenset({"mode", "repeat"}),
     ),
 )

@@ -9,27 +9,24 @@ the best price that any seller able to serve the request would have accepted, it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any, Final
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
-from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.market_backends import run_plans
 from simulation.experiments.market_paper import FLAT_FROM_ROUNDS, REPETITIONS, TABLE4
 from simulation.experiments.market_plan import (
     SYNTHETIC_NOTE,
     MarketPlan,
     MarketResult,
-    Mode,
     Submission,
     UnitWish,
     marked_names,
     table2_resources,
 )
-from simulation.experiments.market_tables import drawn_ages, market_parameters, straight_line
-from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
+from simulation.experiments.market_study import Study, market_experiment
+from simulation.experiments.market_tables import drawn_ages, straight_line
+from simulation.experiments.result import Comparison, write_rows
 from simulation.plots.market_rounds import draw_rounds
 
 WISH: Final = UnitWish(price=70, cores=16, lead=5 * MINUTE)
@@ -41,38 +38,29 @@ FLAT_POINTS: Final = 2.0
 """Credits by which the price may still fall after a round that counts as the begin of the flat part."""
 
 
-def run(
-    out: Path,
-    *,
-    quick: bool,
-    seed: int,
-    processes: int | None,
-    on_progress: Progress | None,
-    mode: str = Mode.SIMULATED,
-    repeat: int | None = None,
-) -> dict[str, Any]:
-    """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
-    repetitions = repeat or (1 if quick else REPETITIONS)
-    plans = plans_of(seed, repetitions)
-    results = run_plans(Mode(mode), plans, processes=processes, on_progress=on_progress)
+def run(study: Study) -> dict[str, Any]:
+    """Run the experiment; returns its summary.
+
+    Args:
+        study: its options.
+    """
+    repetitions = study.repetitions(REPETITIONS)
+    plans = plans_of(study.seed, repetitions)
+    results = study.run(plans)
     auctions = [row for number, result in enumerate(results, 1) for row in _auction_rows(number, result)]
     table = _table(auctions)
-    write_rows(out / "auctions.csv", auctions)
-    write_rows(out / "table4.csv", table)
-    draw_rounds(out / "table4.csv", out / "figure11a.png", mode, SYNTHETIC_NOTE)
-    return write_summary(
-        out,
-        experiment=EXPERIMENTS[0].name,
-        seed=seed,
-        quick=quick,
+    write_rows(study.out / "auctions.csv", auctions)
+    write_rows(study.out / "table4.csv", table)
+    draw_rounds(study.out / "table4.csv", study.out / "figure11a.png", study.mode, SYNTHETIC_NOTE)
+    return study.summary(
+        plans,
         parameters={
-            **market_parameters(mode, plans),
             "request": "16 cores for an hour, starting in 5 minutes, at most 70 credits per core hour",
             "repetitions": repetitions,
             "best_acceptable": "least minimum price of the resources that had the slot",
         },
         comparisons=_comparisons(table),
-        findings={"table": table, "note": SYNTHETIC_NOTE},
+        findings={"table": table},
     )
 
 
@@ -179,7 +167,7 @@ def _comparisons(table: Sequence[Mapping[str, Any]]) -> list[Comparison]:
     return result
 
 
-def _tell(summary: dict[str, Any]) -> list[str]:
+def _tell(summary: Mapping[str, Any]) -> list[str]:
     lines = [f"Table 4 again, {summary['parameters']['mode']}:"]
     lines.append("rounds   paper price   our price (sd)   best acceptable    gap   paper duration s   our duration s")
     lines += [
@@ -188,15 +176,14 @@ def _tell(summary: dict[str, Any]) -> list[str]:
         f"{row['duration_s']:14.3f}   {row['winners']}"
         for row in summary["table"]
     ]
-    return [*lines, summary["note"], "", *tell_comparison(summary)]
+    return lines
 
 
 EXPERIMENTS: Final = (
-    Experiment(
+    market_experiment(
         "rounds",
         "sale price and duration over 1 to 10 rounds of bidding (RAMP, Table 4 and figure 11a)",
         run,
         _tell,
-        frozenset({"mode", "repeat"}),
     ),
 )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import psutil
@@ -20,7 +19,7 @@ from ramp.errors import TransportError
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from ramp.runtime.config import ResourceConfig
-from simulation.experiments.discovery import Experiment, Progress
+from simulation.experiments.discovery import Progress
 from simulation.experiments.market_backends import run_plans
 from simulation.experiments.market_plan import (
     SYNTHETIC_NOTE,
@@ -31,8 +30,9 @@ from simulation.experiments.market_plan import (
     UnitWish,
     table2_resources,
 )
-from simulation.experiments.market_tables import drawn_ages, market_parameters, mean_and_deviation
-from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
+from simulation.experiments.market_study import Study, market_experiment
+from simulation.experiments.market_tables import drawn_ages, mean_and_deviation
+from simulation.experiments.result import Comparison, write_rows
 from simulation.plots.market_scale import draw_scale
 
 Row = dict[str, Any]
@@ -57,37 +57,28 @@ SHIFT_S: Final = 7_919
 """Seconds of the log between two copies of a machine; a prime, so that copies do not share a rhythm."""
 
 
-def run(
-    out: Path,
-    *,
-    quick: bool,
-    seed: int,
-    processes: int | None,
-    on_progress: Progress | None,
-    mode: str = Mode.SIMULATED,
-    repeat: int | None = None,
-) -> dict[str, Any]:
-    """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
-    repetitions = repeat or 1
-    sizes = (QUICK_SIZES if quick else SIZES)[Mode(mode)]
-    plans = plans_of(seed, repetitions, sizes)
-    table, ended = _run_growing(Mode(mode), plans, on_progress)
-    write_rows(out / "scale.csv", table)
-    draw_scale(out / "scale.csv", out / "scale.png", mode, SYNTHETIC_NOTE)
-    return write_summary(
-        out,
-        experiment=EXPERIMENTS[0].name,
-        seed=seed,
-        quick=quick,
+def run(study: Study) -> dict[str, Any]:
+    """Run the experiment; returns its summary.
+
+    Args:
+        study: its options.
+    """
+    repetitions = study.repetitions(1)
+    sizes = (QUICK_SIZES if study.quick else SIZES)[study.mode]
+    plans = plans_of(study.seed, repetitions, sizes)
+    table, ended = _run_growing(study.mode, plans, study.on_progress)
+    write_rows(study.out / "scale.csv", table)
+    draw_scale(study.out / "scale.csv", study.out / "scale.png", study.mode, SYNTHETIC_NOTE)
+    return study.summary(
+        plans,
         parameters={
-            **market_parameters(mode, plans),
             "sizes": [list(size) for size in sizes],
             "repetitions": repetitions,
             "rounds": 1,
             "request": "16 cores for an hour within a day, at most 70 credits per core hour",
         },
         comparisons=_comparisons(table),
-        findings={"table": table, "ended": ended, "note": SYNTHETIC_NOTE},
+        findings={"table": table, "ended": ended},
     )
 
 
@@ -197,7 +188,7 @@ def _comparisons(table: Sequence[Mapping[str, Any]]) -> list[Comparison]:
     return result
 
 
-def _tell(summary: dict[str, Any]) -> list[str]:
+def _tell(summary: Mapping[str, Any]) -> list[str]:
     lines = [f"Growing markets, one round, {summary['parameters']['mode']}:"]
     lines.append(
         "resources  users   sold   called again   CPU ms an auction   CPU us an answer   mean purchase s   CPU s   "
@@ -212,15 +203,14 @@ def _tell(summary: dict[str, Any]) -> list[str]:
     ]
     if summary["ended"]:
         lines.append(f"ended at {summary['ended']}")
-    return [*lines, summary["note"], "", *tell_comparison(summary)]
+    return lines
 
 
 EXPERIMENTS: Final = (
-    Experiment(
+    market_experiment(
         "scale",
         "cost of an auction with 20 to 1000 resources and 1 to 1000 users (beyond the paper)",
         run,
         _tell,
-        frozenset({"mode", "repeat"}),
     ),
 )

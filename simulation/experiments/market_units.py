@@ -9,13 +9,10 @@ number of units and the negotiation nearly constant, as its own contacts no bank
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.protocol.events import AuctionOptions
-from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.market_backends import run_plans
 from simulation.experiments.market_plan import (
     SYNTHETIC_NOTE,
     MarketPlan,
@@ -25,8 +22,9 @@ from simulation.experiments.market_plan import (
     UnitWish,
     table2_resources,
 )
-from simulation.experiments.market_tables import drawn_ages, market_parameters, mean_and_deviation, straight_line
-from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
+from simulation.experiments.market_study import Study, market_experiment
+from simulation.experiments.market_tables import drawn_ages, mean_and_deviation, straight_line
+from simulation.experiments.result import Comparison, write_rows
 from simulation.market.random_streams import stream
 from simulation.plots.market_units import draw_units
 
@@ -46,33 +44,24 @@ SLACK_MINUTES: Final = 240
 """The deadline is up to so much later than the run needs."""
 
 
-def run(
-    out: Path,
-    *,
-    quick: bool,
-    seed: int,
-    processes: int | None,
-    on_progress: Progress | None,
-    mode: str = Mode.SIMULATED,
-    repeat: int | None = None,
-) -> dict[str, Any]:
-    """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
-    repetitions = repeat or (QUICK_REPETITIONS if quick else REPETITIONS)[Mode(mode)]
-    sizes = QUICK_UNITS if quick else tuple(range(1, MOST_UNITS + 1))
-    plans = plans_of(seed, repetitions, sizes)
-    results = run_plans(Mode(mode), plans, processes=processes, on_progress=on_progress)
+def run(study: Study) -> dict[str, Any]:
+    """Run the experiment; returns its summary.
+
+    Args:
+        study: its options.
+    """
+    repetitions = study.repetitions(REPETITIONS[study.mode], QUICK_REPETITIONS[study.mode])
+    sizes = QUICK_UNITS if study.quick else tuple(range(1, MOST_UNITS + 1))
+    plans = plans_of(study.seed, repetitions, sizes)
+    results = study.run(plans)
     rows = [row for number, result in enumerate(results, 1) for row in _rows(number, result)]
     table = _table(rows)
-    write_rows(out / "auctions.csv", rows)
-    write_rows(out / "figure11b.csv", table)
-    draw_units(out / "figure11b.csv", out / "figure11b.png", mode, SYNTHETIC_NOTE)
-    return write_summary(
-        out,
-        experiment=EXPERIMENTS[0].name,
-        seed=seed,
-        quick=quick,
+    write_rows(study.out / "auctions.csv", rows)
+    write_rows(study.out / "figure11b.csv", table)
+    draw_units(study.out / "figure11b.csv", study.out / "figure11b.png", study.mode, SYNTHETIC_NOTE)
+    return study.summary(
+        plans,
         parameters={
-            **market_parameters(mode, plans),
             "units": list(sizes),
             "repetitions": repetitions,
             "rounds": 1,
@@ -80,7 +69,7 @@ def run(
             f"minutes, deadline up to {SLACK_MINUTES} minutes later than the run needs, all drawn",
         },
         comparisons=_comparisons(table),
-        findings={"table": table, "note": SYNTHETIC_NOTE},
+        findings={"table": table},
     )
 
 
@@ -161,7 +150,7 @@ def _comparisons(table: Sequence[Mapping[str, Any]]) -> list[Comparison]:
     ]
 
 
-def _tell(summary: dict[str, Any]) -> list[str]:
+def _tell(summary: Mapping[str, Any]) -> list[str]:
     lines = [f"Units in one request, one round, {summary['parameters']['mode']} (mean, standard deviation; seconds):"]
     lines.append("units  sold   round            commitment       whole purchase")
     lines += [
@@ -169,15 +158,14 @@ def _tell(summary: dict[str, Any]) -> list[str]:
         f"{row['commitment_s']:.4f} ({row['commitment_s_sd']:.4f})  {row['total_s']:.4f} ({row['total_s_sd']:.4f})"
         for row in summary["table"]
     ]
-    return [*lines, summary["note"], "", *tell_comparison(summary)]
+    return lines
 
 
 EXPERIMENTS: Final = (
-    Experiment(
+    market_experiment(
         "units",
         "1 to 25 units in one request: round duration and commitment (RAMP, figure 11b)",
         run,
         _tell,
-        frozenset({"mode", "repeat"}),
     ),
 )

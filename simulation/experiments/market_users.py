@@ -9,14 +9,11 @@ tails off. Here the profile tells what the time goes into.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from ramp.model.instant import MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from ramp.runtime.config import ResourceConfig
-from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.market_backends import run_plans
 from simulation.experiments.market_plan import (
     SYNTHETIC_NOTE,
     Links,
@@ -28,8 +25,9 @@ from simulation.experiments.market_plan import (
     table2_resources,
 )
 from simulation.experiments.market_profile import bottleneck, process_rows, profile_of
-from simulation.experiments.market_tables import drawn_ages, market_parameters, mean_and_deviation, straight_line
-from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
+from simulation.experiments.market_study import Study, market_experiment
+from simulation.experiments.market_tables import drawn_ages, mean_and_deviation, straight_line
+from simulation.experiments.result import Comparison, write_rows
 from simulation.plots.market_users import draw_users
 
 USERS: Final = {
@@ -46,36 +44,27 @@ KNEE_USERS: Final = 10
 BEGIN: Final = 1 * SECOND
 
 
-def run(
-    out: Path,
-    *,
-    quick: bool,
-    seed: int,
-    processes: int | None,
-    on_progress: Progress | None,
-    mode: str = Mode.SIMULATED,
-    repeat: int | None = None,
-) -> dict[str, Any]:
-    """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
-    repetitions = repeat or (1 if quick else REPETITIONS)
-    plans = plans_of(seed, repetitions, QUICK_USERS if quick else USERS[Mode(mode)], table2_resources())
-    results = run_plans(Mode(mode), plans, processes=processes, on_progress=on_progress)
+def run(study: Study) -> dict[str, Any]:
+    """Run the experiment; returns its summary.
+
+    Args:
+        study: its options.
+    """
+    repetitions = study.repetitions(REPETITIONS)
+    plans = plans_of(study.seed, repetitions, QUICK_USERS if study.quick else USERS[study.mode], table2_resources())
+    results = study.run(plans)
     rows, table = [response_row(result) for result in results], response_table(results)
     uses = process_rows(results)
     profile = profile_of(plans[-1])
-    write_rows(out / "markets.csv", rows)
-    write_rows(out / "figure12.csv", table)
-    write_rows(out / "profile_processes.csv", uses)
-    write_rows(out / "profile_functions.csv", profile.functions)
-    write_rows(out / "profile_areas.csv", profile.areas)
-    draw_users(out / "figure12.csv", out / "figure12.png", f"figure 12 ({mode})", SYNTHETIC_NOTE)
-    return write_summary(
-        out,
-        experiment=EXPERIMENTS[0].name,
-        seed=seed,
-        quick=quick,
+    write_rows(study.out / "markets.csv", rows)
+    write_rows(study.out / "figure12.csv", table)
+    write_rows(study.out / "profile_processes.csv", uses)
+    write_rows(study.out / "profile_functions.csv", profile.functions)
+    write_rows(study.out / "profile_areas.csv", profile.areas)
+    draw_users(study.out / "figure12.csv", study.out / "figure12.png", f"figure 12 ({study.mode})", SYNTHETIC_NOTE)
+    return study.summary(
+        plans,
         parameters={
-            **market_parameters(mode, plans),
             "users": sorted({plan.users for plan in plans}),
             "repetitions": repetitions,
             "rounds": 1,
@@ -84,8 +73,7 @@ def run(
         comparisons=comparisons_of(table),
         findings={
             "table": table,
-            "bottleneck": bottleneck(Mode(mode), uses, profile),
-            "note": SYNTHETIC_NOTE,
+            "bottleneck": bottleneck(study.mode, uses, profile),
         },
     )
 
@@ -212,17 +200,16 @@ def tell_table(summary: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _tell(summary: dict[str, Any]) -> list[str]:
+def _tell(summary: Mapping[str, Any]) -> list[str]:
     lines = [f"Simultaneous users, one round, {summary['parameters']['mode']}:", *tell_table(summary)]
-    return [*lines, *summary["bottleneck"], summary["note"], "", *tell_comparison(summary)]
+    return [*lines, *summary["bottleneck"]]
 
 
 EXPERIMENTS: Final = (
-    Experiment(
+    market_experiment(
         "users",
         "1 to 30 simultaneous users: response time and round duration (RAMP, figure 12)",
         run,
         _tell,
-        frozenset({"mode", "repeat"}),
     ),
 )

@@ -14,14 +14,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Final
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
-from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.market_backends import run_plans
 from simulation.experiments.market_paper import MEDIAN_OFFER_PERCENT, REPETITIONS, ROUNDS, TABLE3, WINNERS
 from simulation.experiments.market_plan import (
     SYNTHETIC_NOTE,
@@ -35,7 +32,8 @@ from simulation.experiments.market_plan import (
     table2_resources,
 )
 from simulation.experiments.market_statements import statements
-from simulation.experiments.market_tables import drawn_ages, market_parameters
+from simulation.experiments.market_study import Study, market_experiment
+from simulation.experiments.market_tables import drawn_ages
 from simulation.experiments.market_very_large import (
     quotations,
     very_large_lines,
@@ -43,7 +41,7 @@ from simulation.experiments.market_very_large import (
     very_large_table,
     without_quotations,
 )
-from simulation.experiments.result import Comparison, tell_comparison, write_rows, write_summary
+from simulation.experiments.result import Comparison, write_rows
 from simulation.plots.market_workloads import draw_figure8a, draw_figure8b, draw_figure9a, draw_figure9b, draw_figure10
 
 SPACING: Final = 2 * SECOND
@@ -62,22 +60,17 @@ PROBE_HEARTBEAT: Final = 3 * MINUTE
 """Of machines over days: fewer messages, and leases within what the directory grants."""
 
 
-def run(
-    out: Path,
-    *,
-    quick: bool,
-    seed: int,
-    processes: int | None,
-    on_progress: Progress | None,
-    mode: str = Mode.SIMULATED,
-    repeat: int | None = None,
-) -> dict[str, Any]:
-    """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
-    repetitions = repeat or (1 if quick else REPETITIONS)
-    plans = plans_of(seed, repetitions)
-    simulated = Mode(mode) is Mode.SIMULATED
-    probes = [probe_plan(seed, QUICK_PROBE_EVERY if quick else PROBE_EVERY)] if simulated else []
-    everything = run_plans(Mode(mode), [*plans, *probes], processes=processes, on_progress=on_progress)
+def run(study: Study) -> dict[str, Any]:
+    """Run the experiment; returns its summary.
+
+    Args:
+        study: its options.
+    """
+    out, repetitions = study.out, study.repetitions(REPETITIONS)
+    plans = plans_of(study.seed, repetitions)
+    simulated = study.mode is Mode.SIMULATED
+    probes = [probe_plan(study.seed, QUICK_PROBE_EVERY if study.quick else PROBE_EVERY)] if simulated else []
+    everything = study.run([*plans, *probes])
     very_large = [
         row for number, each in enumerate(everything[:repetitions], 1) for row in very_large_rows(number, each)
     ]
@@ -97,23 +90,20 @@ def run(
         ("figure10.csv", by_resource),
     ):
         write_rows(out / name, rows)
+    over_time_is = f"a quotation for exp1 at 70 credits every {_every(study.quick)}" if simulated else "the purchases"
     medians = (MEDIAN_OFFER_PERCENT, median(100 * row["offer"] / row["request_price"] for row in offers))
-    draw_figure8a(out / "figure8a.csv", out / "figure8a.png", mode, medians, SYNTHETIC_NOTE)
+    draw_figure8a(out / "figure8a.csv", out / "figure8a.png", study.mode, medians, SYNTHETIC_NOTE)
     draw_figure8b(out / "over_time.csv", out / "figure8b.png", list(names.values()), not simulated, SYNTHETIC_NOTE)
-    draw_figure9a(out / "figure9a.csv", out / "figure9a.png", mode, SYNTHETIC_NOTE)
+    draw_figure9a(out / "figure9a.csv", out / "figure9a.png", study.mode, SYNTHETIC_NOTE)
     draw_figure9b(out / "over_time.csv", out / "figure9b.png", FOUR_RESOURCES, not simulated, SYNTHETIC_NOTE)
-    draw_figure10(out / "figure10.csv", out / "figure10.png", mode, SYNTHETIC_NOTE)
-    return write_summary(
-        out,
-        experiment=EXPERIMENTS[0].name,
-        seed=seed,
-        quick=quick,
+    draw_figure10(out / "figure10.csv", out / "figure10.png", study.mode, SYNTHETIC_NOTE)
+    return study.summary(
+        plans,
         parameters={
-            **market_parameters(mode, plans),
             "rounds": ROUNDS,
             "repetitions": repetitions,
             "wall_time": "one hour, starting exactly at the time asked for (the paper gives none)",
-            "over_time": f"a quotation for exp1 at 70 credits every {_every(quick)}" if simulated else "the purchases",
+            "over_time": over_time_is,
         },
         comparisons=[
             *_comparisons(requests, offers, shares, very_large),
@@ -125,7 +115,6 @@ def run(
             "resources": by_resource,
             "very_large": very_large_table(very_large),
             "attractive": attractive,
-            "note": SYNTHETIC_NOTE,
         },
     )
 
@@ -344,7 +333,7 @@ def _comparisons(
     ]
 
 
-def _tell(summary: dict[str, Any]) -> list[str]:
+def _tell(summary: Mapping[str, Any]) -> list[str]:
     lines = [f"Table 3 on Table 2, {ROUNDS} rounds, means over repetitions, {summary['parameters']['mode']}:"]
     lines.append("request  cores  start min  price   offers in round 1, 2, 3    won at   sold  winners")
     for row in summary["requests"]:
@@ -355,7 +344,7 @@ def _tell(summary: dict[str, Any]) -> list[str]:
         )
     lines.append("wins: " + ", ".join(f"{row['resource']} {row['share_percent']:g} %" for row in summary["shares"]))
     lines += very_large_lines(summary["very_large"])
-    return [*lines, summary["note"], "", *tell_comparison(summary)]
+    return lines
 
 
 def _number(value: float | None) -> str:
@@ -363,11 +352,10 @@ def _number(value: float | None) -> str:
 
 
 EXPERIMENTS: Final = (
-    Experiment(
+    market_experiment(
         "workloads",
         "Table 3's requests on Table 2's machines: prices, winners, attractiveness (RAMP, figures 8 to 10)",
         run,
         _tell,
-        frozenset({"mode", "repeat"}),
     ),
 )
