@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,9 @@ from ramp.errors import MachineError
 from simulation.machines.box_choice import choose, choose_room_ahead, list_phases
 from simulation.machines.box_policy import Choice
 from simulation.machines.box_search import greedy_boxes, keep_free, list_free, maximal_rows, phi_of_boxes
-from simulation.machines.grid import Grid, bits_of
-from simulation.machines.hostlist import compress_coordinates
-from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
-from simulation.machines.names import unit_name
+from simulation.machines.grid import Grid
+from simulation.machines.grid_units import GridUnits
+from simulation.machines.interface import Connection, JobRequest, Placement
 from simulation.machines.ranked_boxes import RankedBoxes
 from simulation.machines.routing import Fabric
 
@@ -52,35 +51,39 @@ class _State:
 
     Attributes:
         running: placements by job.
-        held: bit set of the nodes of jobs.
+        held_units: bit set of the nodes of jobs.
         drained: bit set.
         down: bit set.
         failed_links: (unit, dimension) of the cables that are out of service.
     """
 
     running: dict[int, Placement] = field(default_factory=dict)
-    held: int = 0
+    held_units: int = 0
     drained: int = 0
     down: int = 0
     failed_links: frozenset[tuple[int, int]] = frozenset()
 
     def copy(self) -> _State:
         """An independent copy."""
-        return _State(self.running.copy(), self.held, self.drained, self.down, self.failed_links)
+        return _State(self.running.copy(), self.held_units, self.drained, self.down, self.failed_links)
 
     @property
-    def busy(self) -> int:
+    def busy_units(self) -> int:
         """Bit set of the nodes that a new job must avoid."""
-        return self.held | self.drained | self.down
+        return self.held_units | self.drained | self.down
 
 
-class AngaraMachine:
+class AngaraMachine(GridUnits):
     """A torus with running jobs.
 
     Args:
         layout: its name and extents.
         boxes: the boxes in the allocator's order; shared by copies.
     """
+
+    unit_noun = "node"
+    layout: TorusLayout
+    _state: _State
 
     chooses_shapes: Final = True
     """Jobs need only state a size: its allocators are made to choose the shape."""
@@ -94,46 +97,6 @@ class AngaraMachine:
         self._free_count = -1
         self._free_busy = 0
         self._dead: NDArray[np.bool_] = np.zeros(len(boxes.arrays.volumes), np.bool_)
-
-    @property
-    def name(self) -> str:
-        """Name from the machine's file."""
-        return self.layout.name
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        """Nodes in each dimension."""
-        return self.layout.extents
-
-    @property
-    def prefix(self) -> str:
-        """What a node's name begins with."""
-        return self.layout.prefix
-
-    @property
-    def dimension_names(self) -> tuple[str, ...]:
-        """Names of the dimensions."""
-        return self.layout.dimension_names
-
-    @property
-    def capacity(self) -> int:
-        """Nodes that are neither drained nor down."""
-        return self.grid.size - self.units_out.bit_count()
-
-    @property
-    def units_out(self) -> int:
-        """Bit set of the nodes that are drained or down."""
-        return self._state.drained | self._state.down
-
-    @property
-    def free(self) -> int:
-        """Nodes that are idle now."""
-        return self.grid.size - self._state.busy.bit_count()
-
-    @property
-    def running(self) -> Mapping[int, Placement]:
-        """Placements held now, by job."""
-        return self._state.running
 
     @property
     def fabric(self) -> Fabric:
@@ -153,7 +116,7 @@ class AngaraMachine:
             end: when the job is expected to end, after `now`.
             ends: when running jobs are expected to end, after `now`; one that is not named stays.
         """
-        busy = self._state.busy
+        busy = self._state.busy_units
         if request.size > self.grid.size - busy.bit_count():
             return None
         wanted = self.boxes.wanted(request)
@@ -195,11 +158,11 @@ class AngaraMachine:
             raise MachineError(f"{self.name}: job {placement.job_id} already runs")
         if not placement.nodes or placement.nodes >> self.grid.size:
             raise MachineError(f"{self.name}: job {placement.job_id}: its nodes are none of the {self.grid.size} here")
-        taken = placement.nodes & self._state.busy
+        taken = placement.nodes & self._state.busy_units
         if taken:
             raise MachineError(f"{self.name}: job {placement.job_id}: nodes {self.hostlist(taken)} are not free")
         self._state.running[placement.job_id] = placement
-        self._state.held |= placement.nodes
+        self._state.held_units |= placement.nodes
 
     def release(self, job_id: int) -> None:
         """Give back all that the job holds.
@@ -210,47 +173,7 @@ class AngaraMachine:
         placement = self._state.running.pop(job_id, None)
         if placement is None:
             raise MachineError(f"{self.name}: job {job_id} is not running")
-        self._state.held &= ~placement.nodes
-
-    def describe(self, placement: Placement) -> dict[str, Any]:
-        """Trace fields: shape, origin, connection, nodes (hostlist), links (none: a set keeps its links to itself)."""
-        return {
-            "shape": list(placement.shape),
-            "origin": list(placement.origin),
-            "connection": [str(connection) for connection in placement.connection],
-            "nodes": self.hostlist(placement.nodes),
-            "links": {},
-        }
-
-    def hostlist(self, units: int) -> str:
-        """Slurm's hostlist of a bit set of nodes: boxes between two corners, one digit a dimension."""
-        cells = [self.grid.coordinates(unit) for unit in bits_of(units)]
-        return compress_coordinates(self.layout.prefix, cells) if cells else ""
-
-    def unit_name(self, unit: int) -> str:
-        """Name of a node: prefix and one base-36 digit a dimension."""
-        return unit_name(self.layout.prefix, self.grid.coordinates(unit))
-
-    def node_state(self, unit: int) -> NodeState:
-        """State of a node; one that runs a job counts as allocated though it may be drained."""
-        if not 0 <= unit < self.grid.size:
-            raise MachineError(f"{self.name} has no node {unit}; it has 0 to {self.grid.size - 1}")
-        bit = 1 << unit
-        if self._state.down & bit:
-            return NodeState.DOWN
-        if self._state.held & bit:
-            return NodeState.ALLOCATED
-        return NodeState.DRAINED if self._state.drained & bit else NodeState.IDLE
-
-    def set_node_state(self, units: int, state: NodeState) -> None:
-        """Put the nodes of the bit set out of service (DRAINED, DOWN) or back into it (IDLE). Jobs keep running."""
-        if units < 0 or units >> self.grid.size:
-            raise MachineError(f"{self.name} has no node {units.bit_length() - 1}")
-        if state is NodeState.ALLOCATED:
-            raise MachineError(f"{self.name}: nodes become {state} by a job only")
-        now = self._state
-        now.drained = now.drained | units if state is NodeState.DRAINED else now.drained & ~units
-        now.down = now.down | units if state is NodeState.DOWN else now.down & ~units
+        self._state.held_units &= ~placement.nodes
 
     def fail_link(self, unit: int, dimension: int, *, failed: bool = True) -> None:
         """Take the cable from a node to its neighbour upwards out of service, or put it back (`failed=False`).
@@ -266,12 +189,12 @@ class AngaraMachine:
     def maximal_boxes(self, *, greedy: bool = False) -> list[int]:
         """Bit sets of the maximal free boxes: all of them, or those that the published greedy search finds."""
         arrays = self.boxes.arrays
-        words = self.boxes.table.words_of(self._state.busy)
+        words = self.boxes.table.words_of(self._state.busy_units)
         if greedy:
             found = np.empty(self.grid.size, np.int64)
             boxes = found[: greedy_boxes(arrays, words, found)]
         else:
-            rows = self._free[: self._list_free(self._state.busy)].copy()
+            rows = self._free[: self._list_free(self._state.busy_units)].copy()
             boxes = arrays.box_of[rows[: maximal_rows(arrays, words, rows, len(rows))]]
         return [self.boxes.table.units_of(int(box)) for box in boxes]
 
@@ -280,7 +203,7 @@ class AngaraMachine:
         table = self.boxes.table
         if greedy:
             found = np.empty(self.grid.size, np.int64)
-            count = greedy_boxes(self.boxes.arrays, table.words_of(self._state.busy), found)
+            count = greedy_boxes(self.boxes.arrays, table.words_of(self._state.busy_units), found)
             return int(phi_of_boxes(self.boxes.arrays, found, count))
         sizes = [units.bit_count() for units in self.maximal_boxes()]
         return self.grid.size * max(sizes) + sizes.count(max(sizes)) if sizes else 0
@@ -318,7 +241,7 @@ class AngaraMachine:
         phases = list_phases(
             arrays,
             self._dead,
-            table.words_of(self._state.busy),
+            table.words_of(self._state.busy_units),
             np.array(held, np.uint64).reshape(len(held), table.words),
             np.array([when for when, _ in leaving], np.int64),
             now,

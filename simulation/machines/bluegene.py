@@ -6,9 +6,8 @@ the box. Source: Aridor et al. 2005. Decisions take a few microseconds (`simulat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,8 @@ from ramp.errors import MachineError
 from simulation.machines.allocators import TorusPolicy
 from simulation.machines.catalogue import Catalogue
 from simulation.machines.grid import Grid, bits_of
-from simulation.machines.hostlist import compress_coordinates
-from simulation.machines.interface import JobRequest, NodeState, Placement
-from simulation.machines.names import unit_name
+from simulation.machines.grid_units import GridUnits
+from simulation.machines.interface import JobRequest, Placement
 from simulation.machines.occupancy import Occupancy, StateVector
 from simulation.machines.search import first_fit
 from simulation.machines.tables import LinkTable
@@ -52,7 +50,7 @@ class Layout:
         return tuple(table.wiring.width for table in self.tables)
 
 
-class BlueGene:
+class BlueGene(GridUnits):
     """A machine of cabled lines with running jobs.
 
     Args:
@@ -61,6 +59,10 @@ class BlueGene:
         catalogue: shared by copies; made anew by default.
         state: what is taken; nothing by default.
     """
+
+    unit_noun = "midplane"
+    layout: Layout
+    _state: Occupancy
 
     def __init__(
         self,
@@ -83,26 +85,6 @@ class BlueGene:
         self._answer: NDArray[np.int64] = np.zeros(1 + 2 * dimensions, np.int64)
 
     @property
-    def name(self) -> str:
-        """Name from the machine's file."""
-        return self.layout.name
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        """Midplanes in each dimension."""
-        return self.grid.extents
-
-    @property
-    def prefix(self) -> str:
-        """What a midplane's name begins with."""
-        return self.layout.prefix
-
-    @property
-    def dimension_names(self) -> tuple[str, ...]:
-        """Names of the dimensions: x, y, z on Blue Gene/L."""
-        return self.layout.dimension_names
-
-    @property
     def wirings(self) -> dict[str, LineWiring]:
         """The wiring of each dimension's lines, by name."""
         tables = zip(self.layout.dimension_names, self.layout.tables, strict=True)
@@ -112,26 +94,6 @@ class BlueGene:
     def catalogue(self) -> Catalogue:
         """The candidates that decisions are made from, shared by copies."""
         return self._catalogue
-
-    @property
-    def capacity(self) -> int:
-        """Midplanes that are neither drained nor down."""
-        return self.grid.size - self.units_out.bit_count()
-
-    @property
-    def units_out(self) -> int:
-        """Bit set of the midplanes that are drained or down."""
-        return self._state.drained | self._state.down
-
-    @property
-    def free(self) -> int:
-        """Midplanes that are idle now."""
-        return self.grid.size - self._state.busy_units.bit_count()
-
-    @property
-    def running(self) -> Mapping[int, Placement]:
-        """Placements held now, by job."""
-        return self._state.running
 
     def place(self, request: JobRequest) -> Placement | None:
         """Decide where the request would run now; changes nothing. None = it does not fit now."""
@@ -190,17 +152,6 @@ class BlueGene:
         self._state.held ^= self._catalogue.mask(placement.members, placement.links)
         self._state.refresh(self._state.busy_units & ~placement.nodes | self._state.drained | self._state.down)
 
-    def describe(self, placement: Placement) -> dict[str, Any]:
-        """Trace fields: shape, origin, connection, nodes (hostlist), links {dimension: [labels]}."""
-        names = self.layout.dimension_names
-        return {
-            "shape": list(placement.shape),
-            "origin": list(placement.origin),
-            "connection": [str(connection) for connection in placement.connection],
-            "nodes": self.hostlist(placement.nodes),
-            "links": {name: list(labels) for name, labels in zip(names, placement.links, strict=True)},
-        }
-
     def cables(self, placement: Placement) -> dict[str, dict[tuple[int, ...], tuple[int, ...]]]:
         """Which cables of which line a placement holds.
 
@@ -214,42 +165,11 @@ class BlueGene:
             result[name] = {self.grid.line_coordinates(dimension, line): labels for line in lines}
         return result
 
-    def hostlist(self, units: int) -> str:
-        """Slurm's hostlist of a bit set of midplanes."""
-        cells = [self.grid.coordinates(unit) for unit in bits_of(units)]
-        return compress_coordinates(self.layout.prefix, cells) if cells else ""
-
-    def unit_name(self, unit: int) -> str:
-        """Name of a midplane: prefix and one base-36 digit a dimension."""
-        return unit_name(self.layout.prefix, self.grid.coordinates(unit))
-
-    def node_state(self, unit: int) -> NodeState:
-        """State of a midplane; one that runs a job counts as allocated though it may be drained."""
-        if not 0 <= unit < self.grid.size:
-            raise MachineError(f"{self.name} has no midplane {unit}; it has 0 to {self.grid.size - 1}")
-        bit = 1 << unit
-        if self._state.down & bit:
-            return NodeState.DOWN
-        if any(placement.nodes & bit for placement in self._state.running.values()):
-            return NodeState.ALLOCATED
-        return NodeState.DRAINED if self._state.drained & bit else NodeState.IDLE
-
-    def set_node_state(self, units: int, state: NodeState) -> None:
-        """Put the midplanes of the bit set out of service (DRAINED, DOWN) or back into it (IDLE).
-
-        Their switches still pass foreign traffic through; `fail_links` takes cables away. Jobs on them keep running.
-        """
-        if units < 0 or units >> self.grid.size:
-            raise MachineError(f"{self.name} has no midplane {units.bit_length() - 1}")
-        if state is NodeState.ALLOCATED:
-            raise MachineError(f"{self.name}: midplanes become {state} by a job only")
-        self._state.drained = (
-            self._state.drained | units if state is NodeState.DRAINED else self._state.drained & ~units
-        )
-        self._state.down = self._state.down | units if state is NodeState.DOWN else self._state.down & ~units
+    def _service_changed(self) -> None:
+        """Switches of midplanes out of service still pass foreign traffic through; `fail_links` takes cables away."""
         words = self._catalogue.unit_words
-        self._state.out[:words] = self._catalogue.words_of(self._state.drained | self._state.down)
-        self._state.refresh(self._state.running_units() | self._state.drained | self._state.down)
+        self._state.out[:words] = self._catalogue.words_of(self.units_out)
+        self._state.refresh(self._state.held_units | self.units_out)
 
     def fail_links(self, dimension: int, line: Sequence[int], labels: Iterable[int], *, failed: bool = True) -> None:
         """Take cables of one line out of service, or put them back (`failed=False`). Jobs that hold them keep running.

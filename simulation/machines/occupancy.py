@@ -47,7 +47,8 @@ class Occupancy:
             self.running.copy(),
         )
 
-    def running_units(self) -> int:
+    @property
+    def held_units(self) -> int:
         """Bit set of the midplanes that jobs hold."""
         units = 0
         for placement in self.running.values():

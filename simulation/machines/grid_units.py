@@ -1,0 +1,165 @@
+"""What all machines whose units have coordinates do alike: names, host lists, and what is in service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
+
+from ramp.errors import MachineError
+from simulation.machines.grid import Grid, bits_of
+from simulation.machines.hostlist import compress_coordinates
+from simulation.machines.interface import NodeState, Placement
+from simulation.machines.names import unit_name
+
+
+class GridLayout(Protocol):
+    """What such a machine is made of; never changes."""
+
+    @property
+    def name(self) -> str:
+        """From the machine's file."""
+        ...
+
+    @property
+    def prefix(self) -> str:
+        """Before the digits of a unit's name."""
+        ...
+
+    @property
+    def dimension_names(self) -> tuple[str, ...]:
+        """One a dimension."""
+        ...
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Units in each dimension."""
+        ...
+
+
+class UnitState(Protocol):
+    """What is taken and what is out of service; bit sets of units, and placements by job."""
+
+    running: dict[int, Placement]
+    drained: int
+    down: int
+
+    @property
+    def busy_units(self) -> int:
+        """What a new job must avoid."""
+        ...
+
+    @property
+    def held_units(self) -> int:
+        """What jobs hold."""
+        ...
+
+
+class GridUnits:
+    """Base of machines whose units have coordinates.
+
+    Attributes:
+        unit_noun: what its units are called.
+        layout: what it is made of.
+        grid: its extents.
+    """
+
+    unit_noun: ClassVar[str]
+    layout: GridLayout
+    grid: Grid
+    _state: UnitState
+
+    @property
+    def name(self) -> str:
+        """Name from the machine's file."""
+        return self.layout.name
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Units in each dimension."""
+        return self.layout.extents
+
+    @property
+    def prefix(self) -> str:
+        """What a unit's name begins with."""
+        return self.layout.prefix
+
+    @property
+    def dimension_names(self) -> tuple[str, ...]:
+        """Names of the dimensions: x, y, z on Blue Gene/L."""
+        return self.layout.dimension_names
+
+    @property
+    def capacity(self) -> int:
+        """Units that are neither drained nor down."""
+        return self.grid.size - self.units_out.bit_count()
+
+    @property
+    def units_out(self) -> int:
+        """Bit set of the units that are drained or down."""
+        return self._state.drained | self._state.down
+
+    @property
+    def free(self) -> int:
+        """Units that are idle now."""
+        return self.grid.size - self._state.busy_units.bit_count()
+
+    @property
+    def running(self) -> Mapping[int, Placement]:
+        """Placements held now, by job."""
+        return self._state.running
+
+    def describe(self, placement: Placement) -> dict[str, Any]:
+        """Trace fields: shape, origin, connection, nodes (hostlist), links {dimension: [labels]}.
+
+        Links are those that a job holds for itself: none on a machine whose sets of units keep theirs to themselves.
+        """
+        labels = zip(self.dimension_names, placement.links, strict=True) if placement.links else ()
+        return {
+            "shape": list(placement.shape),
+            "origin": list(placement.origin),
+            "connection": [str(connection) for connection in placement.connection],
+            "nodes": self.hostlist(placement.nodes),
+            "links": {name: list(held) for name, held in labels},
+        }
+
+    def hostlist(self, units: int) -> str:
+        """Slurm's hostlist of a bit set of units: boxes between two corners, one digit a dimension."""
+        cells = [self.grid.coordinates(unit) for unit in bits_of(units)]
+        return compress_coordinates(self.prefix, cells) if cells else ""
+
+    def unit_name(self, unit: int) -> str:
+        """Name of a unit: prefix and one base-36 digit a dimension."""
+        return unit_name(self.prefix, self.grid.coordinates(unit))
+
+    def node_state(self, unit: int) -> NodeState:
+        """State of a unit; one that runs a job counts as allocated though it may be drained.
+
+        Raises:
+            MachineError: there is no such unit.
+        """
+        if not 0 <= unit < self.grid.size:
+            raise MachineError(f"{self.name} has no {self.unit_noun} {unit}; it has 0 to {self.grid.size - 1}")
+        bit = 1 << unit
+        if self._state.down & bit:
+            return NodeState.DOWN
+        if self._state.held_units & bit:
+            return NodeState.ALLOCATED
+        return NodeState.DRAINED if self._state.drained & bit else NodeState.IDLE
+
+    def set_node_state(self, units: int, state: NodeState) -> None:
+        """Put the units of the bit set out of service (DRAINED, DOWN) or back into it (IDLE). Jobs keep running.
+
+        Raises:
+            MachineError: there is no such unit, or units do not come into that state by an order.
+        """
+        if units < 0 or units >> self.grid.size:
+            raise MachineError(f"{self.name} has no {self.unit_noun} {units.bit_length() - 1}")
+        if state is NodeState.ALLOCATED:
+            raise MachineError(f"{self.name}: {self.unit_noun}s become {state} by a job only")
+        now = self._state
+        now.drained = now.drained | units if state is NodeState.DRAINED else now.drained & ~units
+        now.down = now.down | units if state is NodeState.DOWN else now.down & ~units
+        self._service_changed()
+
+    def _service_changed(self) -> None:
+        """Bring up to date what follows from the units in service."""
