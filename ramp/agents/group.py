@@ -20,8 +20,10 @@ from ramp.agents.control import ControlServer
 from ramp.agents.parent import end_with_parent
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import ResourceAgent, UserAgent
+from ramp.agents.settings import TransportSettings
 from ramp.errors import ConfigurationError
 from ramp.runtime.clock import SystemClock
+from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
 from ramp.runtime.state_folder import StateFolder
 
@@ -157,14 +159,24 @@ def main(arguments: list[str] | None = None) -> int:
 
 async def _run(options: argparse.Namespace) -> None:
     config = load_config(options.config)
-    state = StateFolder(options.state_dir)
-    names = options.agents.split(",")
+    settings = transport_settings(config, options.host, options.port, options.ca_file)
+    await run_agents(config, StateFolder(options.state_dir), settings, options.agents.split(","))
+
+
+async def run_agents(config: SwarmConfig, state: StateFolder, settings: TransportSettings, names: list[str]) -> None:
+    """Run agents in this process until SIGTERM or SIGINT.
+
+    Args:
+        config: of their swarm.
+        state: its state folder.
+        settings: how they reach the XMPP server.
+        names: their local names, in the order of starting.
+
+    Raises:
+        ConfigurationError: if an agent can never be built.
+    """
     building = Building(
-        config=config,
-        state=state,
-        settings=transport_settings(config, options.host, options.port, options.ca_file),
-        passwords=state.passwords(names),
-        clock=SystemClock(),
+        config=config, state=state, settings=settings, passwords=state.passwords(names), clock=SystemClock()
     )
     group = Group(building, names)
     loop = asyncio.get_running_loop()

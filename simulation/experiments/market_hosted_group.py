@@ -10,13 +10,11 @@ import argparse
 import asyncio
 import json
 import logging
-import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
 from ramp.runtime.state_folder import StateFolder
@@ -66,26 +64,14 @@ def main() -> int:
 
 async def _run(options: argparse.Namespace) -> None:
     # only here: whoever lists the experiments imports this module, and SPADE takes a second
-    from ramp.agents.building import Building
-    from ramp.agents.group import Group
+    from ramp.agents.group import run_agents
     from ramp.agents.settings import TransportSettings
 
-    state = StateFolder(options.state_dir)
-    names = options.agents.split(",")
-    building = Building(
-        config=federated(load_config(options.config), json.loads(options.domains)),
-        state=state,
-        settings=TransportSettings(
-            servers=((options.host, options.port),), ca_file=options.ca_file, register=True, federation=True
-        ),
-        passwords=state.passwords(names),
-        clock=SystemClock(),
+    settings = TransportSettings(
+        servers=((options.host, options.port),), ca_file=options.ca_file, register=True, federation=True
     )
-    group = Group(building, names)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, group.stop)
-    await group.run()
+    config = federated(load_config(options.config), json.loads(options.domains))
+    await run_agents(config, StateFolder(options.state_dir), settings, options.agents.split(","))
 
 
 if __name__ == "__main__":
