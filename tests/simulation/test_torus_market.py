@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from statistics import fmean
 
 import pytest
 
@@ -42,6 +43,15 @@ def test_sales_and_machines_add_up(market: MarketRun) -> None:
         )
         # sold windows may reach over the end of the two days, never over their begin
         assert row["market"] <= core_time / (cores[row["resource"]] * 2 * DAY) + 1e-4
+
+
+def test_the_days_add_up_to_the_whole(market: MarketRun) -> None:
+    assert [row["day"] for row in market.days] == [0, 1]
+    for count in ("requests", "bought"):
+        assert sum(row[count] for row in market.days) == market.row[count]
+    assert fmean(row["market"] for row in market.days) == pytest.approx(market.row["market"], abs=2e-4)
+    # the whole is measured for an hour longer, until the last request has ended
+    assert fmean(row["background"] for row in market.days) == pytest.approx(market.row["background"], abs=1 / 48)
 
 
 def test_prices_lie_between_the_machines_minimum_and_what_users_pay(market: MarketRun) -> None:
@@ -95,7 +105,7 @@ def test_differences_compare_each_seed_with_itself() -> None:
 
 @pytest.mark.slow
 def test_the_quick_experiments_leave_their_files(tmp_path: Path) -> None:
-    for name in ("torus-market", "torus-market-fragmentation"):
+    for name in ("torus-market", "torus-market-fragmentation", "torus-market-month"):
         out = tmp_path / name
         out.mkdir()
         experiment = find_experiment(name)
