@@ -32,9 +32,9 @@ SNAPSHOT = {
 def qstat(agent, monkeypatch, capsys):
     """Runs `ramp qstat ricc3` against a machine that answers with a snapshot."""
 
-    def run(*options):
+    def run(*options, **changes):
         listing = {"event": "query_answered", "answer": {"names": ["ricc3@localhost"]}}
-        status = {"event": "query_answered", "answer": {"snapshot": json.dumps(SNAPSHOT)}}
+        status = {"event": "query_answered", "answer": {"snapshot": json.dumps({**SNAPSHOT, **changes})}}
         fake, market = agent([listing], [status])
         monkeypatch.setattr("ramp.cli.machines.open_market", lambda state, user: market)
         assert main(["qstat", "ricc3", *options]) == 0
@@ -54,6 +54,18 @@ def test_tables_name_totals_and_what_was_cut(qstat):
     assert "2026-11-21T11:00:00Z" in text
     assert " 805 " in f" {text}".replace("\n", "\n ")
     assert "806" not in text  # the eleventh
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"source": "synthetic"}, "its queue is a synthetic workload (no log on this machine)"),
+        ({"source": "synthetic", "map": {}}, "a live torus, whose own users submit synthetic jobs"),
+        ({"source": "log", "map": {}}, "a live torus, whose own users submit the jobs of a workload log"),
+    ],
+)
+def test_it_says_what_drives_the_queue(qstat, changes, words):
+    assert qstat(**changes)[1].splitlines()[0].endswith(words)
 
 
 def test_all_jobs_that_came_are_shown_when_asked_for(qstat):
