@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.ticker import NullLocator
 
 from simulation.plots.bluegene import new_figure, read_rows, save_figure
-from simulation.plots.market_style import footnote, quiet_grid
+from simulation.plots.market_style import footnote, plain_log_scale, quiet_grid
 
 _PANELS = (
     ("cpu_ms_per_auction", "CPU time of one auction (ms)", "Cost of an auction"),
@@ -34,7 +34,8 @@ def draw_scale(source: Path, target: Path, mode: str, note: str) -> None:
             )
         axes.set_xscale("log")
         if column == "cpu_ms_per_auction":
-            axes.set_yscale("log")
+            values = [float(row[column]) for row in rows]
+            plain_log_scale(axes, min(values), max(values))
         else:
             axes.set_ylim(bottom=0)
         counts = sorted({int(row["resources"]) for row in rows})
