@@ -35,6 +35,8 @@ from simulation.workload.swf import SwfLog, read_swf, write_swf
 
 _RESERVATION_FORM = "BEGIN:END:SIZE or BEGIN:END:AxBxC[:torus], times in seconds of the log"
 _PROBABILITY = click.FloatRange(0, 1)
+PROGRESS_LINE_S = 10.0
+"""Between two lines of progress at least, in seconds."""
 
 
 @click.command()
@@ -283,11 +285,30 @@ def run_command(
     click.echo(f"{len(list(out.iterdir()))} files in {out} after {time.perf_counter() - began:.0f} s", err=True)
 
 
+def progress_lines(name: str, clock: Callable[[], float]) -> Callable[[int, int], None]:
+    """What tells the progress of an experiment where standard error is no terminal: a line now and then.
+
+    Args:
+        name: of the experiment.
+        clock: seconds from any beginning.
+    """
+    last = clock()
+
+    def advance(done: int, total: int) -> None:
+        nonlocal last
+        if clock() - last >= PROGRESS_LINE_S:
+            last = clock()
+            click.echo(f"{name}: {done} of {total}", err=True)
+
+    return advance
+
+
 def _run_with_progress(
     chosen: Experiment, out: Path, *, quick: bool, seed: int, processes: int | None, **further: Any
 ) -> dict[str, Any]:
     if not sys.stderr.isatty():
-        return chosen.run(out, quick=quick, seed=seed, processes=processes, on_progress=None, **further)
+        tell = progress_lines(chosen.name, time.monotonic)
+        return chosen.run(out, quick=quick, seed=seed, processes=processes, on_progress=tell, **further)
     columns = (TextColumn(chosen.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(chosen.name, total=None)

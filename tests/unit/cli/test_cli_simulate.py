@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ramp.errors import ConfigurationError, WorkloadError
-from simulation.cli.simulate import experiment, simulate
+from simulation.cli.simulate import experiment, progress_lines, simulate
 from simulation.workload.swf import read_swf
 
 SUMMARY_FIELDS = {
@@ -155,3 +155,14 @@ def test_experiments_are_found_by_their_files() -> None:
     assert {"bluegene", "bluegene-noncontiguous", "bluegene-failed-links"} <= set(names)
     with pytest.raises(ConfigurationError, match="bluegene-failed-links"):
         CliRunner().invoke(experiment, ["run", "nonsense", "--out", "unused"], catch_exceptions=False)
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(capsys):
+    now = [0.0]
+    advance = progress_lines("users", lambda: now[0])
+    for second in range(31):
+        now[0] = float(second)
+        advance(second, 90)
+    told = capsys.readouterr()
+    assert told.err.splitlines() == ["users: 10 of 90", "users: 20 of 90", "users: 30 of 90"]
+    assert told.out == ""
