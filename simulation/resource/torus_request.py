@@ -107,6 +107,9 @@ class TorusRequests:
         extents = self._machine.extents
         if shape is not None and len(shape) > len(extents):
             return self._too_large(unit, f"the machine has {len(extents)} dimensions")
+        if shape is not None and size > self._machine.capacity:
+            # fewer cores would not help: the geometry says how many units it takes
+            return self._too_large(unit, f"{self._machine.capacity} {kind.name} are in service, not {size}")
         if size > self._machine.capacity:
             cores = self._machine.capacity * usable
             detail = f"{unit.cores.total} cores are {size} {kind.name}, {self._machine.capacity} are in service"

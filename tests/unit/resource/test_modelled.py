@@ -94,6 +94,13 @@ def test_a_geometry_with_too_few_cores_is_refused_with_what_it_holds() -> None:
     assert (refusal.code, refusal.nearest) == (RefusalCode.TORUS, "2048 cores")
 
 
+def test_a_geometry_of_more_units_than_there_are_is_refused_with_the_extents() -> None:
+    # 64 cores fit, so no number of cores is what would pass: 125 midplanes in a row, and 15 625 of them
+    for geometry in ((1000, 8, 8), (1000, 1000, 8)):
+        refusal = refusal_of(bgl(), unit(64, geometry=geometry))
+        assert (refusal.code, refusal.nearest) == (RefusalCode.TORUS, "within 64x32x32 nodes")
+
+
 def test_torus_takes_the_cables_of_a_torus() -> None:
     # facts: a y-torus of two takes all four cables of its line, a mesh of two takes one
     mesh = slot_of(bgl(), unit(2048, geometry=(8, 16, 8), rotate=False, connection="mesh"))
