@@ -2,8 +2,8 @@
 
 Decisions where logs leave it open:
 
-- A job without known processors, or without a known run time (it was cancelled before it started), is left out; one
-  that ran for less than a second (run time 0) is kept.
+- A job without known processors, without a known time of submission, or without a known run time (it was cancelled
+  before it started), is left out; one that ran for less than a second (run time 0) is kept.
 - The size is what the job was given, and what it asked for where that is unknown, divided by the size divisor and
   rounded up (the 2005 Blue Gene/L study divides the CTC log's sizes by 4).
 - A requested time that the log does not state is taken as the run time.
@@ -23,6 +23,10 @@ from simulation.workload.load_scaling import scale_arrivals
 from simulation.workload.swf import SwfLog
 
 Int64Array = NDArray[np.int64]
+
+LOG_SECONDS_MAX = 10**12
+"""Seconds from 0 within which all jobs must end even one after the other: times in microseconds stay in 64 bits then,
+and a request may still be doubled when a job outruns it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,17 +92,18 @@ def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = No
         max_jobs: take only so many, the first submitted; all by default.
 
     Raises:
-        WorkloadError: the log has no job to simulate, or a job number twice.
+        WorkloadError: the log has no job to simulate, a job number twice, or times beyond `LOG_SECONDS_MAX`.
     """
     processors = log.processors
-    usable = np.flatnonzero((processors > 0) & (log.run_time >= 0))
+    usable = np.flatnonzero((processors > 0) & (log.submit_time >= 0) & (log.run_time >= 0))
     order = usable[np.argsort(log.submit_time[usable], kind="stable")][:max_jobs]
     if not order.size:
-        raise WorkloadError(f"none of the log's {len(log)} jobs has a known size and run time")
+        raise WorkloadError(f"none of the log's {len(log)} jobs has a known size, submission and run time")
     if np.unique(log.job_number[order]).size != order.size:
         raise WorkloadError("a job number occurs twice; the simulator tells jobs apart by their numbers")
     run_time = log.run_time[order]
     requested = log.requested_time[order]
+    _check_times(log, order)
     return JobTable(
         job_number=log.job_number[order],
         submit_time=log.submit_time[order] * MICROSECONDS_PER_SECOND,
@@ -106,4 +111,19 @@ def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = No
         requested_time=np.where(requested > 0, requested, run_time) * MICROSECONDS_PER_SECOND,
         size=-(-processors[order] // size_divisor),
         line=order.astype(np.int64),
+    )
+
+
+def _check_times(log: SwfLog, jobs: Int64Array) -> None:
+    """Refuse times that would not fit 64 bits; summed as floats, which do not overflow."""
+    submit, run, requested = (
+        column[jobs].astype(np.float64) for column in (log.submit_time, log.run_time, log.requested_time)
+    )
+    longest = np.maximum(run, requested)
+    if submit.max() + run.sum() + longest.max() <= LOG_SECONDS_MAX:
+        return
+    worst = int(np.argmax(np.maximum(submit, longest)))
+    raise WorkloadError(
+        f"job {int(log.job_number[jobs[worst]])}: submitted at {submit[worst]:.0f} s, runs {run[worst]:.0f} s, asks "
+        f"for {requested[worst]:.0f} s; all jobs one after the other must end within {LOG_SECONDS_MAX} s"
     )

@@ -37,6 +37,20 @@ def test_jobs_that_never_ran_are_left_out_and_the_others_sorted() -> None:
     assert jobs.line.tolist() == [3, 4, 0]
 
 
+def test_a_job_of_unknown_submission_is_left_out() -> None:
+    """-1 is SWF's word for unknown; no machine can have been sent a job then."""
+    assert jobs_of_log(log_of(line(1, -1, 10, 4), line(2, 0, 10, 4))).job_number.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    "long", [line(2, 0, 9_223_372_036_854, 1), line(2, 10**17, 1, 1), line(2, 0, 1, 1, requested=10**17)]
+)
+def test_times_that_do_not_fit_64_bits_of_microseconds_are_refused(long: str) -> None:
+    """They would wrap around to times in the past without a word."""
+    with pytest.raises(WorkloadError, match="job 2: submitted at"):
+        jobs_of_log(log_of(line(1, 5, 10, 4), long))
+
+
 def test_an_unknown_request_is_taken_as_the_run_time() -> None:
     """A stated request stands, even where the job outran it."""
     jobs = jobs_of_log(log_of(line(1, 0, 100, 1, requested=60), line(2, 1, 100, 1)))
