@@ -194,6 +194,8 @@ class Plan:
         """Try the first time allowed, then every end of a booking: between two ends no request begins to fit."""
         ends = self._ends
         room = self._units - request.size
+        if room < 0:
+            return None
         time = not_before
         while latest is None or time <= latest:
             blocked = self._occupied.too_full_until(time, time + length, room)

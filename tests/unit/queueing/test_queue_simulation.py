@@ -76,6 +76,14 @@ def test_a_reservation_is_refused_where_running_jobs_or_other_reservations_are()
     assert simulation.reserve(JobRequest(-1, 6), 55, 10) is not None
 
 
+@pytest.mark.parametrize("shape", [(9, 4, 4), None])
+def test_a_reservation_larger_than_the_machine_is_not_granted(shape: tuple[int, ...] | None) -> None:
+    """Torus and flat machine alike: there is never room for it."""
+    for machine in (load_machine("bgl"), FlatMachine(128)):
+        simulation = QueueSimulation(machine, make_scheduler("easy"))
+        assert simulation.reserve(JobRequest(-1, 144, shape), 0, 100) is None
+
+
 def test_a_cancelled_reservation_makes_room_at_once() -> None:
     """A job that waits for the reservation's end starts when the reservation is given back."""
     simulation, ended = simulate(job(1, 0, 150, 5), scheduler="easy")
