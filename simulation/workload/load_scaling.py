@@ -6,12 +6,17 @@ scaling the arrival times, while sizes, shapes and run times stay.
 
 from __future__ import annotations
 
+from math import isfinite
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
 
 Int64Array = NDArray[np.int64]
+
+ARRIVALS_MAX = 10**12
+"""Span of the arrivals, in the unit given, above which a load is refused: no simulation wants to last so long."""
 
 
 def offered_load(submit_time: Int64Array, run_time: Int64Array, size: Int64Array, capacity: int) -> float:
@@ -24,8 +29,10 @@ def offered_load(submit_time: Int64Array, run_time: Int64Array, size: Int64Array
         capacity: units of the machine.
 
     Raises:
-        WorkloadError: all jobs are submitted at one time, so there is no load to speak of.
+        WorkloadError: all jobs are submitted at one time, or the machine has no unit: there is no load to speak of.
     """
+    if capacity < 1:
+        raise WorkloadError("the offered load needs a machine with units in service")
     length = int(submit_time.max() - submit_time.min()) if submit_time.size else 0
     if length <= 0:
         raise WorkloadError("the offered load needs jobs submitted at two times at least")
@@ -48,11 +55,16 @@ def scale_arrivals(
         New submission times in the same order and unit, shape (jobs,).
 
     Raises:
-        WorkloadError: the load is not positive, or the jobs have none.
+        WorkloadError: the load is not positive, or so small that the arrivals would not fit `ARRIVALS_MAX`, or the
+            jobs have none.
     """
-    if not load > 0:
+    if not load > 0 or not isfinite(load):
         raise WorkloadError(f"load is {load}; a number above 0 is wanted")
-    factor = offered_load(submit_time, run_time, size, capacity) / load
-    first = int(submit_time.min())
+    offered = offered_load(submit_time, run_time, size, capacity)
+    first, last = int(submit_time.min()), int(submit_time.max())
+    least = (last - first) * offered / ARRIVALS_MAX
+    if load < least:
+        raise WorkloadError(f"load is {load}; for these jobs at least {least:.2g} is wanted")
+    factor = offered / load
     scaled: Int64Array = first + np.rint((submit_time - first) * factor).astype(np.int64)
     return scaled

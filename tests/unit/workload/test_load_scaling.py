@@ -31,8 +31,13 @@ def test_scaled_arrivals_offer_the_load_and_keep_their_proportions(load: float) 
 
 def test_loads_that_make_no_sense_are_refused() -> None:
     """Zero, negative and undefined loads, and jobs that all come at once."""
-    for load in (0, -1, float("nan")):
+    for load in (0, -1, float("nan"), float("inf")):
         with pytest.raises(WorkloadError, match="above 0"):
             scale_arrivals(SUBMIT, RUN, SIZE, 100, load)
+    for load in (1e-12, 1e-300):  # arrivals that would not fit 64 bits, or only just
+        with pytest.raises(WorkloadError, match="at least"):
+            scale_arrivals(SUBMIT, RUN, SIZE, 100, load)
+    with pytest.raises(WorkloadError, match="units in service"):
+        scale_arrivals(SUBMIT, RUN, SIZE, 0, 0.5)
     with pytest.raises(WorkloadError, match="two times"):
         scale_arrivals(SUBMIT[:1], RUN[:1], SIZE[:1], 100, 0.5)
