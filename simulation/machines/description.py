@@ -13,7 +13,7 @@ from simulation.machines.allocators import ALLOCATORS, find_allocator
 from simulation.machines.box_policy import make_policy
 from simulation.machines.flat import FlatMachine
 from simulation.machines.grid import Grid
-from simulation.machines.hostlist import expand_coordinates
+from simulation.machines.hostlist import expand_coordinates, is_prefix
 from simulation.machines.interface import Machine, NodeState
 from simulation.machines.names import DIGITS
 from simulation.machines.tables import LinkTable, build_link_table
@@ -102,7 +102,7 @@ def _build_angara(description: Mapping[str, Any], source: str, allocator: str | 
     options = _take(description, "allocator_options", dict, source, default={}) if allocator in {None, stated} else {}
     layout = TorusLayout(
         name=_take(description, "name", str, source),
-        prefix=_take(description, "prefix", str, source),
+        prefix=_prefix(description, source),
         dimension_names=names,
         extents=extents,
         bypass=_take(description, "bypass", bool, source, default=False),
@@ -152,18 +152,25 @@ def _build_cabled(
         _refuse_unknown(dimension, _DIMENSION_KEYS, source, key)
         names.append(_take(dimension, "name", str, source, key))
         try:
-            tables.append(table_source(_wiring(dimension, source, key)))
+            wiring = _wiring(dimension, source, key)
+            if wiring.width > len(DIGITS):
+                raise ConfigurationError(
+                    f"a line of {wiring.width} midplanes; names have one digit a dimension, for at most {len(DIGITS)}",
+                    path=source,
+                    key=key,
+                )
+            tables.append(table_source(wiring))
         except MachineError as error:
             raise ConfigurationError(str(error), path=source, key=key) from error
     if len(set(names)) != len(names):
         raise ConfigurationError(f"dimensions {names} do not all have different names", path=source, key="dimension")
     layout = Layout(
         name=_take(description, "name", str, source),
-        prefix=_take(description, "prefix", str, source),
+        prefix=_prefix(description, source),
         dimension_names=tuple(names),
         tables=tuple(tables),
-        cnodes=_take(description, "cnodes_per_midplane", int, source, default=512),
-        processors=_take(description, "processors_per_midplane", int, source, default=1024),
+        cnodes=_count(description, "cnodes_per_midplane", source, default=512),
+        processors=_count(description, "processors_per_midplane", source, default=1024),
     )
     chosen = allocator or _take(description, "allocator", str, source, default=DEFAULT_ALLOCATOR)
     machine = BlueGene(layout, _allocator(chosen, "member_sets", "a machine of cabled lines")())
@@ -177,7 +184,7 @@ def _wiring(dimension: Mapping[str, Any], source: str, key: str) -> LineWiring:
         if "cables" in dimension or "width" in dimension:
             raise ConfigurationError("a ring has neither `cables` nor `width`", path=source, key=key)
         ring = _take(dimension, "ring", list, source, key)
-        if not all(isinstance(switch, int) for switch in ring):
+        if not ring or not all(type(switch) is int for switch in ring):
             raise ConfigurationError(f"{ring} is not a list of switch numbers", path=source, key=f"{key}.ring")
         return ring_wiring(ring, pass_through=pass_through)
     width = _take(dimension, "width", int, source, key)
@@ -197,10 +204,10 @@ def _apply_failures(machine: BlueGene, description: Mapping[str, Any], source: s
         try:
             machine.fail_links(
                 dimension,
-                _take(entry, "line", list, source, key),
-                _take(entry, "labels", list, source, key),
+                _whole_numbers(entry, "line", source, key),
+                _whole_numbers(entry, "labels", source, key),
             )
-        except (MachineError, TypeError) as error:
+        except MachineError as error:
             raise ConfigurationError(str(error), path=source, key=key) from error
 
 
@@ -227,6 +234,30 @@ def _set_nodes(machine: Machine, prefix: str, description: Mapping[str, Any], so
             machine.set_node_state(units, state)
         except MachineError as error:
             raise ConfigurationError(str(error), path=source, key=key) from error
+
+
+def _prefix(description: Mapping[str, Any], source: str) -> str:
+    """What the units' names begin with; host lists could not be read back with other prefixes."""
+    prefix: str = _take(description, "prefix", str, source)
+    if not prefix or not is_prefix(prefix):
+        raise ConfigurationError(
+            f"{prefix!r} is no prefix; it has lower-case letters, digits, '.', '_' and '-'", path=source, key="prefix"
+        )
+    return prefix
+
+
+def _count(table: Mapping[str, Any], name: str, source: str, default: int) -> int:
+    count: int = _take(table, name, int, source, default=default)
+    if count < 1:
+        raise ConfigurationError(f"{count}; at least 1 is wanted", path=source, key=name)
+    return count
+
+
+def _whole_numbers(table: Mapping[str, Any], name: str, source: str, within: str) -> list[int]:
+    numbers: list[int] = _take(table, name, list, source, within)
+    if not all(type(number) is int for number in numbers):
+        raise ConfigurationError(f"{numbers} is not a list of whole numbers", path=source, key=f"{within}.{name}")
+    return numbers
 
 
 def _take(

@@ -57,6 +57,11 @@ def expand_coordinates(text: str, prefix: str, dimensions: int) -> list[tuple[in
     return [tuple(DIGITS.index(digit) for digit in name[len(prefix) :]) for name in names]
 
 
+def is_prefix(text: str) -> bool:
+    """Whether names of a host list may begin so."""
+    return _PREFIX.fullmatch(text) is not None
+
+
 def compress(names: Iterable[str], *, dimensions: int = DEFAULT_DIMENSIONS) -> str:
     """The shortest form that later Slurm prints for the names; duplicates vanish.
 

@@ -108,6 +108,22 @@ def test_two_dimensions_and_failures_stated_in_the_file(tmp_path):
         ("width = 2", "width = true", "True is not of type int"),
         ('"1.2>0.5"]', '"1.2>7.5"]', r"dimension\[1\]: cable 1.2>7.5: no switch 7"),
         ('"1.2>0.5"]', "5]", "cables are texts"),
+        ("ring = [0, 1, 2]", "ring = []", r"\[\] is not a list of switch numbers"),
+        ("ring = [0, 1, 2]", "ring = [false, true]", "not a list of switch numbers"),
+        ("ring = [0, 1, 2]", f"ring = {list(range(37))}", r"dimension\[0\]: a line of 37 midplanes"),
+        ('prefix = "s"', 'prefix = "BGL"', "prefix: 'BGL' is no prefix"),
+        ('prefix = "s"', 'prefix = ""', "prefix: '' is no prefix"),
+        ('prefix = "s"', 'prefix = "s"\ncnodes_per_midplane = 0', "cnodes_per_midplane: 0; at least 1"),
+        (
+            'prefix = "s"',
+            'prefix = "s"\nfailed_links = [{dimension = "x", line = [0.5], labels = [0]}]',
+            r"failed_links\[0\].line: \[0.5\] is not a list of whole numbers",
+        ),
+        (
+            'prefix = "s"',
+            'prefix = "s"\nfailed_links = [{dimension = "x", line = [0], labels = ["b"]}]',
+            r"failed_links\[0\].labels: \['b'\] is not a list of whole numbers",
+        ),
         ('name = "y"', 'name = "x"', "do not all have different names"),
     ],
 )
