@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import shlex
 import sys
@@ -17,18 +18,19 @@ import click
 
 from ramp.cli.moments import DurationType
 from ramp.cli.options import example, state_option, user_option
-from ramp.errors import DocumentError, MachineError
+from ramp.errors import ConfigurationError, DocumentError, MachineError
 from ramp.model.instant import Duration
 from ramp.runtime.state_folder import StateFolder
 from simulation.machine_files import FLAT_PREFIX, load_machine, machine_names
 from simulation.machines.hostlist import DEFAULT_DIMENSIONS, compress, expand
-from simulation.machines.interface import Machine, Placement
+from simulation.machines.interface import Machine
 from simulation.machines.render import DOCUMENTED_LETTERS, SMAP_LETTERS, Display, Style, letters_of, map_lines, render
 from simulation.machines.slurm_options import parse_options
-from simulation.machines.view import MachineView, view_of, view_of_state, view_of_trace
+from simulation.machines.view import MachineView, seconds_text, view_of, view_of_state, view_of_trace
 
 if TYPE_CHECKING:
     from simulation.cli.live import LiveMap
+    from simulation.machines.trial import Trial
 
 CLEAR_SCREEN = "\x1b[H\x1b[2J"
 """Cursor home, then clear."""
@@ -71,6 +73,23 @@ def compress_command(lists: tuple[str, ...], dimensions: int, as_json: bool) -> 
     click.echo(json.dumps({"hostlist": text, "count": len(set(names))}) if as_json else text)
 
 
+class _Seconds(click.ParamType[float]):
+    """A finite number of seconds, at least `least`: `nan` is a number to Python, but not a moment."""
+
+    name = "seconds"
+
+    def __init__(self, least: float = -math.inf) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        seconds = click.FLOAT.convert(value, param, ctx)
+        if not math.isfinite(seconds) or seconds < self._least:
+            least = "" if math.isinf(self._least) else f", at least {self._least:g}"
+            self.fail(f"{value!r}; a number of seconds is wanted{least}.", param, ctx)
+        return float(seconds)
+
+
 @click.command(
     epilog=example(
         "ramp smap bgl --test-only '--geometry=2x2x2 --conn-type=TORUS'", "ramp smap bluegene1 -D r --png map.png"
@@ -79,11 +98,11 @@ def compress_command(lists: tuple[str, ...], dimensions: int, as_json: bool) -> 
 @click.argument("machine_name", metavar="[MACHINE]", default="bgl")
 @click.option("--state", "state_path", type=click.Path(dir_okay=False, path_type=Path), help="Machine state (JSON).")
 @click.option("--trace", "trace_path", type=click.Path(dir_okay=False, path_type=Path), help="Trace of ramp simulate.")
-@click.option("--at", "at_s", type=float, default=0.0, help="Second of the trace to show.")
-@click.option("--step", "step_s", type=float, default=3600.0, show_default=True, help="With -i: seconds of the trace "
-              "from one picture to the next.")  # fmt: skip
+@click.option("--at", "at_s", type=_Seconds(), default=0.0, help="Second of the trace to show.")
+@click.option("--step", "step_s", type=_Seconds(), default=3600.0, show_default=True, help="With -i: seconds of the "
+              "trace from one picture to the next.")  # fmt: skip
 @click.option("-c", "--commandline", is_flag=True, help="Print once (also the default without -i).")
-@click.option("-i", "--iterate", "iterate_s", type=click.FloatRange(min=0.1), help="Draw again every so many seconds.")
+@click.option("-i", "--iterate", "iterate_s", type=_Seconds(0.1), help="Draw again every so many seconds.")
 @click.option("--count", type=click.IntRange(min=1), help="With -i: stop after so many pictures.")
 @click.option("-D", "--display", type=click.Choice(sorted(_DISPLAYS)), default="j", show_default=True,
               help="Table: jobs, slurm partitions, blocks, reservations.")  # fmt: skip
@@ -157,7 +176,8 @@ def smap(
             assert shown_machine is not None
             trial = None
             if test_options is not None:
-                view, trial = _with_trial(shown_machine, view, test_options)
+                trial = _with_trial(shown_machine, view, test_options)
+                view = trial.view
             _write_pictures(shown_machine, view, svg_path, png_path, live)
             if as_json:
                 now = {} if live is None else live.as_json()
@@ -166,6 +186,8 @@ def smap(
                 _print_map(view, _DISPLAYS[display], style, clear=iterate_s is not None)
                 if live is not None:
                     click.echo(live.load_line)
+            if trial is not None and not trial.fits_empty:
+                click.echo(f"this job would not fit {view.machine} even if nothing ran there", err=True)
     except KeyboardInterrupt:
         if iterate_s is None:  # a live map is left this way
             raise
@@ -187,7 +209,7 @@ def _read_view(machine: Machine, state_path: Path | None, trace_path: Path | Non
             raise DocumentError("a machine state is a JSON object", source=str(state_path))
         return view_of_state(machine, state, str(state_path))
     if trace_path is not None:
-        return view_of_trace(machine, _trace_rows(trace_path), at_s)
+        return view_of_trace(machine, _trace_rows(trace_path), at_s, str(trace_path))
     return view_of(machine)
 
 
@@ -207,15 +229,19 @@ def _read(path: Path) -> str:
         raise DocumentError(str(error), source=str(path)) from error
 
 
-def _with_trial(machine: Machine, view: MachineView, options_text: str) -> tuple[MachineView, Placement | None]:
-    """Add the job of --test-only where the machine would put it; without a place it waits."""
+def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial:
+    """Try the job of --test-only; without a place now it waits."""
     # bring the compiler along, which takes most of a second: not for every command
     from simulation.machines.bluegene import BlueGene
     from simulation.machines.trial import try_job
 
     if not isinstance(machine, BlueGene):
         raise MachineError(f"{machine.name}: --test-only wants a machine of cabled lines")
-    options = parse_options(shlex.split(options_text), os.environ)
+    try:
+        words = shlex.split(options_text)
+    except ValueError as error:
+        raise ConfigurationError(f"{options_text!r}: {error}", key="--test-only") from error
+    options = parse_options(words, os.environ)
     job_id = max([job.job_id for job in view.jobs], default=0) + 1
     return try_job(machine, view, options.request(job_id, cnodes_per_midplane=machine.layout.cnodes))
 
@@ -225,7 +251,7 @@ def _print_map(view: MachineView, display: Display, style: Style, *, clear: bool
     if clear and sys.stdout.isatty():
         click.echo(CLEAR_SCREEN, nl=False)
     elif clear:
-        click.echo(f"second {view.now_s:g}")
+        click.echo(f"second {seconds_text(view.now_s)}")
     # colours were decided by --color; click must not strip them again
     click.echo(text, nl=clear, color=style.color)
 
@@ -253,7 +279,7 @@ def _write_pictures(
         raise DocumentError(str(error), source=str(error.filename)) from error
 
 
-def _as_json(view: MachineView, letters: str, trial: Placement | None) -> dict[str, Any]:
+def _as_json(view: MachineView, letters: str, trial: Trial | None) -> dict[str, Any]:
     given = letters_of(view, letters)
     return {
         "machine": view.machine,
@@ -284,5 +310,13 @@ def _as_json(view: MachineView, letters: str, trial: Placement | None) -> dict[s
             key: [asdict(entry) for entry in getattr(view, key)]
             for key in ("blocks", "reservations", "slurm_partitions")
         },
-        "test_only": None if trial is None else {"fits": True, "link_count": trial.link_count},
+        "test_only": None if trial is None else _trial_as_json(trial),
+    }
+
+
+def _trial_as_json(trial: Trial) -> dict[str, Any]:
+    return {
+        "fits": trial.placement is not None,
+        "fits_empty": trial.fits_empty,
+        "link_count": None if trial.placement is None else trial.placement.link_count,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from simulation.machines.bluegene import BlueGene
@@ -12,6 +12,21 @@ from simulation.machines.view import PENDING, MachineView, ViewJob, job_of_place
 
 TRIAL_USER = "--test-only"
 """Stands in the user column of the job that is tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of trying a job.
+
+    Attributes:
+        view: with one job more, waiting where there is no place now.
+        placement: where it would run now, or None.
+        fits_empty: whether it would fit if no job ran, given what is out of service.
+    """
+
+    view: MachineView
+    placement: Placement | None
+    fits_empty: bool
 
 
 def machine_in_state(machine: BlueGene, view: MachineView) -> BlueGene:
@@ -39,15 +54,15 @@ def machine_in_state(machine: BlueGene, view: MachineView) -> BlueGene:
     return twin
 
 
-def try_job(machine: BlueGene, view: MachineView, request: JobRequest) -> tuple[MachineView, Placement | None]:
-    """The view with one job more, where the machine would put it; waiting where there is no place now."""
+def try_job(machine: BlueGene, view: MachineView, request: JobRequest) -> Trial:
+    """Try a job on the machine in the state that the view shows."""
     busy = machine_in_state(machine, view)
     placement = busy.place(request)
     if placement is None:
         job = ViewJob(request.job_id, PENDING, size=request.size, user=TRIAL_USER)
     else:
         job = replace(job_of_placement(busy, placement), user=TRIAL_USER)
-    return replace(view, jobs=(*view.jobs, job)), placement
+    return Trial(replace(view, jobs=(*view.jobs, job)), placement, busy.fits_ever(request))
 
 
 def _placement(grid: Grid, view: MachineView, job: ViewJob) -> Placement | None:

@@ -154,6 +154,11 @@ class MachineView:
         return sum(job.size for job in self.placed_jobs if not job.is_booked)
 
 
+def seconds_text(seconds: float) -> str:
+    """A moment in seconds with all its digits, and no more: 5, 1059644, 49.5."""
+    return f"{seconds:.6f}".rstrip("0").rstrip(".")
+
+
 def view_of(machine: Machine, now_s: float = 0.0) -> MachineView:
     """The view of a machine in memory, its drained and down units and running jobs included."""
     view = empty_view(machine, now_s)
@@ -190,7 +195,9 @@ def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
     )
 
 
-def view_of_trace(machine: Machine, rows: Iterable[tuple[int, Mapping[str, Any]]], at_s: float) -> MachineView:
+def view_of_trace(
+    machine: Machine, rows: Iterable[tuple[int, Mapping[str, Any]]], at_s: float, source: str
+) -> MachineView:
     """The machine at a second of a simulation's trace.
 
     Args:
@@ -198,6 +205,7 @@ def view_of_trace(machine: Machine, rows: Iterable[tuple[int, Mapping[str, Any]]
         rows: line number and fields of each job: job_number, submit_time, start_time, end_time, nodes, connection,
             links.
         at_s: the moment; a job runs from its start until before its end.
+        source: the trace's name, for messages.
 
     Raises:
         DocumentError: a row lacks a field or has one that makes no sense.
@@ -213,7 +221,7 @@ def view_of_trace(machine: Machine, rows: Iterable[tuple[int, Mapping[str, Any]]
             elif submit <= at_s < start:
                 waiting.append((submit, ViewJob(int(row["job_number"]), PENDING, size=_job(view, row).size)))
         except (KeyError, TypeError, ValueError, MachineError) as error:
-            raise DocumentError(f"line {line_number}: {_explain(error)}", source="trace") from error
+            raise DocumentError(f"line {line_number}: {_explain(error)}", source=source) from error
     ordered = [job for _, job in sorted(running, key=lambda entry: (entry[0], entry[1].job_id))]
     ordered += [job for _, job in sorted(waiting, key=lambda entry: (entry[0], entry[1].job_id))]
     return replace(view, jobs=tuple(ordered))

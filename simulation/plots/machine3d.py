@@ -22,7 +22,7 @@ from matplotlib.path import Path as Outline
 from ramp.errors import MachineError
 from simulation.machines.grid import Grid
 from simulation.machines.render import SMAP_LETTERS, duration, letters_of
-from simulation.machines.view import HELD, MachineView, ViewJob
+from simulation.machines.view import HELD, MachineView, ViewJob, seconds_text
 from simulation.machines.wiring import Cable, LineWiring
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _summary(view: MachineView, moment: str) -> str:
     if moment:
         parts.append(moment)
     elif view.now_s:
-        parts.append(f"second {view.now_s:g}")
+        parts.append(f"second {seconds_text(view.now_s)}")
     return ", ".join(parts)
 
 

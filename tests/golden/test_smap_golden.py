@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ramp.errors import DocumentError, MachineError
+from ramp.errors import ConfigurationError, DocumentError, MachineError
 from simulation.cli.machines import hostlist, smap
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest
@@ -69,7 +69,16 @@ def test_a_job_can_be_tried():
     assert told["jobs"][-1]["nodes"] == "bgl[400x511]"
     assert told["test_only"]["fits"] is True
     told = json.loads(run(smap, "--state", SAMPLE, "--test-only", "-g 3x3x3", "--json"))
-    assert (told["jobs"][-1]["state"], told["test_only"]) == ("PD", None)
+    assert told["jobs"][-1]["state"] == "PD"
+    assert told["test_only"] == {"fits": False, "fits_empty": True, "link_count": None}
+
+
+def test_a_tried_job_that_never_fits_is_told_from_one_that_waits():
+    result = CliRunner().invoke(smap, ["bgl", "--test-only", "-g 9x2x2", "--json"], catch_exceptions=False)
+    assert json.loads(result.stdout)["test_only"] == {"fits": False, "fits_empty": False, "link_count": None}
+    assert "would not fit bgl even if nothing ran" in result.stderr
+    with pytest.raises(ConfigurationError, match=r"--test-only: .*No closing quotation"):
+        run(smap, "bgl", "--test-only", "--geometry='2x2")
 
 
 def test_a_tried_job_keeps_clear_of_what_is_out_of_service(tmp_path):
@@ -204,6 +213,19 @@ def test_live_redraws_as_time_goes_on(trace):
     assert seconds == ["second 5", "second 45", "second 85"]
 
 
+def test_moments_keep_all_their_digits(trace):
+    """A month of a log is 2 592 000 seconds, of which six digits are not enough."""
+    printed = run(smap, "--trace", trace, "--at", 2_592_005, "-i", "0.1", "--step", 0.5, "--count", 2)
+    seconds = [line for line in printed.splitlines() if line.startswith("second")]
+    assert seconds == ["second 2592005", "second 2592005.5"]
+
+
+@pytest.mark.parametrize("option", ["--at", "--step", "-i"])
+def test_a_moment_is_a_number(trace, option):
+    result = CliRunner().invoke(smap, ["--trace", str(trace), option, "nan"])
+    assert result.exit_code == 2
+
+
 def test_pictures_are_written(trace, tmp_path):
     svg, png = tmp_path / "m.svg", tmp_path / "m.png"
     run(smap, "--trace", trace, "--at", 30, "--svg", svg, "--png", png)
@@ -254,7 +276,7 @@ def test_a_wrong_state_is_refused_with_its_place(tmp_path, text, message):
 def test_a_wrong_trace_is_refused_with_its_line(tmp_path):
     path = tmp_path / "trace.jsonl"
     path.write_text('\n{"job_number": 1}\n')
-    with pytest.raises(DocumentError, match="line 2: field 'submit_time' is missing"):
+    with pytest.raises(DocumentError, match=r"trace\.jsonl: line 2: field 'submit_time' is missing"):
         run(smap, "--trace", path)
     path.write_text("{\n")
     with pytest.raises(DocumentError, match="line 1: not JSON"):
