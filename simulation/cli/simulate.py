@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -101,6 +102,7 @@ def simulate(
         raise ConfigurationError("jobs of a flat machine have no shape and no connection", key="shape")
     if shape is not None and fat_probability is not None:
         raise ConfigurationError("--shape and --fat-probability say the same thing; give one", key="shape")
+    _check_outputs(log_name, trace, swf)
     log = _read_log(log_name)
     jobs = shaped_jobs(
         jobs_of_log(log, size_divisor=size_divisor, max_jobs=max_jobs),
@@ -132,6 +134,22 @@ def simulate(
     if swf is not None:
         write_swf(swf, schedule_as_swf(log, run, f"simulated on {machine.name} with {scheduler}"))
     _report(machine, run, wall_s, as_json)
+
+
+def _check_outputs(log_name: str, trace: Path | None, swf: Path | None) -> None:
+    """Refuse before the simulation what could not be written after it, or would overwrite something of its own."""
+    if trace is not None and swf is not None and trace.resolve() == swf.resolve():
+        raise ConfigurationError("--trace and --swf name the same file", path=swf, key="swf")
+    log = find_log(log_name)
+    for key, path in (("trace", trace), ("swf", swf)):
+        if path is None:
+            continue
+        if log is not None and path.resolve() == log.resolve():
+            raise ConfigurationError("is the log that is read", path=path, key=key)
+        writable = path if path.exists() else path.parent
+        if not os.access(writable, os.W_OK):
+            reason = "there is no such folder" if not writable.exists() else "it is not writable"
+            raise ConfigurationError(f"cannot be written: {reason}", path=path, key=key)
 
 
 def _read_log(name: str) -> SwfLog:

@@ -140,6 +140,31 @@ def test_wrong_options_say_what_would_be_right(
         CliRunner().invoke(simulate, [*arguments, "--log", str(log), "--scheduler", "fcfs"], catch_exceptions=False)
 
 
+def test_outputs_are_checked_before_the_simulation(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole log should not have run for nothing, and neither output may overwrite the other one or the log."""
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("the simulation began")
+
+    monkeypatch.setattr("simulation.cli.simulate.run_log", never)
+    before = log.read_bytes()
+    both = tmp_path / "both"
+    for options, words in (
+        (["--swf", str(tmp_path / "none" / "o.swf")], "swf: cannot be written: there is no such folder"),
+        (["--trace", str(tmp_path / "none" / "o.jsonl")], "trace: cannot be written: there is no such folder"),
+        (["--trace", str(both), "--swf", str(tmp_path / "x" / ".." / "both")], "name the same file"),
+        (["--trace", str(log)], "trace: is the log that is read"),
+        (["--swf", str(log)], "swf: is the log that is read"),
+    ):
+        with pytest.raises(ConfigurationError, match=words):
+            CliRunner().invoke(
+                simulate,
+                ["--machine", "flat:64", "--log", str(log), "--scheduler", "fcfs", *options],
+                catch_exceptions=False,
+            )
+    assert log.read_bytes() == before
+
+
 def test_a_missing_log_is_named() -> None:
     """The file that is not there."""
     with pytest.raises(WorkloadError, match=r"nowhere\.swf"):
