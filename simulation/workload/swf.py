@@ -283,8 +283,10 @@ def format_swf(log: SwfLog) -> bytes:
 def write_swf(path: Path | str, log: SwfLog) -> None:
     """Write a log to a file, compressed where the name ends in `.gz`; the file appears whole or not at all.
 
+    What is no regular file, such as /dev/stdout or a named pipe, is written to and stays what it is.
+
     Args:
-        path: the file; overwritten.
+        path: the file; overwritten. Of a link, the file it leads to.
         log: the log.
 
     Raises:
@@ -294,10 +296,14 @@ def write_swf(path: Path | str, log: SwfLog) -> None:
     data = format_swf(log)
     if path.suffix == ".gz":
         data = gzip.compress(data, mtime=0)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    target = path.resolve()
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
         unfinished.write_bytes(data)
-        unfinished.replace(path)
+        unfinished.replace(target)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise WorkloadError(f"cannot be written: {error}", path=path) from error

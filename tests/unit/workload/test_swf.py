@@ -150,3 +150,22 @@ def test_real_logs_have_their_published_sizes(name: str, jobs: int, cores: int |
     log = read_swf(path)
     assert len(log) == jobs
     assert log.header_integer("MaxProcs") == cores
+
+
+def test_what_is_no_regular_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """Of root, /dev/null would become a file for everybody otherwise; a link keeps leading to its file."""
+    log = parse_swf(TEXT.encode())
+    pipe, link, file = tmp_path / "pipe", tmp_path / "link", tmp_path / "file"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        write_swf(pipe, log)
+        assert pipe.is_fifo()
+        assert os.read(reader, 100_000) == format_swf(log)
+    finally:
+        os.close(reader)
+    file.write_bytes(b"")
+    link.symlink_to(file)
+    write_swf(link, log)
+    assert link.is_symlink()
+    assert file.read_bytes() == format_swf(log)
