@@ -159,8 +159,9 @@ def _comparisons(table: Sequence[Mapping[str, Any]]) -> list[Comparison]:
         Comparison(f"{row['rounds']} rounds: sale price", row["paper_price"], row["price"], "credits") for row in table
     ]
     for row in table:
+        # the paper's rounds last a fixed time and ours close with the last answer, so neither can confirm the other
         what, paper_s = f"{row['rounds']} rounds: duration", row["paper_duration_s"]
-        result.append(Comparison(what, paper_s, row["duration_s"], "s", at_most=paper_s))
+        result.append(Comparison(what, paper_s, row["duration_s"], "s"))
     _, _, fit = straight_line([(row["rounds"], row["duration_s"]) for row in table])
     _, _, fit_of_paper = straight_line([(row["rounds"], row["paper_duration_s"]) for row in table])
     result.append(Comparison("duration over rounds: R² of a line", round(fit_of_paper, 4), fit, ""))

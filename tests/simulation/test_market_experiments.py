@@ -29,6 +29,12 @@ FILES = {
 }
 
 
+def test_a_duration_is_never_said_to_agree_with_that_of_rounds_of_fixed_length(tmp_path) -> None:
+    rows = [row for row in run("rounds", tmp_path / "rounds")["comparison"] if row["what"].endswith(": duration")]
+    assert [row["paper"] for row in rows] == [TABLE4[rounds][1] for rounds in sorted(TABLE4)]
+    assert {row["agrees"] for row in rows} == {None}  # 151 s and a quarter of a second are no agreement
+
+
 def run(name, out, seed=1, **further):
     """Run an experiment's small version in this process."""
     out.mkdir()
