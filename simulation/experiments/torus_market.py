@@ -17,8 +17,9 @@ from statistics import fmean, stdev
 from typing import Any, Final
 
 from simulation.experiments.discovery import Experiment, Progress
+from simulation.experiments.market_plan import SYNTHETIC_NOTE, marked_names
 from simulation.experiments.result import run_all, write_rows, write_summary
-from simulation.experiments.torus_market_runs import MarketCase, MarketRun, run_market
+from simulation.experiments.torus_market_runs import MarketCase, MarketRun, run_market, swarm_resources
 from simulation.plots.torus_market import draw_fragmentation, draw_month, draw_torus_market
 
 SIZES: Final = (256, 1024, 4096, 16_384, 32_768, 65_536)
@@ -55,7 +56,7 @@ def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress
     write_rows(out / "torus_market.csv", rows)
     write_rows(out / "machines.csv", _labelled(cases, runs, "machines"))
     write_rows(out / "sales.csv", _labelled(cases, runs, "sales"))
-    draw_torus_market(out / "torus_market.csv", out / "sales.csv", out / "torus_market.png")
+    draw_torus_market(out / "torus_market.csv", out / "sales.csv", out / "torus_market.png", SYNTHETIC_NOTE)
     return write_summary(
         out,
         experiment=EXPERIMENTS[0].name,
@@ -64,7 +65,10 @@ def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress
         parameters=_parameters(cases[0])
         | {"cores": list(sizes), "torus_share": list(shares), "pricing": "ramp, the paper's formula"},
         comparisons=[],
-        findings={"markets": [{key: row[key] for key in ("cores", "torus_share", *_MEASURES)} for row in rows]},
+        findings={
+            "markets": [{key: row[key] for key in ("cores", "torus_share", *_MEASURES)} for row in rows],
+            "note": SYNTHETIC_NOTE,
+        },
     )
 
 
@@ -173,12 +177,15 @@ def _flat(run: MarketRun) -> dict[str, Any]:
 
 
 def _labelled(cases: Sequence[MarketCase], runs: Sequence[MarketRun], part: str) -> list[dict[str, Any]]:
+    """Rows of all runs behind what tells the cases apart; resources without their log bear the mark."""
     labels = ("pricing", "requests_a_day", "torus_share", "seed")
+    names = {swarm: marked_names(swarm_resources(swarm)) for swarm in {case.swarm for case in cases}}
     return [
         {
             "request_cores": " ".join(map(str, case.cores)),
             **{name: asdict(case)[name] for name in labels},
             **row,
+            "resource": names[case.swarm][row["resource"]],
         }
         for case, run in _both(cases, runs)
         for row in getattr(run, part)
@@ -207,7 +214,7 @@ def _tell_markets(summary: Mapping[str, Any]) -> list[str]:
         f"{_number(row['mean_load'], 6, 2)} {row['background']:10.1%} {row['market']:7.1%} {row['mean_wait_h']:7.2f} h"
         for row in summary["markets"]
     ]
-    return lines
+    return [*lines, f"sales.csv, torus_market.png: {summary['note']}"]
 
 
 def _number(value: float | None, width: int = 7, places: int = 1) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from matplotlib.axes import Axes
 
 from simulation.plots.bluegene import Row, new_figure, read_rows, save_figure
+from simulation.plots.market_style import footnote
 
 _COLOURS: Final = ("#1f4e9c", "#7a5aa8", "#c44e1f", "#2f7d4f", "#a08020", "#444444")
 _FAMILY_COLOURS: Final = (*_COLOURS, "#c060a0", "#40a0b0", "#905030")
@@ -17,8 +18,15 @@ _LIVE: Final = ("bluegene", "torus", "angara", "desmos")
 _PRICINGS: Final = {"ramp": "paper's formula", "fragmentation": "with a price for fragmentation"}
 
 
-def draw_torus_market(source: Path, sales: Path, target: Path) -> None:
-    """Four panels: success over size, price over load, the machines' use, the wait of their own users' jobs."""
+def draw_torus_market(source: Path, sales: Path, target: Path, note: str) -> None:
+    """Four panels: success over size, price over load, the machines' use, the wait of their own users' jobs.
+
+    Args:
+        source: table of the markets.
+        sales: table of what was sold; resources whose workload stands in for a log end with a mark.
+        target: picture to write.
+        note: what the mark means.
+    """
     rows = read_rows(source)
     shares = sorted({row["torus_share"] for row in rows}, key=float)
     figure = new_figure(11, 8)
@@ -46,6 +54,7 @@ def draw_torus_market(source: Path, sales: Path, target: Path) -> None:
         axes.set_ylim(0, 1.08 * axes.dataLim.ymax)
         axes.grid(visible=True, color="#e5e5e5", linewidth=0.6)
         axes.legend(frameon=False, fontsize=7)
+    footnote(figure, note)
     save_figure(figure, target)
 
 
@@ -71,7 +80,9 @@ def _draw_prices(axes: Axes, sales: list[Row]) -> None:
 
 
 def _kind(row: Row) -> str:
-    return row["resource"].rstrip("0123456789")
+    """A resource's name without its number; the mark of a synthetic workload stays."""
+    name = row["resource"].rstrip("*")
+    return name.rstrip("0123456789") + row["resource"][len(name) :]
 
 
 def draw_month(days: Path, target: Path) -> None:
@@ -93,6 +104,7 @@ def draw_month(days: Path, target: Path) -> None:
     price.plot(at, [float(row["bought"]) for row in rows], "^:", color=_COLOURS[3], label="of them bought")
     price.set_ylim(0, None)
     price.set_xlabel("day")
+    price.set_ylabel("credits per core hour; requests a day")
     price.set_title("Requests of each day, and mean price of what they bought", fontsize=10)
     for axes in (use, price):
         axes.grid(visible=True, axis="y", color="#e5e5e5", linewidth=0.6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -13,12 +14,14 @@ from ramp.model.instant import DAY
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import PluginSettings
 from ramp.protocol.seller import PriceRange
+from simulation.experiments import torus_market
 from simulation.experiments.discovery import find_experiment
 from simulation.experiments.torus_market import differences
 from simulation.experiments.torus_market_runs import MarketCase, MarketRun, run_market, swarm_resources
 from simulation.market import swarm
 from simulation.market.specs import ResourceSpec
 from simulation.market.world import START
+from simulation.plots import torus_market as plots
 from simulation.resource.modelled import open_plugin
 
 CASE = MarketCase("torus", (64, 1024, 8192), 0.5, "ramp", 2, 20.0, 75, seed=3)
@@ -101,6 +104,24 @@ def test_differences_compare_each_seed_with_itself() -> None:
     (price,) = [row for row in differences(rows) if row["measure"] == "mean_price"]
     assert (price["ramp"], price["fragmentation"], price["difference"]) == (15.0, 19.0, 4.0)
     assert price["deviation"] == pytest.approx(8**0.5, abs=1e-4)
+
+
+def test_resources_without_their_log_bear_the_mark_in_tables_and_pictures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bare(case: MarketCase) -> MarketRun:
+        sold = [{"resource": name, "price": 50, "load": 0.5} for name in ("intrepid3", "bluegene1")]
+        row = dict.fromkeys(("success_rate", "mean_price", "mean_load", "background", "market", "mean_wait_h"), 0.5)
+        return MarketRun(row | {"refusals_first_round": {}}, [{"resource": "bluegene1"}], sold, [])
+
+    monkeypatch.setattr(torus_market, "run_market", bare)
+    summary = torus_market.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)
+    with (tmp_path / "sales.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["resource"] for row in rows} == {"intrepid3*", "bluegene1"}  # Intrepid's log is not public
+    assert {plots._kind(row) for row in rows} == {"intrepid*", "bluegene"}
+    assert "synthetic" in summary["note"]
+    assert any(summary["note"] in line for line in find_experiment("torus-market").tell(summary))
 
 
 @pytest.mark.slow
