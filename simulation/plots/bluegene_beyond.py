@@ -73,5 +73,5 @@ def draw_failed_links(source: Path, target: Path) -> None:
         below.set_xlabel("broken cables (% of all)")
     panels[0][0].set_ylabel("utilisation while jobs arrive (%)")
     panels[1][0].set_ylabel("work of jobs that fit nowhere (%)")
-    panels[0][0].legend(frameon=False, fontsize=7, loc="lower left")
+    panels[0][0].legend(frameon=False, fontsize=7, loc="lower left", handlelength=4)
     save_figure(figure, target)
