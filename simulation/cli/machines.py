@@ -243,7 +243,8 @@ def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial
         raise ConfigurationError(f"{options_text!r}: {error}", key="--test-only") from error
     options = parse_options(words, os.environ)
     job_id = max([job.job_id for job in view.jobs], default=0) + 1
-    return try_job(machine, view, options.request(job_id, cnodes_per_midplane=machine.layout.cnodes))
+    request = options.request(job_id, cnodes_per_midplane=machine.layout.cnodes)
+    return try_job(machine, view, request, str(options.node_use))
 
 
 def _print_map(view: MachineView, display: Display, style: Style, *, clear: bool) -> None:

@@ -8,7 +8,7 @@ from math import prod
 from simulation.machines.bluegene import BlueGene
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
-from simulation.machines.view import PENDING, MachineView, ViewJob, job_of_placement
+from simulation.machines.view import PENDING, MachineView, ViewBlock, ViewJob, job_of_placement, with_block
 
 TRIAL_USER = "--test-only"
 """Stands in the user column of the job that is tried."""
@@ -54,15 +54,24 @@ def machine_in_state(machine: BlueGene, view: MachineView) -> BlueGene:
     return twin
 
 
-def try_job(machine: BlueGene, view: MachineView, request: JobRequest) -> Trial:
-    """Try a job on the machine in the state that the view shows."""
+def try_job(machine: BlueGene, view: MachineView, request: JobRequest, node_use: str = "") -> Trial:
+    """Try a job on the machine in the state that the view shows.
+
+    Args:
+        machine: the machine.
+        view: its state.
+        request: the job.
+        node_use: how its block would use the second processors (Slurm's --node-use).
+    """
+    blocks: tuple[ViewBlock, ...] = ()
     busy = machine_in_state(machine, view)
     placement = busy.place(request)
     if placement is None:
         job = ViewJob(request.job_id, PENDING, size=request.size, user=TRIAL_USER)
     else:
-        job = replace(job_of_placement(busy, placement), user=TRIAL_USER)
-    return Trial(replace(view, jobs=(*view.jobs, job)), placement, busy.fits_ever(request))
+        job, blocks = with_block(replace(job_of_placement(busy, placement), user=TRIAL_USER), node_use)
+    tried = replace(view, jobs=(*view.jobs, job), blocks=(*view.blocks, *blocks))
+    return Trial(tried, placement, busy.fits_ever(request))
 
 
 def _placement(grid: Grid, view: MachineView, job: ViewJob) -> Placement | None:

@@ -23,6 +23,8 @@ HELD = "H"
 """A market's hold: units set aside for an offer."""
 RESERVED = "RV"
 """What a market has sold: a confirmed reservation."""
+BLOCK_PREFIX = "RMP"
+"""What the names of blocks begin with that are made for a job, as Slurm's do."""
 STATE_KEYS = frozenset({"time_s", "drained", "down", "jobs", "blocks", "reservations", "slurm_partitions"})
 """Keys of a machine state document."""
 
@@ -195,10 +197,25 @@ def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
     )
 
 
+def with_block(job: ViewJob, node_use: str = "") -> tuple[ViewJob, tuple[ViewBlock, ...]]:
+    """A running job with the block that Slurm's dynamic layout makes for it; none where its machine has no cables.
+
+    Args:
+        job: of a machine of cabled lines it knows its connections.
+        node_use: of the block (Slurm's --node-use).
+    """
+    if not job.connection or not job.units:
+        return job, ()
+    kinds = set(job.connection)
+    connection = kinds.pop() if len(kinds) == 1 else "".join(one[0] for one in job.connection)
+    block = ViewBlock(f"{BLOCK_PREFIX}{job.job_id}", "READY", job.user, connection, node_use, job.size, job.hostlist)
+    return replace(job, block=block.name), (block,)
+
+
 def view_of_trace(
     machine: Machine, rows: Iterable[tuple[int, Mapping[str, Any]]], at_s: float, source: str
 ) -> MachineView:
-    """The machine at a second of a simulation's trace.
+    """The machine at a second of a simulation's trace, each running job in a block of its own (`with_block`).
 
     Args:
         machine: that the trace is of; its own jobs are left out.
@@ -222,9 +239,10 @@ def view_of_trace(
                 waiting.append((submit, ViewJob(int(row["job_number"]), PENDING, size=_job(view, row).size)))
         except (KeyError, TypeError, ValueError, MachineError) as error:
             raise DocumentError(f"line {line_number}: {_explain(error)}", source=source) from error
-    ordered = [job for _, job in sorted(running, key=lambda entry: (entry[0], entry[1].job_id))]
+    blocked = [with_block(job) for _, job in sorted(running, key=lambda entry: (entry[0], entry[1].job_id))]
+    ordered = [job for job, _ in blocked]
     ordered += [job for _, job in sorted(waiting, key=lambda entry: (entry[0], entry[1].job_id))]
-    return replace(view, jobs=tuple(ordered))
+    return replace(view, jobs=tuple(ordered), blocks=tuple(block for _, blocks in blocked for block in blocks))
 
 
 def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> MachineView:

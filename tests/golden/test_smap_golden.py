@@ -64,7 +64,7 @@ def test_colours_only_when_wanted():
 def test_a_job_can_be_tried():
     printed = run(smap, "--state", SAMPLE, "--lower", "--test-only", "-g 1x4x2 --conn-type=TORUS")
     told = json.loads(run(smap, "--state", SAMPLE, "--test-only", "-g 2x2x2 -R", "--json"))
-    assert "f  12379 -         -        --test-only" in printed
+    assert "f  12379 -         RMP12379 --test-only" in printed
     # only x=4..5, y=0..1 is free all through z: a 2x2x2 lies there
     assert told["jobs"][-1]["nodes"] == "bgl[400x511]"
     assert told["test_only"]["fits"] is True
@@ -211,6 +211,18 @@ def test_live_redraws_as_time_goes_on(trace):
     printed = run(smap, "--trace", trace, "--at", 5, "-i", "0.1", "--step", 40, "--count", 3)
     seconds = [line for line in printed.splitlines() if line.startswith("second")]
     assert seconds == ["second 5", "second 45", "second 85"]
+
+
+def test_each_job_of_a_trace_runs_in_a_block(trace):
+    """As in Slurm's dynamic layout; a tried job's block tells its --node-use."""
+    told = json.loads(run(smap, "--trace", trace, "--at", 30, "--test-only",
+                          "-g 2x2x1 --conn-type=TTM --node-use=VIRTUAL", "--json"))  # fmt: skip
+    blocks = [(one["name"], one["connection"], one["node_use"], one["size"]) for one in told["blocks"]]
+    assert blocks == [("RMP1", "torus", "", 64), ("RMP2", "torus", "", 16), ("RMP4", "ttm", "virtual", 4)]
+    assert [job["block"] for job in told["jobs"]] == ["RMP1", "RMP2", "", "RMP4"]
+    printed = run(smap, "--trace", trace, "--at", 30, "--test-only", "-g 2x2x1", "-D", "b")
+    assert "D  bgl       RMP4 " in printed  # the letter of its job on the map, though it is the third block
+    assert "A bgl RMP1 READY - TORUS - 64 bgl[000x333]" in " ".join(printed.split())
 
 
 def test_moments_keep_all_their_digits(trace):
