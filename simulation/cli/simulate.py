@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -102,6 +103,7 @@ def simulate(
         raise ConfigurationError("jobs of a flat machine have no shape and no connection", key="shape")
     if shape is not None and fat_probability is not None:
         raise ConfigurationError("--shape and --fat-probability say the same thing; give one", key="shape")
+    _check_window(scheduler)
     _check_outputs(log_name, trace, swf)
     log = _read_log(log_name)
     jobs = shaped_jobs(
@@ -133,7 +135,19 @@ def simulate(
         wall_s = time.perf_counter() - began
     if swf is not None:
         write_swf(swf, schedule_as_swf(log, run, f"simulated on {machine.name} with {scheduler}"))
+    for text, granted in zip(reservations, run.reservations, strict=True):
+        if granted is None:
+            click.echo(f"there is no room for the reservation {text} on {machine.name}", err=True)
     _report(machine, run, wall_s, as_json)
+
+
+def _check_window(scheduler: str) -> None:
+    """Refuse a window for a scheduler that has none, instead of not heeding it."""
+    context = click.get_current_context()
+    for name in ("window", "window_counts"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and not scheduler.startswith("window-"):
+            having = ", ".join(known for known in SCHEDULER_NAMES if known.startswith("window-"))
+            raise ConfigurationError(f"{scheduler} has no window; {having} have", key="--" + name.replace("_", "-"))
 
 
 def _check_outputs(log_name: str, trace: Path | None, swf: Path | None) -> None:

@@ -106,6 +106,14 @@ def test_reservations_on_the_command_line(log: Path) -> None:
     assert summary["makespan_s"] == 1200
 
 
+def test_a_reservation_without_room_is_told(log: Path) -> None:
+    """Two of 40 processors do not lie side by side on 64."""
+    arguments = ["--machine", "flat:64", "--log", str(log), "--scheduler", "fcfs", "--json"]
+    result = CliRunner().invoke(simulate, [*arguments, "--reservation", "50:99:40", "--reservation", "60:70:40"])
+    assert json.loads(result.stdout)["reservations_granted"] == 1
+    assert result.stderr == "there is no room for the reservation 60:70:40 on flat:64\n"
+
+
 def test_load_and_job_limits(log: Path) -> None:
     """--max-jobs takes the first jobs; --load spreads arrivals: two jobs of 800 unit-seconds at 0.5 of 64: 50 s."""
     summary = run("--machine", "flat:64", "--log", log, "--scheduler", "fcfs", "--max-jobs", 2, "--load", 0.5,
@@ -130,6 +138,8 @@ def test_jobs_that_are_too_large_are_counted(log: Path) -> None:
         (["--machine", "flat:64", "--reservation", "5:1:3"], ConfigurationError, "BEGIN:END:SIZE"),
         (["--machine", "flat:64", "--reservation", "x"], ConfigurationError, "BEGIN:END:SIZE"),
         (["--machine", "no-such-machine"], ConfigurationError, "no machine"),
+        (["--machine", "flat:64", "--window", "4"], ConfigurationError, "--window: fcfs has no window; window-first"),
+        (["--machine", "flat:64", "--window-counts", "waiting"], ConfigurationError, "--window-counts: fcfs has no"),
     ],
 )
 def test_wrong_options_say_what_would_be_right(
