@@ -122,6 +122,18 @@ def test_a_kept_job_gives_way_when_a_reservation_needs_its_processors() -> None:
     }
 
 
+def test_a_reservation_takes_over_what_another_leaves_in_the_same_instant() -> None:
+    """Both hold the whole machine, one after the other; a job waits for the end of the second one."""
+    for machine in (FlatMachine(128), load_machine("bgl")):
+        ended: list[EndedJob] = []
+        simulation = QueueSimulation(machine, make_scheduler("fcfs"), on_end=ended.append)
+        for begin in (100, 200):
+            assert simulation.reserve(JobRequest(-1, 128), begin, 100) is not None
+        simulation.submit(job(1, 150, 10, 1))
+        simulation.run()
+        assert starts(ended) == {1: 300}
+
+
 def test_a_reservation_on_a_torus_fixes_midplanes_and_cables() -> None:
     """Half of the machine is reserved as a torus: a torus job beside it runs, a whole-machine job waits for the end."""
     ended: list[EndedJob] = []
