@@ -90,6 +90,7 @@ class Auction(StateMachine[AuctionState]):
         self._calls: Calls | None = None
         self._limit: Instant | None = None
         self._resources: tuple[str, ...] = ()
+        self._begun: Instant = 0
         self._nobody_registered = False
         self._silent: set[str] = set()
         self._rankings = {unit.number: Ranking(options.preference) for unit in request.units}
@@ -109,6 +110,7 @@ class Auction(StateMachine[AuctionState]):
     def start(self, now: Instant) -> list[Effect]:
         """Ask the directory who sells."""
         self._enter(AuctionState.DISCOVERING, "start")
+        self._begun = now
         self._limit = now + self._timing.discovery_limit
         self._retry.begin(now)
         self._arm()
@@ -188,6 +190,8 @@ class Auction(StateMachine[AuctionState]):
             return []
         if not listing.names:
             self._nobody_registered = True
+            self._limit = self._begun + self._timing.empty_limit
+            self._arm()
             return []
         self._retry.answered(now)
         self._resources = listing.names

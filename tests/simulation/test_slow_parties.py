@@ -31,7 +31,7 @@ class SlowParties:
 
     def route(self, message: Message) -> tuple[Duration, ...] | None:
         if "directory" in (message.sender, message.receiver):
-            return (5 * MILLISECOND,)  # of 10 s of asking who sells there are four tries: too few to be sure of one
+            return (5 * MILLISECOND,)  # who sells is asked five times within 30 s: too few to be sure of an answer
         if message.sender not in self._names or not message.conversation_id.startswith("request"):
             return None
         delay = self._random.randint(MINUTE, 3 * MINUTE)
