@@ -25,8 +25,8 @@ class Timing:
         offer_validity: how long a resource stands by an offer.
         query_limit: how long an owner's query to bank, resource or directory is retried.
         account_query_age: the bank refuses signed account queries older than this; bounds the memory of nonces.
-        discovery_limit: how long a silent directory is asked before a request ends without offers; five queries, so that
-            a line that loses a third of all messages seldom ends one.
+        discovery_limit: how long a silent directory is asked before a request ends without offers; five queries, so
+            that a line that loses a third of all messages seldom ends one.
         empty_limit: how long a directory that lists nobody is asked again; a market that starts fills in this time.
         lease: how long a directory registration lasts without a heartbeat.
         heartbeat: pause between two registrations.

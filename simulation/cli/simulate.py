@@ -1,4 +1,4 @@
-"""`ramp simulate` and `ramp experiment`: logs through machines, and the studies made of that."""
+"""`ramp simulate`: workload logs through machines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ramp.errors import ConfigurationError, WorkloadError
-from simulation.experiments.discovery import Experiment, experiment_names, find_experiment
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machine_files import load_machine, machine_chooses_shapes
 from simulation.machines.flat import FlatMachine
@@ -37,8 +36,6 @@ from simulation.workload.swf import SwfLog, read_swf, write_swf
 
 _RESERVATION_FORM = "BEGIN:END:SIZE or BEGIN:END:AxBxC[:torus], times in seconds of the log"
 _PROBABILITY = click.FloatRange(0, 1)
-PROGRESS_LINE_S = 10.0
-"""Between two lines of progress at least, in seconds."""
 
 
 @click.command()
@@ -255,97 +252,3 @@ def _report(machine: Machine, run: LogRun, wall_s: float, as_json: bool) -> None
     for key, value in summary.items():
         table.add_row(key, f"{value:,.3f}" if isinstance(value, float) else f"{value:,}")
     Console(highlight=False).print(table)
-
-
-@click.group()
-def experiment() -> None:
-    """Studies: whole sweeps of simulations, with figures and the numbers of the papers beside ours."""
-
-
-@experiment.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def list_command(as_json: bool) -> None:
-    """Name the experiments."""
-    found = [find_experiment(name) for name in experiment_names()]
-    if as_json:
-        click.echo(json.dumps([{"name": one.name, "about": one.about} for one in found]))
-        return
-    table = Table("Experiment", "About", box=None, pad_edge=False)
-    for one in found:
-        table.add_row(one.name, one.about)
-    Console(highlight=False).print(table)
-
-
-@experiment.command("run")
-@click.argument("name")
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Directory for results.")
-@click.option("--quick", is_flag=True, help="A small version of the study, in under a minute.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of all that is drawn.")
-@click.option("--processes", type=click.IntRange(min=1), help="Processes to use [default: one a core].")
-@click.option("--simulated", "mode", flag_value="simulated", help="Markets in virtual time [default].")
-@click.option("--xmpp", "mode", flag_value="xmpp", help="Markets over XMPP, agents in their own processes.")
-@click.option("--repeat", type=click.IntRange(min=1), help="Repetitions [default: the paper's].")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-def run_command(
-    name: str,
-    out: Path,
-    quick: bool,
-    seed: int,
-    processes: int | None,
-    mode: str | None,
-    repeat: int | None,
-    as_json: bool,
-) -> None:
-    """Run experiment NAME and write its CSV, PNG and summary.json."""
-    chosen = find_experiment(name)
-    further = {key: value for key, value in (("mode", mode), ("repeat", repeat)) if value is not None}
-    for key in further:
-        if key not in chosen.further:
-            option = f"--{mode}" if key == "mode" else f"--{key}"
-            raise ConfigurationError(f"the experiment {name} knows no such option", key=option)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"cannot be made: {error.strerror}", path=out, key="out") from error
-    began = time.perf_counter()
-    summary = _run_with_progress(chosen, out, quick=quick, seed=seed, processes=processes, **further)
-    if as_json:
-        click.echo(json.dumps(summary))
-        return
-    for line in chosen.tell(summary):
-        click.echo(line)
-    click.echo(f"{len(list(out.iterdir()))} files in {out} after {time.perf_counter() - began:.0f} s", err=True)
-
-
-def progress_lines(name: str, clock: Callable[[], float]) -> Callable[[int, int], None]:
-    """What tells the progress of an experiment where standard error is no terminal: a line now and then.
-
-    Args:
-        name: of the experiment.
-        clock: seconds from any beginning.
-    """
-    last = clock()
-
-    def advance(done: int, total: int) -> None:
-        nonlocal last
-        if clock() - last >= PROGRESS_LINE_S:
-            last = clock()
-            click.echo(f"{name}: {done} of {total}", err=True)
-
-    return advance
-
-
-def _run_with_progress(
-    chosen: Experiment, out: Path, *, quick: bool, seed: int, processes: int | None, **further: Any
-) -> dict[str, Any]:
-    if not sys.stderr.isatty():
-        tell = progress_lines(chosen.name, time.monotonic)
-        return chosen.run(out, quick=quick, seed=seed, processes=processes, on_progress=tell, **further)
-    columns = (TextColumn(chosen.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(chosen.name, total=None)
-
-        def advance(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
-        return chosen.run(out, quick=quick, seed=seed, processes=processes, on_progress=advance, **further)

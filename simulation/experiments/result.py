@@ -10,10 +10,13 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 TaskT = TypeVar("TaskT")
 AnswerT = TypeVar("AnswerT")
+
+COMPARISON_COLUMNS: Final = ("what", "paper", "ours", "unit", "tolerance", "agrees")
+"""Of `comparison.csv`, also where a study has no paper beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +60,18 @@ class Comparison:
         }
 
 
-def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write a table as CSV; the first row's keys are the columns."""
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> None:
+    """Write a table as CSV.
+
+    Args:
+        path: of the file.
+        rows: of the table.
+        columns: their keys in order; None = the first row's.
+    """
+    if columns is None:
+        columns = list(rows[0]) if rows else []
     with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, fieldnames=list(rows[0]) if rows else [])
+        writer = csv.DictWriter(stream, fieldnames=columns)
         writer.writeheader()
         writer.writerows(rows)
 
@@ -99,7 +110,7 @@ def write_summary(
         **findings,
         "files": sorted({path.name for path in out.iterdir()} | {"summary.json", "comparison.csv"}),
     }
-    write_rows(out / "comparison.csv", table)
+    write_rows(out / "comparison.csv", table, COMPARISON_COLUMNS)
     (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     return summary
 

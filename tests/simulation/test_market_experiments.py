@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from simulation.cli.simulate import experiment
+from simulation.cli.experiment import experiment
 from simulation.experiments import market_rounds, market_scale, market_tables, market_workloads
 from simulation.experiments.discovery import find_experiment
 from simulation.experiments.market_network import deployments_of

@@ -1,4 +1,4 @@
-"""`ramp simulate` and `ramp experiment` on small logs."""
+"""`ramp simulate` on small logs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ramp.errors import ConfigurationError, WorkloadError
-from simulation.cli.simulate import experiment, progress_lines, simulate
+from simulation.cli.simulate import simulate
 from simulation.workload.swf import read_swf
 
 SUMMARY_FIELDS = {
@@ -181,23 +181,3 @@ def test_a_missing_log_is_named() -> None:
         CliRunner().invoke(
             simulate, ["--machine", "flat:8", "--log", "nowhere.swf", "--scheduler", "fcfs"], catch_exceptions=False
         )
-
-
-def test_experiments_are_found_by_their_files() -> None:
-    """The list is what the modules of simulation.experiments declare."""
-    result = CliRunner().invoke(experiment, ["list", "--json"], catch_exceptions=False)
-    names = [entry["name"] for entry in json.loads(result.stdout)]
-    assert {"bluegene", "bluegene-noncontiguous", "bluegene-failed-links"} <= set(names)
-    with pytest.raises(ConfigurationError, match="bluegene-failed-links"):
-        CliRunner().invoke(experiment, ["run", "nonsense", "--out", "unused"], catch_exceptions=False)
-
-
-def test_progress_without_a_terminal_is_a_line_now_and_then(capsys):
-    now = [0.0]
-    advance = progress_lines("users", lambda: now[0])
-    for second in range(31):
-        now[0] = float(second)
-        advance(second, 90)
-    told = capsys.readouterr()
-    assert told.err.splitlines() == ["users: 10 of 90", "users: 20 of 90", "users: 30 of 90"]
-    assert told.out == ""
