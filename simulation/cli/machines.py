@@ -18,7 +18,7 @@ import click
 
 from ramp.cli.moments import DurationType
 from ramp.cli.options import example, state_option, user_option
-from ramp.errors import ConfigurationError, DocumentError, MachineError
+from ramp.errors import ConfigurationError, DocumentError, MachineError, TransportError
 from ramp.model.instant import Duration
 from ramp.runtime.state_folder import StateFolder
 from simulation.machine_files import FLAT_PREFIX, load_machine, machine_names
@@ -165,10 +165,7 @@ def smap(
                 time.sleep(iterate_s)
             live = None
             if machine is None:
-                # brings the command line of the market along: not for machines from files
-                from simulation.cli.live import ask_live_map
-
-                live = ask_live_map(machine_name, state, user, horizon)
+                live = _ask_market(machine_name, state, user, horizon)
                 view = live.view
             else:
                 view = _read_view(machine, state_path, trace_path, at_s + shown * step_s)
@@ -197,6 +194,17 @@ def _is_resource(name: str) -> bool:
     """Whether a name is none of a machine or a file, so that a resource of the running market is meant."""
     looks_like_file = name.endswith(".toml") or "/" in name or name.startswith(FLAT_PREFIX)
     return not looks_like_file and name not in machine_names()
+
+
+def _ask_market(name: str, state: StateFolder, user: str | None, horizon: Duration) -> LiveMap:
+    # brings the command line of the market along: not for machines from files
+    from simulation.cli.live import ask_live_map
+
+    try:
+        return ask_live_map(name, state, user, horizon)
+    except TransportError as error:
+        known = ", ".join(machine_names())
+        raise TransportError(f"{error}; machines known without a market are {known}") from error
 
 
 def _read_view(machine: Machine, state_path: Path | None, trace_path: Path | None, at_s: float) -> MachineView:
@@ -251,7 +259,7 @@ def _print_map(view: MachineView, display: Display, style: Style, *, clear: bool
     text = render(view, display, style)
     if clear and sys.stdout.isatty():
         click.echo(CLEAR_SCREEN, nl=False)
-    elif clear:
+    if clear:
         click.echo(f"second {seconds_text(view.now_s)}")
     # colours were decided by --color; click must not strip them again
     click.echo(text, nl=clear, color=style.color)

@@ -65,7 +65,8 @@ _PROBABILITY = click.FloatRange(0, 1)
 )
 @click.option("--reservation", "reservations", multiple=True, metavar="B:E:SIZE", help=_RESERVATION_FORM)
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the drawn shapes and connections.")
-@click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write one JSON line a job.")
+@click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write one JSON line a job, and "
+              "one a reservation.")  # fmt: skip
 @click.option("--swf", type=click.Path(dir_okay=False, path_type=Path), help="Write the schedule as a workload log.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def simulate(
@@ -116,8 +117,10 @@ def simulate(
     options = SchedulerOptions(scheduler, window, WindowCounts(window_counts), Overrun(overrun))
     with contextlib.ExitStack() as stack:
         observers: list[Callable[[EndedJob], None]] = []
+        writer = None
         if trace is not None:
-            observers.append(TraceWriter(stack.enter_context(_open_for_writing(trace)), machine))
+            writer = TraceWriter(stack.enter_context(_open_for_writing(trace)), machine)
+            observers.append(writer)
         if not isinstance(machine, FlatMachine) or reservations:
             observers.extend(stack.enter_context(_progress(len(jobs.jobs))))
         began = time.perf_counter()
@@ -130,6 +133,9 @@ def simulate(
             on_end=_all_of(observers),
         )
         wall_s = time.perf_counter() - began
+        for number, granted in enumerate(run.reservations, start=1):
+            if writer is not None and granted is not None:
+                writer.reservation(f"reservation{number}", granted)
     if swf is not None:
         write_swf(swf, schedule_as_swf(log, run, f"simulated on {machine.name} with {scheduler}"))
     for text, granted in zip(reservations, run.reservations, strict=True):

@@ -217,10 +217,12 @@ def view_of_trace(
 ) -> MachineView:
     """The machine at a second of a simulation's trace, each running job in a block of its own (`with_block`).
 
+    Advance reservations are listed until they end, and are on the map while they last.
+
     Args:
         machine: that the trace is of; its own jobs are left out.
         rows: line number and fields of each job: job_number, submit_time, start_time, end_time, nodes, connection,
-            links.
+            links; of a reservation its name, reservation, in place of the first two.
         at_s: the moment; a job runs from its start until before its end.
         source: the trace's name, for messages.
 
@@ -230,8 +232,18 @@ def view_of_trace(
     view = empty_view(machine, at_s)
     running: list[tuple[float, ViewJob]] = []
     waiting: list[tuple[float, ViewJob]] = []
+    reservations: list[ViewReservation] = []
+    reserved: list[ViewJob] = []
     for line_number, row in rows:
         try:
+            if "reservation" in row:
+                one = _reservation_of_trace(view, row)
+                if at_s < one.end_s:
+                    reservations.append(one)
+                if one.start_s <= at_s < one.end_s:
+                    booked = {**row, "job_number": -1 - len(reserved), "state": RESERVED, "name": one.name}
+                    reserved.append(_job(view, booked | {"elapsed_s": at_s - one.start_s}))
+                continue
             submit, start, end = (_seconds(row[key]) for key in ("submit_time", "start_time", "end_time"))
             if start <= at_s < end:
                 running.append((start, _job(view, {**row, "elapsed_s": at_s - start})))
@@ -240,9 +252,10 @@ def view_of_trace(
         except (KeyError, TypeError, ValueError, MachineError) as error:
             raise DocumentError(f"line {line_number}: {_explain(error)}", source=source) from error
     blocked = [with_block(job) for _, job in sorted(running, key=lambda entry: (entry[0], entry[1].job_id))]
-    ordered = [job for job, _ in blocked]
+    ordered = [*(job for job, _ in blocked), *reserved]
     ordered += [job for _, job in sorted(waiting, key=lambda entry: (entry[0], entry[1].job_id))]
-    return replace(view, jobs=tuple(ordered), blocks=tuple(block for _, blocks in blocked for block in blocks))
+    blocks = tuple(block for _, blocks in blocked for block in blocks)
+    return replace(view, jobs=tuple(ordered), blocks=blocks, reservations=tuple(reservations))
 
 
 def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> MachineView:
@@ -365,6 +378,11 @@ def _reservation(view: MachineView, entry: Mapping[str, Any]) -> ViewReservation
     start, end = _seconds(entry["start_s"]), _seconds(entry["end_s"])
     state = "ACTIVE" if start <= view.now_s < end else "INACTIVE"
     return ViewReservation(str(entry["name"]), str(entry.get("state", state)), start, end, _size(view, text), text)
+
+
+def _reservation_of_trace(view: MachineView, row: Mapping[str, Any]) -> ViewReservation:
+    named = {"name": row["reservation"], "start_s": row["start_time"], "end_s": row["end_time"]}
+    return _reservation(view, {**named, "nodes": row["nodes"]})
 
 
 def _slurm_partition(view: MachineView, entry: Mapping[str, Any]) -> ViewSlurmPartition:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.machines.interface import Machine
+from simulation.machines.interface import Machine, Placement
 from simulation.queueing.simulation import EndedJob
 from simulation.queueing.whole_log import LogRun
+from simulation.schedulers.interface import AdvanceReservation
 from simulation.workload.swf import FIELD_NAMES, SwfLog
 
 _COMPLETED = 1
@@ -22,7 +23,8 @@ class TraceWriter:
     """Writes one JSON object a job, when the job ends.
 
     Fields: `job_number`; `submit_time`, `start_time`, `end_time` in seconds of log time; `shape`, `origin`,
-    `connection`, `nodes` (hostlist) and `links` as the machine describes them.
+    `connection`, `nodes` (hostlist) and `links` as the machine describes them. An advance reservation has a line as
+    well, with its name under `reservation` in place of `job_number` and `submit_time`.
 
     Args:
         stream: open text file.
@@ -35,12 +37,19 @@ class TraceWriter:
 
     def __call__(self, ended: EndedJob) -> None:
         """Write the line of a job."""
+        named = {"job_number": ended.job.job_number, "submit_time": _seconds(ended.job.submit_time)}
+        self._write(named, ended.start_time, ended.end_time, ended.placement)
+
+    def reservation(self, name: str, granted: AdvanceReservation) -> None:
+        """Write the line of an advance reservation."""
+        self._write({"reservation": name}, granted.begin_time, granted.end_time, granted.placement)
+
+    def _write(self, named: dict[str, Any], start: int, end: int, placement: Placement) -> None:
         line = {
-            "job_number": ended.job.job_number,
-            "submit_time": _seconds(ended.job.submit_time),
-            "start_time": _seconds(ended.start_time),
-            "end_time": _seconds(ended.end_time),
-            **self._machine.describe(ended.placement),
+            **named,
+            "start_time": _seconds(start),
+            "end_time": _seconds(end),
+            **self._machine.describe(placement),
         }
         self._stream.write(json.dumps(line) + "\n")
 

@@ -13,7 +13,16 @@ from ramp.errors import DocumentError, MachineError
 from ramp.model.instant import SECOND, from_iso, iso
 from ramp.model.slot import Reservation
 from simulation.machines.interface import GridMachine
-from simulation.machines.view import HELD, PENDING, RESERVED, MachineView, ViewJob, ViewReservation, view_of_state
+from simulation.machines.view import (
+    HELD,
+    PENDING,
+    RESERVED,
+    MachineView,
+    ViewJob,
+    ViewReservation,
+    view_of_state,
+    with_block,
+)
 from simulation.resource.live_machine import LiveMachine
 
 MARKET: Final = "market"
@@ -102,6 +111,8 @@ def view_of_snapshot(machine: GridMachine, snapshot: Mapping[str, Any]) -> Machi
             f"the machine {machine.name} here is {mine}, the one shown {shown.get('extents')}", source=source
         )
     view = view_of_state(machine, {"time_s": shown["now_s"], "jobs": shown["jobs"]}, source)
+    blocked = [with_block(job) for job in view.jobs]
+    blocks = tuple(block for _, made in blocked for block in made)
     taken = 0
     for job in view.jobs:
         taken |= job.units
@@ -126,7 +137,8 @@ def view_of_snapshot(machine: GridMachine, snapshot: Mapping[str, Any]) -> Machi
         )
         for entry, job in zip(shown["booked"], booked, strict=True)
     )
-    return replace(view, jobs=(*view.jobs, *jobs, *waiting), reservations=reservations)
+    running = (job for job, _ in blocked)
+    return replace(view, jobs=(*running, *jobs, *waiting), blocks=blocks, reservations=reservations)
 
 
 def _booked(machine: GridMachine, shown: Mapping[str, Any], source: str) -> list[ViewJob]:

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from ramp.errors import ConfigurationError, DocumentError, MachineError
 from simulation.cli.machines import hostlist, smap
+from simulation.cli.simulate import simulate
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest
 
@@ -223,6 +224,30 @@ def test_each_job_of_a_trace_runs_in_a_block(trace):
     printed = run(smap, "--trace", trace, "--at", 30, "--test-only", "-g 2x2x1", "-D", "b")
     assert "D  bgl       RMP4 " in printed  # the letter of its job on the map, though it is the third block
     assert "A bgl RMP1 READY - TORUS - 64 bgl[000x333]" in " ".join(printed.split())
+
+
+def test_reservations_of_a_trace_are_listed_until_they_end_and_on_the_map_while_they_last(tmp_path):
+    log, trace = tmp_path / "one.swf", tmp_path / "reserved.jsonl"
+    log.write_text("; MaxProcs: 512\n1 0 -1 50 16 -1 -1 16 60 -1 1 5 1 1 1 1 -1 -1\n")
+    ran = CliRunner().invoke(
+        simulate,
+        ["--machine", "bgl", "--log", str(log), "--scheduler", "easy", "--trace", str(trace),
+         "--reservation", "100:200:8x4x4", "--reservation", "100:200:8x4x4", "--reservation", "150:300:4x4x4"],
+    )  # fmt: skip
+    assert ran.exit_code == 0, ran.output
+
+    def at(second):
+        told = json.loads(run(smap, "--trace", trace, "--at", second, "--json"))
+        listed = [
+            (one["name"], one["state"], one["start_s"], one["end_s"], one["size"]) for one in told["reservations"]
+        ]
+        return listed, [(job["name"], job["state"], job["size"]) for job in told["jobs"]]
+
+    whole = ("reservation1", "INACTIVE", 100, 200, 128)  # of the other two neither has room beside it
+    assert at(10) == ([whole], [("", "R", 16)])
+    assert at(150) == ([("reservation1", "ACTIVE", 100, 200, 128)], [("reservation1", "RV", 128)])
+    assert at(200) == ([], [])
+    assert "A  reservation1 ACTIVE" in run(smap, "--trace", trace, "--at", 150, "-D", "r")
 
 
 def test_moments_keep_all_their_digits(trace):

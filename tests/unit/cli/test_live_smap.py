@@ -110,4 +110,6 @@ def test_a_name_that_nobody_has_is_told_at_once(smap, snapshot) -> None:
 
 def test_without_a_market_it_says_so(tmp_path, capsys) -> None:
     assert main(["smap", "nosuch", "--state-dir", str(tmp_path)]) != 0
-    assert "no market is running" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "no market is running" in said
+    assert "bgl" in said  # a name that one may have meant

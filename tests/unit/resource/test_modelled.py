@@ -270,6 +270,7 @@ def test_the_map_shows_jobs_holds_and_reservations(tmp_path: Path) -> None:
     view = view_of_snapshot(grid, shown)
     assert [(job.state, job.size) for job in view.jobs] == [("R", 64), ("RV", 8), ("H", 8), ("H", 8)]
     assert view.jobs[0].user == ""
+    assert [(block.name, block.size) for block in view.blocks] == [(view.jobs[0].block, 64)]
     firm, held, later = view.jobs[1:]
     assert held.units.bit_count() == firm.units.bit_count() == 8
     assert not held.units & firm.units
