@@ -23,7 +23,7 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machine_files import load_machine, machine_chooses_shapes
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest, Machine
-from simulation.queueing.job_table import jobs_of_log
+from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
 from simulation.queueing.shaped_jobs import shaped_jobs
 from simulation.queueing.simulation import EndedJob, Overrun
 from simulation.queueing.trace import TraceWriter, schedule_as_swf
@@ -175,7 +175,11 @@ def _read_log(name: str) -> SwfLog:
         raise WorkloadError(
             "there is no such workload log; `ramp logs list` shows where they are looked for", path=name
         )
-    return read_swf(path)
+    log = read_swf(path)
+    left_out = len(log) - len(jobs_to_simulate(log))
+    if left_out:
+        click.echo(f"{left_out} of the log's {len(log)} jobs have no known size, submission or run time", err=True)
+    return log
 
 
 @contextlib.contextmanager

@@ -94,8 +94,7 @@ def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = No
     Raises:
         WorkloadError: the log has no job to simulate, a job number twice, or times beyond `LOG_SECONDS_MAX`.
     """
-    processors = log.processors
-    usable = np.flatnonzero((processors > 0) & (log.submit_time >= 0) & (log.run_time >= 0))
+    processors, usable = log.processors, jobs_to_simulate(log)
     order = usable[np.argsort(log.submit_time[usable], kind="stable")][:max_jobs]
     if not order.size:
         raise WorkloadError(f"none of the log's {len(log)} jobs has a known size, submission and run time")
@@ -112,6 +111,11 @@ def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = No
         size=-(-processors[order] // size_divisor),
         line=order.astype(np.int64),
     )
+
+
+def jobs_to_simulate(log: SwfLog) -> Int64Array:
+    """Lines of the jobs whose size, submission and run time the log knows, in its order, shape (jobs,)."""
+    return np.flatnonzero((log.processors > 0) & (log.submit_time >= 0) & (log.run_time >= 0))
 
 
 def _check_times(log: SwfLog, jobs: Int64Array) -> None:

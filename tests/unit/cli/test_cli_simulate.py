@@ -63,6 +63,17 @@ def test_flat_summary(log: Path) -> None:
     assert summary["ended_at_request"] == 1
 
 
+def test_jobs_that_are_left_out_are_counted(log: Path) -> None:
+    """One of unknown submission, one of unknown run time."""
+    with log.open("a") as stream:
+        stream.write("4 -1 0 100 8 -1 -1 8 100 -1 1 5 1 1 1 1 -1 -1\n")
+        stream.write("5 9 0 -1 8 -1 -1 8 100 -1 5 5 1 1 1 1 -1 -1\n")
+    options = ["--machine", "flat:64", "--log", str(log), "--scheduler", "fcfs", "--json"]
+    result = CliRunner().invoke(simulate, options, catch_exceptions=False)
+    assert json.loads(result.stdout)["jobs"] == 3
+    assert "2 of the log's 5 jobs have no known size, submission or run time" in result.stderr
+
+
 def test_overruns_can_be_kept(log: Path) -> None:
     """Job 2 then works its 100 s, from 1 to 101, and job 3 follows it."""
     summary = run("--machine", "flat:64", "--log", log, "--scheduler", "fcfs", "--overrun", "keep")
