@@ -9,6 +9,7 @@ up, or whose requests cannot be followed to their end, ends the series and is pa
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -97,6 +98,8 @@ def _run_growing(mode: Mode, plans: Sequence[MarketPlan], on_progress: Progress 
         except TransportError as error:
             return rows, f"{plan.label}: {str(error).splitlines()[0][:300]}"
         rows.append(_row(result))
+        del result
+        gc.collect()  # else a small market's CPU time would have the sweeping up of the large one before it
         if on_progress is not None:
             on_progress(len(rows), len(plans))
     return rows, ""
