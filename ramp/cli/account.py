@@ -21,7 +21,7 @@ def ask_account(market: Market, since: Instant | None = None, until: Instant | N
     Args:
         market: the market, as the account's owner.
         since: first instant of the lines, None for no lines.
-        until: last instant of the lines, None for now.
+        until: last instant of the lines, None for the present one.
     """
     request: dict[str, Any] = {"verb": "account"}
     if since is not None:

@@ -82,7 +82,7 @@ class AccountQuery:
         account: whose account; must be the signer's.
         issued_at: when; the bank refuses old ones.
         since: first instant of the statement, or None for balances only.
-        until: last instant of the statement, or None for now.
+        until: last instant of the statement, or None for the present one.
     """
 
     nonce: str

@@ -99,6 +99,7 @@ class ModelledMachine(BookedMachine):
             state_dir=settings.state_dir,
             on_change=self._changed,
         )
+        self._rehearse()
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """The earliest slot with a place for its whole time; see `ResourcePlugin.quote`."""
@@ -141,6 +142,10 @@ class ModelledMachine(BookedMachine):
         shown = super().snapshot(now, horizon)
         shown["map"] = map_of(self._options.machine, self.live, self._book.live(now), self._numbers, self._kind.cores)
         return shown
+
+    def _rehearse(self) -> None:
+        """Plan and search once before anybody waits for it: the first time on a computer, both are compiled first."""
+        self.live.outlook().space_time.earliest(JobRequest(-1, 1), 1, self.live.now)
 
     def _job(self, number: int, units: int, submitted: int, start: int, end: int) -> dict[str, Any]:
         return {

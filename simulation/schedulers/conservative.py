@@ -95,7 +95,7 @@ class ConservativeBackfill:
         return self._promises.get(job.job_number)
 
     def decide(self, site: Site) -> int | None:
-        """Promise, move forward, and start what is promised for now."""
+        """Promise, move forward, and start what is promised for this moment."""
         now = site.now
         self._look_around(site)
         if self._queue:
