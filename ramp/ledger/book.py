@@ -69,34 +69,42 @@ class _Index:
         self._certificates: dict[str, str] = {}
 
     def balances(self, account_ids: Iterable[str] | None = None) -> dict[str, Balance]:
+        """Accounts by id with what they hold; see `Records.balances`."""
         if account_ids is None:
             return dict(self._balances)
         return {name: self._balances[name] for name in account_ids if name in self._balances}
 
     def transfer(self, agreement_id: str, kind: TransferKind) -> Transfer | None:
+        """The transfer of a kind under an agreement, or None."""
         return self._transfers.get(transfer_id_of(agreement_id, kind))
 
     def pending(self, account_id: str | None = None) -> Sequence[Transfer]:
+        """Transfers that reserve money and are neither posted nor voided, in order of entry."""
         every = [self._transfers[transfer_id] for transfer_id in self._pending]
         return [one for one in every if account_id in (None, one.debit_account, one.credit_account)]
 
     def posted(self, account_id: str, since: Instant | None, until: Instant | None) -> Sequence[Transfer]:
+        """Posted transfers of an account within two instants, both included, in order of posting."""
         postings = self._postings.get(account_id, [])
         first = 0 if since is None else bisect_left(postings, (since,))
         last = len(postings) if until is None else bisect_right(postings, (until + 1,))
         return [self._transfers[transfer_id] for _, _, transfer_id in postings[first:last]]
 
     def posted_before(self, account_id: str, since: Instant) -> int:
+        """Sum in minor units of what an account received less what it paid before an instant."""
         before = self.posted(account_id, None, since - 1)
         return sum(one.amount if one.credit_account == account_id else -one.amount for one in before)
 
     def refusal(self, agreement_id: str) -> Refusal | None:
+        """Why an agreement was refused for good, or None."""
         return self._refusals.get(agreement_id)
 
     def entries(self) -> Sequence[Entry]:
+        """All entries in order."""
         return self._entries
 
     def append(self, entry: Entry) -> None:
+        """Apply an entry to the balances and keep it."""
         for change in balance_changes(entry):
             balance = self._balances.get(change.account_id)
             if balance is None:
@@ -133,12 +141,15 @@ class _Index:
                 insort(self._postings.setdefault(account_id, []), posting)
 
     def certificate(self, account_id: str) -> str | None:
+        """An account's certificate in PEM, or None."""
         return self._certificates.get(account_id)
 
     def put_certificate(self, account_id: str, pem: str) -> None:
+        """Keep an account's certificate in place of the one before."""
         self._certificates[account_id] = pem
 
     def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
+        """Remember a nonce until it expires; False if its signer used it already."""
         if (signer, nonce) in self._nonces:
             return False
         self._nonces.add((signer, nonce))
@@ -146,6 +157,7 @@ class _Index:
         return True
 
     def forget_nonces(self, now: Instant) -> None:
+        """Forget the nonces that have expired."""
         while self._expiries and self._expiries[0][0] <= now:
             _, signer, nonce = heappop(self._expiries)
             self._nonces.remove((signer, nonce))

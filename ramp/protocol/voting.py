@@ -67,10 +67,12 @@ class _Ballot:
 
     @property
     def offer(self) -> Offer:
+        """The offer that is asked for now."""
         return self.candidates[self.index]
 
     @property
     def open(self) -> bool:
+        """Whether the unit is neither held nor lost."""
         return self.held is None and not self.lost
 
 

@@ -41,14 +41,17 @@ class _Reader:
         self.findings: list[str] = []
 
     def wrong(self, key: str, value: object, right: str) -> None:
+        """Note a value that is wrong, and what would be right."""
         self.findings.append(f"{key}: {value!r} is wrong; right would be {right}")
 
     def unknown(self, where: str, table: Mapping[str, Any], known: set[str]) -> None:
+        """Note the keys of a table that nobody knows, each with the nearest known one."""
         for key in table:
             if key not in known:
                 self.findings.append(f"{where}{key}: no such key{nearest_name(key, sorted(known))}")
 
     def table(self, parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+        """A table, empty where it is missing or wrong."""
         value = parent.get(key, {})
         if isinstance(value, Mapping):
             return value
@@ -56,6 +59,7 @@ class _Reader:
         return {}
 
     def tables(self, parent: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+        """A list of tables, empty where it is missing or wrong."""
         value = parent.get(key, [])
         if isinstance(value, list) and all(isinstance(entry, Mapping) for entry in value):
             return value
@@ -63,6 +67,7 @@ class _Reader:
         return []
 
     def text(self, where: str, table: Mapping[str, Any], key: str, default: str | None = None) -> str:
+        """A text, empty only where the default is."""
         value = table.get(key, default)
         if isinstance(value, str) and (value or default == ""):
             return value
@@ -70,6 +75,7 @@ class _Reader:
         return default or "?"
 
     def whole(self, where: str, table: Mapping[str, Any], key: str, default: int | None, least: int = 1) -> int:
+        """A whole number, at least `least`."""
         value = table.get(key, default)
         if isinstance(value, int) and not isinstance(value, bool) and value >= least:
             return value
@@ -77,6 +83,7 @@ class _Reader:
         return least
 
     def truth(self, where: str, table: Mapping[str, Any], key: str, default: bool) -> bool:
+        """True or false."""
         value = table.get(key, default)
         if isinstance(value, bool):
             return value
@@ -84,6 +91,7 @@ class _Reader:
         return default
 
     def money(self, where: str, table: Mapping[str, Any], key: str, default: int) -> int:
+        """An amount of credits, in minor units."""
         value = table.get(key)
         if value is None:
             return default

@@ -160,6 +160,7 @@ class _Tables:
         self._writing = writing
 
     def balances(self, account_ids: Iterable[str] | None = None) -> dict[str, Balance]:
+        """Accounts by id with what they hold; see `Records.balances`."""
         if account_ids is None:
             rows = self._connection.execute(select(ACCOUNTS))
         else:
@@ -168,10 +169,12 @@ class _Tables:
         return {row.account_id: Balance(_account(row), row.posted, row.reserved) for row in rows}
 
     def transfer(self, agreement_id: str, kind: TransferKind) -> Transfer | None:
+        """The transfer of a kind under an agreement, or None."""
         row = self._connection.execute(_TRANSFER_OF, {"wanted_id": transfer_id_of(agreement_id, kind)}).one_or_none()
         return None if row is None else _transfer(row)
 
     def pending(self, account_id: str | None = None) -> Sequence[Transfer]:
+        """Transfers that reserve money and are neither posted nor voided, in order of entry."""
         query = (
             select(TRANSFERS)
             .join(ENTRIES, ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
@@ -183,6 +186,7 @@ class _Tables:
         return [_transfer(row) for row in self._connection.execute(query)]
 
     def posted(self, account_id: str, since: Instant | None, until: Instant | None) -> Sequence[Transfer]:
+        """Posted transfers of an account within two instants, both included, in order of posting."""
         # The last entry of a posted transfer is its posting.
         posting = select(func.max(ENTRIES.c.entry_number)).where(ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
         query = (
@@ -198,6 +202,7 @@ class _Tables:
         return [_transfer(row) for row in self._connection.execute(query)]
 
     def posted_before(self, account_id: str, since: Instant) -> int:
+        """Sum in minor units of what an account received less what it paid before an instant."""
         total = 0
         for side, sign in ((TRANSFERS.c.credit_account, 1), (TRANSFERS.c.debit_account, -1)):
             query = select(func.sum(TRANSFERS.c.amount)).where(side == account_id, TRANSFERS.c.posted_at < since)
@@ -205,10 +210,12 @@ class _Tables:
         return total
 
     def refusal(self, agreement_id: str) -> Refusal | None:
+        """Why an agreement was refused for good, or None."""
         row = self._connection.execute(_REFUSAL_OF, {"wanted_id": agreement_id}).one_or_none()
         return None if row is None else _refusal(row)
 
     def entries(self) -> Sequence[Entry]:
+        """All entries in order."""
         execute = self._connection.execute
         accounts = {row.account_id: _account(row) for row in execute(select(ACCOUNTS))}
         transfers = {row.transfer_id: _transfer(row) for row in execute(select(TRANSFERS))}
@@ -233,6 +240,7 @@ class _Tables:
         return entries
 
     def append(self, entry: Entry) -> None:
+        """Write an entry, what it says, and the balances that it changes."""
         execute = self._connection.execute
         match entry:
             case AccountOpened(account):
@@ -265,15 +273,18 @@ class _Tables:
             self._update_one(_CHANGE_BALANCE, {"wanted_id": change.account_id, **changes})
 
     def certificate(self, account_id: str) -> str | None:
+        """An account's certificate in PEM, or None."""
         query = select(CERTIFICATES.c.pem).where(CERTIFICATES.c.account_id == account_id)
         return self._connection.execute(query).scalar_one_or_none()
 
     def put_certificate(self, account_id: str, pem: str) -> None:
+        """Keep an account's certificate in place of the one before."""
         replaced = update(CERTIFICATES).where(CERTIFICATES.c.account_id == account_id).values(pem=pem)
         if self._connection.execute(replaced).rowcount == 0:
             self._connection.execute(insert(CERTIFICATES).values(account_id=account_id, pem=pem))
 
     def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
+        """Remember a nonce until it expires; False if its signer used it already."""
         key = {"signer": signer, "nonce": nonce}
         if self._connection.execute(select(NONCES).filter_by(**key)).one_or_none() is not None:
             return False
@@ -281,6 +292,7 @@ class _Tables:
         return True
 
     def forget_nonces(self, now: Instant) -> None:
+        """Forget the nonces that have expired."""
         self._connection.execute(NONCES.delete().where(NONCES.c.expires_at <= now))
 
     def _update_one(self, statement: Update, values: dict[str, Any] | None = None) -> None:

@@ -94,6 +94,7 @@ class _Reader:
             raise ConfigurationError(f"unknown; {NAME} knows {', '.join(KNOWN)}", key=f"{resource}.{unknown[0]}")
 
     def text(self, key: str, default: str | None) -> str:
+        """A text that is not empty, or the default."""
         value = self._options.get(key, default)
         if not isinstance(value, str) or (not value and key in self._options):
             wanted = "the name or file of a machine with coordinates" if key == "machine" else "a text"
@@ -101,18 +102,21 @@ class _Reader:
         return value
 
     def choice(self, key: str, default: str, known: Any) -> str:
+        """One of the known words."""
         value = self._options.get(key, default)
         if value not in known:
             raise self.wrong(key, value, f"one of {', '.join(known)} is wanted")
         return str(value)
 
     def whole(self, key: str, default: int, least: int) -> int:
+        """A whole number, at least `least`."""
         value = self._options.get(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 10**12:
             raise self.wrong(key, value, f"a whole number from {least} is wanted")
         return value
 
     def number(self, key: str, default: float | None, least: float, most: float) -> float | None:
+        """A number within two bounds, or the default."""
         value = self._options.get(key, default)
         if value is None:
             return None
@@ -121,4 +125,5 @@ class _Reader:
         return value
 
     def wrong(self, key: str, value: object, wanted: str) -> ConfigurationError:
+        """The error that names the option, its value and what is wanted."""
         return ConfigurationError(f"is {value!r}; {wanted}", key=f"{self._resource}.{key}")
