@@ -13,6 +13,7 @@ from typing import Final
 from ramp.model import contents
 from ramp.model.agreement import Signed
 from ramp.model.instant import Duration
+from ramp.model.seal import Seal
 
 ONTOLOGY: Final = "ComputeMarket"
 """Ontology slot of every message, the original system's name."""
@@ -46,39 +47,100 @@ CONTENT_OF: Final[dict[Performative, tuple[type, ...]]] = {
     Performative.REFUSE: (
         contents.Proposal,
         contents.HoldRefused,
+        contents.OrderRefused,
         contents.CancellationRefused,
         contents.PaymentRefused,
         contents.RefundRefused,
         contents.AccountQueryRefused,
+        contents.KeeperRefused,
     ),
     Performative.REJECT_PROPOSAL: (contents.Rejection,),
     Performative.ACCEPT_PROPOSAL: (contents.Acceptance,),
-    Performative.AGREE: (contents.HoldGranted, contents.PaymentMade, contents.RefundMade),
-    Performative.CONFIRM: (Signed, contents.Confirmed, contents.Unverified),
+    Performative.AGREE: (
+        contents.HoldGranted,
+        contents.FundsReserved,
+        contents.PaymentMade,
+        contents.RefundMade,
+        contents.DepositMade,
+    ),
+    Performative.CONFIRM: (contents.Commitment, contents.Confirmed, contents.Unverified),
     Performative.CANCEL: (contents.HoldCancelled, Signed, contents.Deregistration, contents.Unverified),
-    Performative.REQUEST: (Signed, contents.Unverified),
+    Performative.REQUEST: (
+        Signed,
+        contents.Unverified,
+        contents.PaymentOrder,
+        contents.OrderWithdrawal,
+        contents.RefundClaim,
+        contents.DepositOrder,
+    ),
     Performative.INFORM: (
         contents.HoldCancelled,
+        contents.OrderPosted,
+        contents.OrderVoided,
         contents.Settled,
         contents.CancellationDone,
+        contents.PaymentRefused,
         contents.RefundMade,
-        contents.PaymentStatus,
         contents.AccountStatement,
+        contents.MarketOverview,
         contents.MachineStatus,
+        contents.Registered,
         contents.DirectoryListing,
     ),
     Performative.FAILURE: (contents.Failed,),
     Performative.QUERY_REF: (
         contents.PaymentQuery,
-        Signed,
+        contents.AccountQuery,
+        contents.OverviewQuery,
         contents.MachineQuery,
         contents.DirectoryQuery,
-        contents.Unverified,
     ),
     Performative.SUBSCRIBE: (contents.Registration,),
     Performative.NOT_UNDERSTOOD: (contents.NotUnderstood,),
 }
 """Which contents each performative may carry; anything else is answered NOT_UNDERSTOOD."""
+
+SEALED: Final[frozenset[type]] = frozenset(
+    {
+        contents.Acceptance,
+        contents.HoldGranted,
+        contents.HoldRefused,
+        contents.HoldCancelled,
+        contents.PaymentOrder,
+        contents.FundsReserved,
+        contents.OrderRefused,
+        contents.OrderWithdrawal,
+        contents.OrderPosted,
+        contents.OrderVoided,
+        contents.Commitment,
+        contents.Confirmed,
+        contents.Settled,
+        contents.Failed,
+        contents.RefundClaim,
+        contents.CancellationDone,
+        contents.CancellationRefused,
+        contents.PaymentMade,
+        contents.PaymentRefused,
+        contents.RefundMade,
+        contents.RefundRefused,
+        contents.AccountQuery,
+        contents.AccountStatement,
+        contents.AccountQueryRefused,
+        contents.DepositOrder,
+        contents.DepositMade,
+        contents.KeeperRefused,
+        contents.OverviewQuery,
+        contents.MarketOverview,
+        contents.Registration,
+        contents.Registered,
+        contents.Deregistration,
+        contents.DirectoryListing,
+    }
+)
+"""Contents that are believed for their sender's seal only: what creates an obligation, ends one, or tells of money."""
+
+OFFERS: Final[frozenset[type]] = frozenset({contents.CallForProposals, contents.Proposal, contents.Rejection})
+"""Contents that are sealed as well where the market wants signed offers; canonical names stop their forging."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +156,7 @@ class Message:
         reply_with: what an answer should quote.
         in_reply_to: what this message answers.
         reply_by: how long the sender waits for an answer, from the moment of sending; None where it waits for none.
+        seal: that this is the sender's own word; the host adds it to what leaves, and has verified it on what comes.
     """
 
     performative: Performative
@@ -104,3 +167,4 @@ class Message:
     reply_with: str = ""
     in_reply_to: str = ""
     reply_by: Duration | None = None
+    seal: Seal | None = None

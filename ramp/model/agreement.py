@@ -1,4 +1,4 @@
-"""What gets signed: agreements, cancellations and account queries, and the signed form they travel in.
+"""What people keep, signed: agreements and cancellations, and the signed form they travel in.
 
 An agreement is the paper's dynamic service level agreement (section 5.2.1): RFQ unit, offer and reservation id in one
 document that the user signs (section 5.1.1, step 8) and the resource countersigns (section 5.1.2, step 1).
@@ -20,7 +20,7 @@ class Agreement:
     Attributes:
         agreement_id: unique; the bank's idempotency key.
         request_id: the auction.
-        units_total: how many agreements the request has in all (all or none of them stand).
+        units_total: how many agreements the order has in all (all or none of them are paid).
         user: the buying agent.
         resource: the selling agent.
         bank: the agent that settles it.
@@ -29,7 +29,8 @@ class Agreement:
         reservation_id: the machine's name for the slot held.
         cost: minor units, equal to `offer.cost`.
         issued_at: when the user decided.
-        valid_until: the bank settles nothing later than this, so that silence has an end.
+        order_id: the payment order that it is a line of.
+        valid_until: the bank posts nothing later than this, by its own clock; as long as the money is set aside.
         best_offer: the user approved an offer that does not meet the request.
     """
 
@@ -44,6 +45,7 @@ class Agreement:
     reservation_id: str
     cost: int
     issued_at: Instant
+    order_id: str
     valid_until: Instant
     best_offer: bool = False
 
@@ -58,7 +60,6 @@ class Cancellation:
         offer_id: the offer it came from, by which a resource that never saw the agreement knows the hold.
         user: who cancels.
         resource: who sold it.
-        rollback: True where another unit of the same request could not be bought, so that all must go.
         reason: one sentence for people.
         issued_at: when.
     """
@@ -68,31 +69,11 @@ class Cancellation:
     offer_id: str
     user: str
     resource: str
-    rollback: bool
     reason: str
     issued_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class AccountQuery:
-    """A request for one's own balance or statement (paper section 6.3, BalanceRequestBehaviour).
-
-    Attributes:
-        nonce: never used twice by one account.
-        account: whose account; must be the signer's.
-        issued_at: when; the bank refuses old ones.
-        since: first instant of the statement, or None for balances only.
-        until: last instant of the statement, or None for the present one.
-    """
-
-    nonce: str
-    account: str
-    issued_at: Instant
-    since: Instant | None = None
-    until: Instant | None = None
-
-
-Signable = Agreement | Cancellation | AccountQuery
+Signable = Agreement | Cancellation
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ramp.model.acl import Message
 from ramp.model.agreement import Signed
 from ramp.model.instant import Instant
 
@@ -17,6 +18,22 @@ class Notary(Protocol):
 
     def sign(self, signed: Signed, now: Instant) -> Signed:
         """Add this party's signature as the outermost one; fills `signers` and `document`."""
+        ...
+
+    def seal(self, message: Message, now: Instant) -> Message:
+        """Seal a message of this party's: the same with `seal` filled.
+
+        Raises:
+            CertificateExpired: if the party's own certificate does not hold now.
+        """
+        ...
+
+    def open(self, text: str, now: Instant) -> Message:
+        """Read a sealed message that was kept or passed on; the message bears its seal.
+
+        Raises:
+            DocumentError: if anything about message or seal is not right.
+        """
         ...
 
     def verify(self, document: str, now: Instant) -> Signed:

@@ -1,0 +1,49 @@
+"""Seals: a detached signature over a message exactly as it was sent, and the roles in which parties sign.
+
+XML signatures stay for the documents that people keep (`ramp.model.agreement`); whatever else creates an obligation is
+believed for its seal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ramp.model.instant import Instant
+
+
+class Role(StrEnum):
+    """What a party is certified to be; a right key in the wrong role is refused.
+
+    KEEPER is the paper's administrator of the Banking Agent (section 6.3): deposits, and the view of all trading.
+    """
+
+    USER = "user"
+    RESOURCE = "resource"
+    BANK = "bank"
+    DIRECTORY = "directory"
+    KEEPER = "keeper"
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """That a message is its sender's own word, as the host's notary has verified it.
+
+    The seal covers purpose (performative and kind of document), sender, receiver, conversation, the message it answers,
+    the instant, and the document; so it fits no other message.
+
+    Attributes:
+        signer: the certified name, equal to the message's sender.
+        role: the certified role.
+        receiver: to whom it was said.
+        conversation_id: in which conversation.
+        signed_at: the signer's clock.
+        text: the sealed message as text, to be kept and passed on; `Notary.open` reads it again.
+    """
+
+    signer: str
+    role: Role
+    receiver: str
+    conversation_id: str
+    signed_at: Instant
+    text: str
