@@ -15,11 +15,13 @@ from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
 from ramp.model.acl import Message
 from ramp.model.instant import Duration, Instant
+from ramp.model.seal import Role
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.bank_party import BankParty
 from ramp.protocol.directory_party import DirectoryParty
+from ramp.protocol.keeper_party import KeeperParty
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.resource_party import ResourceParty
@@ -27,6 +29,7 @@ from ramp.protocol.seller import Seller
 from ramp.protocol.timing import Timing
 from ramp.protocol.user_party import UserParty
 from ramp.rfql.codec import EncodedMessage
+from ramp.runtime.bank_ledger import BankLedger
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import MemoryJournal
 from simulation.checkers.observation import Checker
@@ -37,13 +40,14 @@ from simulation.market.network import Network
 from simulation.market.observing import Observer, Script
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.virtual_notary import VirtualNotary
+from simulation.market.virtual_notary import VirtualNotary, is_admitted
 from simulation.market.wire import Wire
 
 P = TypeVar("P", bound=Party)
 
 BANK = "bank"
 DIRECTORY = "directory"
+KEEPER = "keeper"
 START: Instant = 1_800_000_000_000_000
 """Virtual time begins here, in January 2027; any fixed instant would do."""
 
@@ -147,8 +151,11 @@ class World:
         self._ledger = Book()
         self._machines = {spec.name: spec.machine for spec in resources}
         self._actors: dict[str, _Actor] = {}
-        self._add(DIRECTORY, lambda: DirectoryParty(DIRECTORY), {})
-        self._add(BANK, lambda: BankParty(BANK, timing=self.timing), {"ledger": self._ledger})
+        self.refused = 0
+        self._add(DIRECTORY, Role.DIRECTORY, lambda: DirectoryParty(DIRECTORY, timing=self.timing), {})
+        books = {"ledger": BankLedger(self._ledger)}
+        self._add(BANK, Role.BANK, lambda: BankParty(BANK, timing=self.timing), books)
+        self._add(KEEPER, Role.KEEPER, lambda: KeeperParty(KEEPER, bank=BANK, timing=self.timing), {})
         for resource in resources:
             self._ledger.open_account(resource.name, AccountKind.RESOURCE, at=START, credit_limit=resource.credit_limit)
             self.deposits[resource.name] = 0
@@ -238,6 +245,9 @@ class World:
                 if actor is not None and actor.host is not None:
                     if self._wire is not None and encoded is not None:
                         message = self._wire.decode(message.sender, message.receiver, encoded, self.now)
+                    elif not is_admitted(message):
+                        self.refused += 1
+                        return
                     for checker in self._checkers:
                         checker.on_delivered(message, self)
                     self._guarded(actor, lambda host: host.deliver(message, self.now))
@@ -329,11 +339,11 @@ class World:
 
     # -- building ------------------------------------------------------------------------------------------------
 
-    def _add(self, name: str, build: Callable[[], Party], fixed: dict[str, object]) -> None:
+    def _add(self, name: str, role: Role, build: Callable[[], Party], fixed: dict[str, object]) -> None:
         def ports() -> Ports:
             return Ports(
                 send=self._send,
-                notary=VirtualNotary(name) if self._wire is None else self._wire.notary(name),
+                notary=VirtualNotary(name, role) if self._wire is None else self._wire.notary(name),
                 before=lambda effect: self._before(name, effect),
                 watch=lambda progress: self._watch(name, progress),
                 **fixed,  # type: ignore[arg-type]
@@ -356,7 +366,7 @@ class World:
             )
             return ResourceParty(spec.name, directory=DIRECTORY, bank=BANK, seller=seller, timing=self.timing)
 
-        self._add(spec.name, build, {"journal": MemoryJournal(), "plugin": spec.machine})
+        self._add(spec.name, Role.RESOURCE, build, {"journal": MemoryJournal(), "plugin": spec.machine})
 
     def _add_user(self, spec: UserSpec) -> None:
         ids = CountedIds(spec.name)
@@ -364,7 +374,7 @@ class World:
         def build() -> Party:
             return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=self.timing)
 
-        self._add(spec.name, build, {"journal": MemoryJournal()})
+        self._add(spec.name, Role.USER, build, {"journal": MemoryJournal()})
 
     # -- ports ---------------------------------------------------------------------------------------------------
 
