@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from ramp.model.contents import OrderLine
 from ramp.model.instant import HOUR, Duration, Instant
+
+__all__ = ["ORDER_LINES_MAX", "VOID_REMEMBERED_MAX", "Order", "OrderLine", "OrderState"]
 
 ORDER_LINES_MAX: Final = 1000
 """Most agreements in one order."""
@@ -27,21 +30,6 @@ class OrderState(StrEnum):
     POSTED = "posted"
     VOIDED = "voided"
     REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class OrderLine:
-    """One agreement of an order.
-
-    Attributes:
-        agreement_id: which.
-        resource: the account that is credited.
-        cost: minor units, above zero.
-    """
-
-    agreement_id: str
-    resource: str
-    cost: int
 
 
 @dataclass(frozen=True, slots=True)

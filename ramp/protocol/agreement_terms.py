@@ -9,7 +9,9 @@ from ramp.model.agreement import Agreement
 from ramp.model.contents import FundsReserved, OrderLine
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
+from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
+from ramp.model.seal import Role, Seal
 from ramp.protocol.voting import HeldUnit
 
 
@@ -53,13 +55,29 @@ def order_lines(agreements: Sequence[Agreement]) -> tuple[OrderLine, ...]:
     return tuple(OrderLine(each.agreement_id, each.resource, each.cost) for each in agreements)
 
 
-def same_unit(asked: RequestUnit, agreed: RequestUnit) -> bool:
-    """Whether an agreement's unit is the one of the call; asking prices fall from round to round and may differ."""
-    return replace(agreed, cpu_hour_cost=asked.cpu_hour_cost) == asked
+def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, reservation_id: str) -> str:
+    """What is wrong with an agreement for a held offer, or the empty string.
+
+    Args:
+        agreement: as the user has signed it.
+        offer: the offer held.
+        unit: the unit of the call; its asking price falls from round to round, and the agreement has the user's own.
+        reservation_id: the machine's name for the slot.
+    """
+    facts = (
+        (agreement.offer, offer, "offer"),
+        (agreement.request_id, offer.request_id, "request"),
+        (agreement.reservation_id, reservation_id, "reservation id"),
+        (agreement.cost, offer.cost, "cost"),
+        (replace(agreement.request, cpu_hour_cost=unit.cpu_hour_cost), unit, "unit"),
+    )
+    return next((f"its {what} is not the one agreed" for found, right, what in facts if found != right), "")
 
 
-def vote_problem(agreement: Agreement, vote: FundsReserved) -> str:
+def vote_problem(agreement: Agreement, vote: FundsReserved, seal: Seal) -> str:
     """What is wrong with the bank's vote for an agreement, or the empty string."""
+    if (seal.signer, seal.role, seal.receiver) != (agreement.bank, Role.BANK, agreement.user):
+        return f"the vote is not the word of {agreement.bank} to its buyer"
     if vote.order_id != agreement.order_id or vote.user != agreement.user:
         return "the bank's vote is for another order"
     if vote.valid_until != agreement.valid_until:

@@ -11,6 +11,7 @@ from ramp.model.contents import (
     OrderRefused,
     OrderVoided,
     PaymentQuery,
+    PaymentRefused,
     Unverified,
 )
 from ramp.model.instant import Instant
@@ -28,6 +29,31 @@ def order_answer(order: OrderStanding, now: Instant) -> tuple[Performative, Cont
     if order.fate is OrderFate.REFUSED:
         return Performative.REFUSE, OrderRefused(order.order_id, order.code, order.detail)
     return Performative.INFORM, OrderVoided(order.order_id, order.code, order.detail)
+
+
+def agreement_answer(order: OrderStanding, agreement_id: str) -> tuple[Performative, Content] | None:
+    """What a party is told of one agreement of an order; None while the others' agreements are awaited."""
+    refund = next((each for each in order.refunds if each.agreement_id == agreement_id), None)
+    if refund is not None:
+        return Performative.AGREE, refund
+    if order.fate is OrderFate.POSTED:
+        return Performative.AGREE, next(each for each in order.transfers if each.agreement_id == agreement_id)
+    if order.fate is OrderFate.RESERVED:
+        return None
+    return Performative.REFUSE, PaymentRefused(agreement_id, order.code, order.detail)
+
+
+def announcements(order: OrderStanding) -> list[tuple[str, Performative, Content]]:
+    """What is told unasked, and to whom, when an order has just been posted or voided."""
+    told: list[tuple[str, Performative, Content]] = []
+    if order.fate is OrderFate.VOIDED:
+        told.append((order.user, Performative.INFORM, OrderVoided(order.order_id, order.code, order.detail)))
+        for line in order.lines:
+            refused = PaymentRefused(line.agreement_id, order.code, order.detail)
+            told.append((line.resource, Performative.INFORM, refused))
+    for line, made in zip(order.lines, order.transfers, strict=False):
+        told.append((line.resource, Performative.AGREE, made))
+    return told
 
 
 def agreement_of(content: Content) -> str:

@@ -2,8 +2,8 @@
 
 The bank votes in the two-phase commit: it sets the whole cost of an order aside, or refuses. Once the countersigned
 agreements of all units are there it posts the order as one; the buyer's wish, a resource's own word that it has
-failed, or the end of its validity voids it as one. Each of these is durable in the ledger before it is told, and is from
-then on every answer. The bank needs no journal besides the ledger; in memory it keeps the orders that are open.
+failed, or the end of its validity voids it as one. Each of these is durable in the ledger before it is told, and is
+from then on every answer. The bank needs no journal besides the ledger; in memory it keeps the orders that are open.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from ramp.model.contents import (
     NotUnderstood,
     OrderLine,
     OrderRefused,
-    OrderVoided,
     OrderWithdrawal,
     OverviewQuery,
     PaymentOrder,
@@ -39,7 +38,7 @@ from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.bank_answers import agreement_of, order_answer
+from ramp.protocol.bank_answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.belief import sealed_by, sealed_lately
 from ramp.protocol.effects import Effect, Send
 from ramp.protocol.events import Event, MessageReceived, OrderFate, OrderStanding
@@ -285,36 +284,23 @@ class BankParty:
         return []
 
     def _announce(self, order: OrderStanding, message: Message | None) -> list[Effect]:
-        effects: list[Effect] = []
-        if order.fate is OrderFate.VOIDED:
-            if message is None or not isinstance(message.content, OrderWithdrawal):
-                voided = OrderVoided(order.order_id, order.code, order.detail)
-                effects.append(self._inform(order.user, order.order_id, voided))
-            for line in order.lines:
-                refused = PaymentRefused(line.agreement_id, order.code, order.detail)
-                effects.append(self._inform(line.resource, order.order_id, refused))
-        for line, made in zip(order.lines, order.transfers, strict=False):
-            effects.append(Send(Message(Performative.AGREE, self.name, line.resource, order.order_id, made)))
-        return effects
+        user_knows = message is not None and isinstance(message.content, OrderWithdrawal)
+        return [
+            Send(Message(performative, self.name, receiver, order.order_id, content))
+            for receiver, performative, content in announcements(order)
+            if receiver != order.user or not user_knows
+        ]
 
     def _fate_of(self, message: Message, order: OrderStanding) -> Send | None:
         """What a party of an agreement is told of it; nobody else learns anything."""
-        content = message.content
-        agreement_id = agreement_of(content)
+        agreement_id = agreement_of(message.content)
         mine = message.sender == order.user or any(
             (line.agreement_id, line.resource) == (agreement_id, message.sender) for line in order.lines
         )
         if not mine:
             return self._refuse(message, agreement_id, UNKNOWN, "no order names it with its sender")
-        refund = next((each for each in order.refunds if each.agreement_id == agreement_id), None)
-        if refund is not None:
-            return self._reply(message, Performative.AGREE, refund)
-        if order.fate is OrderFate.POSTED:
-            paid = next(each for each in order.transfers if each.agreement_id == agreement_id)
-            return self._reply(message, Performative.AGREE, paid)
-        if order.fate is OrderFate.RESERVED:
-            return None  # the others' agreements are still awaited; all are told at once
-        return self._refuse(message, agreement_id, order.code, order.detail)
+        answer = agreement_answer(order, agreement_id)
+        return None if answer is None else self._reply(message, *answer)
 
     def _to_claimant(self, message: Message, claim: RefundClaim, order: OrderStanding) -> list[Effect]:
         if message.sender != order.user:

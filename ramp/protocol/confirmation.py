@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Signed
+from ramp.model.agreement import Agreement
 from ramp.model.contents import (
-    Commitment,
     Confirmed,
     Failed,
     FundsReserved,
@@ -33,10 +31,10 @@ from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.agreement_terms import order_lines
 from ramp.protocol.belief import said_by
-from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send
+from ramp.protocol.confirmed_unit import ConfirmedUnit, UnitStage
+from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import BoughtUnit
-from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.records import (
     CommitDecided,
     FailureTold,
@@ -53,29 +51,7 @@ from ramp.protocol.voting import cancel_hold
 S = ConfirmationState
 
 
-class UnitStage(StrEnum):
-    """How far the confirmation of one unit has come."""
-
-    RESERVING = "reserving"
-    CONFIRMING = "confirming"
-    CONFIRMED = "confirmed"
-    SETTLED = "settled"
-    FAILED = "failed"
-    VOIDED = "voided"
-
-
 OPEN = (UnitStage.CONFIRMING, UnitStage.CONFIRMED)
-
-
-@dataclass(slots=True)
-class _Unit:
-    """One unit in the second phase."""
-
-    agreement: Agreement
-    retry: Retry
-    stage: UnitStage = UnitStage.RESERVING
-    transfer_id: str = ""
-    failed: tuple[Failed, Seal] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +93,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._bank = first.bank
         self._pace = pace
         self._held_until = held_until
-        self._units = {agreement.agreement_id: _Unit(agreement, Retry(pace)) for agreement in agreements}
+        self._units = {agreement.agreement_id: ConfirmedUnit(agreement, Retry(pace)) for agreement in agreements}
         self._vote: tuple[FundsReserved, Seal] | None = None
         self._to_bank = Retry(pace)
         self._asked_at: Instant = 0
@@ -145,7 +121,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._limit = min(now + self._pace.patience(self._pace.timing.funds_limit), self._held_until - margin)
         self._to_bank.begin(now)
         asked = FundsAsked(self.conversation_id, self.order_id, self.agreements, now)
-        return self._armed([Persist(asked), self._order(), *map(self._advanced, self._units.values())])
+        return self._armed([Persist(asked), self._order(), *(unit.advanced() for unit in self._units.values())])
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Go on after a restart from what is on record of this order; without a decision it is voided."""
@@ -191,7 +167,7 @@ class Confirmation(StateMachine[ConfirmationState]):
                 unit = self._units.get(content.agreement_id)
                 if unit is None:
                     return []
-                seal = said_by(message, unit.agreement.resource, Role.RESOURCE)
+                seal = said_by(message, unit.resource, Role.RESOURCE)
                 effects = self._on_resource(unit, content, seal, now)
             case NotUnderstood():
                 return []
@@ -219,11 +195,11 @@ class Confirmation(StateMachine[ConfirmationState]):
         if self._to_bank.is_due(now):
             self._to_bank.again(now)
             effects.append(self._order() if self.state is S.RESERVING else self._withdrawal())
-        if self.state is S.CONFIRMING:
+        if self.state is S.CONFIRMING and self._vote is not None:
             for unit in self._units.values():
                 if unit.stage in OPEN and unit.retry.is_due(now):
                     unit.retry.again(now)
-                    effects.append(self._confirm(unit))
+                    effects.append(unit.confirm(*self._vote))
         return self._armed(effects)
 
     # -- the bank ------------------------------------------------------------------------------------------------
@@ -272,7 +248,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         for unit in self._units.values():
             if unit.stage is not UnitStage.FAILED:
                 unit.stage = UnitStage.VOIDED
-                effects.append(self._advanced(unit))
+                effects.append(unit.advanced())
         return effects
 
     def _on_reserved(self, vote: FundsReserved, seal: Seal, now: Instant) -> list[Effect]:
@@ -303,7 +279,7 @@ class Confirmation(StateMachine[ConfirmationState]):
             unit.transfer_id = paid[agreement_id]
             if unit.stage is not UnitStage.FAILED:
                 unit.stage = UnitStage.SETTLED
-                effects.append(self._advanced(unit))
+                effects.append(unit.advanced())
         self._conclude_posted()
         return effects
 
@@ -337,7 +313,7 @@ class Confirmation(StateMachine[ConfirmationState]):
     def _laggards(self) -> frozenset[str]:
         """Who keeps the order from being settled: those who say nothing, else those who only acknowledge."""
         for stage in (UnitStage.FAILED, UnitStage.CONFIRMING, UnitStage.CONFIRMED):
-            found = {unit.agreement.resource for unit in self._units.values() if unit.stage is stage}
+            found = {unit.resource for unit in self._units.values() if unit.stage is stage}
             if found:
                 return frozenset(found)
         return frozenset()
@@ -345,7 +321,7 @@ class Confirmation(StateMachine[ConfirmationState]):
     def _cancel_holds(self) -> list[Effect]:
         """Let every slot go that may still be held; firm ones end on the bank's word, and holds end by themselves."""
         return [
-            cancel_hold(self._user, unit.agreement.resource, self.conversation_id, unit.agreement.offer.offer_id)
+            cancel_hold(self._user, unit.resource, self.conversation_id, unit.agreement.offer.offer_id)
             for unit in self._units.values()
             if unit.stage is not UnitStage.FAILED
         ]
@@ -353,31 +329,18 @@ class Confirmation(StateMachine[ConfirmationState]):
     # -- confirming ----------------------------------------------------------------------------------------------
 
     def _confirm_all(self, now: Instant) -> list[Effect]:
+        assert self._vote is not None
         self._limit = now + self._pace.patience(self._pace.timing.confirm_limit)
         effects: list[Effect] = []
         for unit in self._units.values():
             if unit.stage is not UnitStage.SETTLED:
                 unit.stage = UnitStage.CONFIRMING
                 unit.retry.begin(now)
-                effects += [self._confirm(unit), self._advanced(unit)]
+                effects += [unit.confirm(*self._vote), unit.advanced()]
         return effects
 
-    def _confirm(self, unit: _Unit) -> Send:
-        assert self._vote is not None
-        vote, seal = self._vote
-        return Send(
-            Message(
-                Performative.CONFIRM,
-                self._user,
-                unit.agreement.resource,
-                self.conversation_id,
-                Commitment(Signed(unit.agreement), vote, seal),
-                reply_with=unit.agreement.agreement_id,
-            )
-        )
-
     def _on_resource(
-        self, unit: _Unit, content: Confirmed | Settled | Failed, seal: Seal, now: Instant
+        self, unit: ConfirmedUnit, content: Confirmed | Settled | Failed, seal: Seal, now: Instant
     ) -> list[Effect]:
         if isinstance(content, Settled):
             return self._settle(unit, content, now)
@@ -388,33 +351,23 @@ class Confirmation(StateMachine[ConfirmationState]):
                 return []
             unit.stage = UnitStage.CONFIRMED
             unit.retry.heard(now)
-            return [self._advanced(unit)]
+            return [unit.advanced()]
         unit.stage = UnitStage.FAILED
         unit.failed = content, seal
         unit.retry.stop()
         detail = content.detail or str(content.code)
         told = FailureTold(self.conversation_id, content, seal, now)
-        effects: list[Effect] = [Persist(told), self._advanced(unit, detail)]
+        effects: list[Effect] = [Persist(told), unit.advanced(detail)]
         if self.state is S.CONFIRMING:
-            self._blamed = frozenset({unit.agreement.resource})
-            reason = f"unit {unit.agreement.request.number} failed at {unit.agreement.resource}: {detail}"
+            self._blamed = frozenset({unit.resource})
+            reason = f"unit {unit.agreement.request.number} failed at {unit.resource}: {detail}"
             effects += self._void(reason, "Failed", now)
         return effects
 
-    def _settle(self, unit: _Unit, settled: Settled, now: Instant) -> list[Effect]:
+    def _settle(self, unit: ConfirmedUnit, settled: Settled, now: Instant) -> list[Effect]:
         """The resource's proof that the bank has paid; one that comes after the end is only kept."""
-        agreement = unit.agreement
-        parties = (agreement.user, agreement.resource)
-        if settled.agreement.body != agreement or settled.agreement.signers != parties:
-            raise RemoteProtocolError(
-                "the proof is of another agreement or lacks a signature", conversation_id=self.conversation_id
-            )
-        payment, seal = settled.payment, settled.payment_seal
-        told = (seal.signer, seal.role, seal.receiver) == (agreement.bank, Role.BANK, agreement.resource)
-        if not told or (payment.agreement_id, payment.amount) != (agreement.agreement_id, agreement.cost):
-            raise RemoteProtocolError(
-                "the proof lacks the bank's word that this was paid", conversation_id=self.conversation_id
-            )
+        unit.check_proof(settled)
+        agreement, payment, seal = unit.agreement, settled.payment, settled.payment_seal
         kept: list[Effect] = [SaveAgreement(agreement.agreement_id, settled.agreement, seal.text)]
         if self.state is S.ENDED or unit.stage is UnitStage.SETTLED:
             return kept if self.state is S.ENDED else []
@@ -423,7 +376,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         record = UnitSettled(
             self.conversation_id, agreement.agreement_id, payment.transfer_id, settled.agreement, seal, now
         )
-        effects: list[Effect] = [*kept, Persist(record), self._advanced(unit)]
+        effects: list[Effect] = [*kept, Persist(record), unit.advanced()]
         if self._all_settled:
             self._enter(S.ENDED, "Settled")
             self._conclude_posted()
@@ -435,32 +388,16 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     def _conclude_posted(self) -> None:
         failed = [unit for unit in self._units.values() if unit.failed is not None]
-        bought = tuple(
-            BoughtUnit(
-                unit.agreement.request.number,
-                unit.agreement.offer,
-                unit.agreement.agreement_id,
-                unit.agreement.reservation_id,
-                unit.transfer_id,
-                not unit.agreement.best_offer,
-            )
-            for unit in self._units.values()
-        )
         reason = "; ".join(
-            f"{unit.agreement.resource} was paid for unit {unit.agreement.request.number} and says that it failed; "
+            f"{unit.resource} was paid for unit {unit.agreement.request.number} and says that it failed; "
             "the money is claimed back"
             for unit in failed
         )
         claims = tuple(unit.failed for unit in failed if unit.failed is not None)
+        bought = tuple(unit.bought() for unit in self._units.values())
         self.result = ConfirmationResult(True, reason, bought, claims=claims)
 
     # -- common --------------------------------------------------------------------------------------------------
-
-    def _advanced(self, unit: _Unit, detail: str = "") -> Report:
-        agreement = unit.agreement
-        return Report(
-            UnitAdvanced(self.conversation_id, agreement.request.number, agreement.resource, unit.stage.value, detail)
-        )
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         if self.state is S.ENDED:

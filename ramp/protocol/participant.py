@@ -34,9 +34,9 @@ from ramp.model.contents import (
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit
-from ramp.model.seal import Role, Seal
+from ramp.model.seal import Seal
 from ramp.model.slot import Reservation, Slot
-from ramp.protocol.agreement_terms import same_unit, vote_problem
+from ramp.protocol.agreement_terms import agreement_problem, vote_problem
 from ramp.protocol.effects import ConfirmSlot, Effect, HoldSlot, Persist, ReleaseSlot, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.records import (
@@ -301,26 +301,12 @@ class Participant(StateMachine[ParticipantState]):
         """What is wrong with an agreement and its vote for this hold, or the empty string."""
         body = commitment.agreement.body
         assert isinstance(body, Agreement)
-        facts = (
-            (body.user, self.user, "user"),
-            (body.resource, self._resource, "resource"),
-            (body.bank, self._bank, "bank"),
-            (body.offer, self.offer, "offer"),
-            (body.reservation_id, self.reservation_id, "reservation id"),
-            (body.cost, self.offer.cost, "cost"),
-            (body.request_id, self.offer.request_id, "request"),
-        )
-        for found, right, what in facts:
-            if found != right:
-                return f"its {what} is not the one agreed"
-        if not same_unit(self.unit, body.request):
-            return "its unit is not the one of the call"
-        if self.agreement is not None and body.agreement_id != self.agreed.agreement_id:
-            return "the slot is already sold under another agreement"
-        seal = commitment.vote_seal
-        if (seal.signer, seal.role, seal.receiver) != (self._bank, Role.BANK, self.user):
-            return f"the vote is not the word of {self._bank} to its buyer"
-        return vote_problem(body, commitment.vote)
+        if (body.user, body.resource, body.bank) != (self.user, self._resource, self._bank):
+            return "its parties are not the ones agreed"
+        problem = agreement_problem(body, self.offer, self.unit, self.reservation_id)
+        if not problem and self.agreement is not None and body.agreement_id != self.agreed.agreement_id:
+            problem = "the slot is already sold under another agreement"
+        return problem or vote_problem(body, commitment.vote, commitment.vote_seal)
 
     def _request(self, now: Instant) -> Send:
         self._retry.begin(now)

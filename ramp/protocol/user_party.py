@@ -34,8 +34,7 @@ from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.auction import RESOURCE_SERVICE
 from ramp.protocol.belief import said_by, sealed_by
-from ramp.protocol.cancellation import CancellationRequest
-from ramp.protocol.effects import Effect, Persist, Report
+from ramp.protocol.effects import Effect, Report
 from ramp.protocol.events import (
     AccountAsked,
     AgreementCancelled,
@@ -54,19 +53,17 @@ from ramp.protocol.purchase import Purchase
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import (
     AcceptanceAsked,
-    CancellationConcluded,
-    CancellationStarted,
     CommitDecided,
     FailureTold,
     FundsAsked,
     OrderClosed,
     Record,
-    RefundClaimed,
     RequestConcluded,
     RequestStarted,
     UnitSettled,
     VoidAsked,
 )
+from ramp.protocol.returns import Returns
 from ramp.protocol.timing import Pace, Timing, earliest
 from ramp.protocol.voting import cancel_hold
 
@@ -103,22 +100,22 @@ class UserParty:
         self._timing = timing
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
-        self._cancellations: dict[str, CancellationRequest] = {}
+        self._returns = Returns(self.agreements, self._pace)
         self._questions = Questions(name, self._pace)
         self._pages: dict[str, ListingPages] = {}
-        self._given_back: set[str] = set()
         self._bought: set[str] = set()
+        self._claims: list[tuple[Failed, Seal]] = []
 
     @property
     def open_cancellations(self) -> tuple[str, ...]:
         """Agreements that the owner is giving back and that have not been answered for."""
-        return tuple(self._cancellations)
+        return self._returns.open
 
     def agreement_state(self, agreement_id: str) -> str:
         """What an agreement is now: `settling`, `active`, `cancelling`, `cancelled`, or `void` with its order."""
-        if agreement_id in self._given_back:
+        if agreement_id in self._returns.done:
             return "cancelled"
-        if agreement_id in self._cancellations:
+        if agreement_id in self._returns:
             return "cancelling"
         if agreement_id in self._bought:
             return "active"
@@ -132,7 +129,7 @@ class UserParty:
     def doubts(self) -> dict[str, str]:
         """Everything that is in doubt at present, by request or agreement, and how it will end."""
         found = {request_id: purchase.doubt for request_id, purchase in self._running.items() if purchase.doubt}
-        return found | {agreement_id: machine.doubt for agreement_id, machine in self._cancellations.items()}
+        return found | self._returns.doubts
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -143,17 +140,8 @@ class UserParty:
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take every unfinished request and cancellation up again from the journal."""
         by_request: dict[str, list[Record]] = {}
-        demands: dict[str, Cancellation | tuple[Failed, Seal]] = {}
         for record in records:
-            if isinstance(record, CancellationStarted):
-                demands[record.cancellation.agreement_id] = record.cancellation
-            elif isinstance(record, RefundClaimed):
-                demands[record.failed.agreement_id] = record.failed, record.failed_seal
-            elif isinstance(record, CancellationConcluded):
-                demands.pop(record.outcome.agreement_id, None)
-                if record.outcome.done:
-                    self._given_back.add(record.outcome.agreement_id)
-            elif isinstance(
+            if isinstance(
                 record,
                 RequestStarted
                 | AcceptanceAsked
@@ -169,9 +157,10 @@ class UserParty:
         effects: list[Effect] = []
         for request_id, its_records in by_request.items():
             effects += self._recover_request(request_id, its_records, now)
-        for agreement_id, demand in demands.items():
-            if agreement_id not in self._cancellations:
-                effects += self._give_back(agreement_id, demand, now)
+        claims, self._claims = self._claims, []
+        effects += self._returns.recover(records, now)
+        for failed, seal in claims:
+            effects += self._returns.claim(failed, seal, now)
         return self._armed(effects)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
@@ -190,9 +179,7 @@ class UserParty:
         for purchase in list(self._running.values()):
             if purchase.deadline is not None and now >= purchase.deadline:
                 effects += self._kept(purchase, purchase.tick(now), now)
-        for agreement_id, machine in list(self._cancellations.items()):
-            if machine.deadline is not None and now >= machine.deadline:
-                effects += machine.tick(now) + self._end_cancellation(agreement_id, now)
+        effects += self._returns.tick(now)
         return self._armed(effects + self._questions.tick(now))
 
     # -- commands ------------------------------------------------------------------------------------------------
@@ -249,7 +236,7 @@ class UserParty:
         return purchase
 
     def _cancel(self, agreement_id: str, reason: str, now: Instant) -> list[Effect]:
-        if agreement_id in self._cancellations:
+        if agreement_id in self._returns:
             return []
         agreement = self.agreements.get(agreement_id)
         if agreement is None or self.agreement_state(agreement_id) != "active":
@@ -266,21 +253,7 @@ class UserParty:
             reason=reason,
             issued_at=now,
         )
-        return [Persist(CancellationStarted(cancellation, now)), *self._give_back(agreement_id, cancellation, now)]
-
-    def _give_back(self, agreement_id: str, demand: Cancellation | tuple[Failed, Seal], now: Instant) -> list[Effect]:
-        machine = CancellationRequest(demand, self.agreements[agreement_id], self._pace)
-        self._cancellations[agreement_id] = machine
-        return machine.start(now)
-
-    def _claim(self, failed: Failed, seal: Seal, now: Instant) -> list[Effect]:
-        """A resource that has been paid says that it has failed: its own word brings the money back."""
-        if failed.agreement_id in self._cancellations or failed.agreement_id in self._given_back:
-            return []
-        return [
-            Persist(RefundClaimed(failed, seal, now)),
-            *self._give_back(failed.agreement_id, (failed, seal), now),
-        ]
+        return self._returns.cancel(cancellation, now)
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -294,10 +267,10 @@ class UserParty:
             case DirectoryListing(query_id=query_id) if query_id in self._questions:
                 return self._on_listing(message, content, now)
             case CancellationDone() | CancellationRefused() | RefundMade() | RefundRefused():
-                return self._on_given_back(message, content, now)
+                return self._returns.handle(message, content, now)
             case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
                 seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
-                return self._claim(content, seal, now)
+                return self._returns.claim(content, seal, now)
         purchase = self._purchase_of(message)
         if purchase is not None:
             return self._kept(purchase, purchase.handle(message, now), now)
@@ -350,27 +323,6 @@ class UserParty:
             return self._questions.answered(query_id, message, whole, now)
         return self._questions.again(query_id, now)
 
-    def _on_given_back(
-        self,
-        message: Message,
-        content: CancellationDone | CancellationRefused | RefundMade | RefundRefused,
-        now: Instant,
-    ) -> list[Effect]:
-        agreement_id = content.agreement_id
-        machine = self._cancellations.get(agreement_id)
-        if machine is not None:
-            return machine.handle(message, content, now) + self._end_cancellation(agreement_id, now)
-        agreement = self.agreements.get(agreement_id)
-        if not isinstance(content, RefundMade) or agreement is None or agreement_id not in self._bought:
-            return []
-        # the money is back after all: a refusal came first, or the resource itself has told the bank that it failed
-        seal = said_by(message, agreement.bank, Role.BANK)
-        if agreement_id in self._given_back:
-            return []
-        self._given_back.add(agreement_id)
-        outcome = CancellationOutcome(agreement_id, True, content.amount)
-        return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
-
     # -- bookkeeping ---------------------------------------------------------------------------------------------
 
     def _recover_request(self, request_id: str, records: list[Record], now: Instant) -> list[Effect]:
@@ -387,13 +339,12 @@ class UserParty:
             purchase.recall(concluded.outcome, decided=decided)
             self._bought.update(unit.agreement_id for unit in concluded.outcome.units if unit.agreement_id)
             del self._running[request_id]
-            claimed = [record for record in records if isinstance(record, FailureTold)]
-            return [
-                effect
-                for record in claimed
-                if record.failed.agreement_id in self._bought
-                for effect in self._claim(record.failed, record.failed_seal, now)
+            self._claims += [
+                (record.failed, record.failed_seal)
+                for record in records
+                if isinstance(record, FailureTold) and record.failed.agreement_id in self._bought
             ]
+            return []
         return self._kept(purchase, purchase.recover(records, now), now)
 
     def _kept(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
@@ -408,25 +359,15 @@ class UserParty:
                 self._bought |= bought
                 claims = confirmation.result.claims if confirmation is not None and confirmation.result else ()
                 for failed, seal in claims:
-                    effects += self._claim(failed, seal, now)
+                    effects += self._returns.claim(failed, seal, now)
             if purchase.deadline is None:
                 self._running.pop(purchase.request_id, None)
         return effects
 
-    def _end_cancellation(self, agreement_id: str, now: Instant) -> list[Effect]:
-        machine = self._cancellations[agreement_id]
-        if machine.outcome is None or machine.seal is None:
-            return []
-        del self._cancellations[agreement_id]
-        if machine.outcome.done:
-            self._given_back.add(agreement_id)
-        concluded = CancellationConcluded(machine.outcome, machine.seal, now)
-        return [Persist(concluded), Report(CancellationEnded(machine.outcome))]
-
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         self.deadline = earliest(
             *(purchase.deadline for purchase in self._running.values()),
-            *(machine.deadline for machine in self._cancellations.values()),
+            self._returns.deadline,
             self._questions.deadline,
         )
         return effects

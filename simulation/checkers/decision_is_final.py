@@ -33,7 +33,7 @@ class DecisionIsFinal(Checker):
                 raise self._violated(
                     f"{message.sender} confirms {body.offer.offer_id} as {body.agreement_id} after {known.agreement_id}"
                 )
-        cancels = message.performative is Performative.CANCEL
-        if cancels and isinstance(content, HoldCancelled) and content.offer_id in self._confirmed:
-            if self._confirmed[content.offer_id].order_id not in self._voided:
+        if message.performative is Performative.CANCEL and isinstance(content, HoldCancelled):
+            confirmed = self._confirmed.get(content.offer_id)
+            if confirmed is not None and confirmed.order_id not in self._voided:
                 raise self._violated(f"{message.sender} cancels the hold of {content.offer_id} after confirming it")

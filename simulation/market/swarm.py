@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from random import Random
 
 from ramp.errors import InvariantViolated
+from ramp.ledger.transfer import TransferKind
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.seller import PriceRange
+from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Timing
 from simulation.checkers.all_or_none import AllOrNone
 from simulation.checkers.conversations_end import ConversationsEnd
@@ -38,7 +40,10 @@ from simulation.market.world import BANK, DIRECTORY, START, Listener, World
 from simulation.resource.steady import SteadyMachine
 
 REST_LIMIT = 45 * MINUTE
-"""A healed market comes to rest well within this; the longest wait is an agreement's validity plus the bank's grace."""
+"""A healed market comes to rest well within this; the longest wait is that for money set aside."""
+
+SLOTS_LIMIT = 8 * HOUR
+"""All slots of a seed have begun by then."""
 
 SWARM_TIMING = Timing(hold_time=40 * SECOND, heartbeat=20 * SECOND, lease=60 * SECOND)
 """Shorter holds than in production, so that more of them run out; rarer heartbeats, so that runs are short."""
@@ -182,7 +187,18 @@ def _run_world(world: World, seed: int) -> None:
     world.run(limit=world.healed_at - world.now)
     _cancel_some(world, random)
     world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
+    if _unheard_refunds(world):  # a resource that has missed the bank's word asks when its slot begins
+        world.run(until=lambda: not _unheard_refunds(world), limit=SLOTS_LIMIT)
     world.finish()
+
+
+def _unheard_refunds(world: World) -> bool:
+    return any(
+        participant.state is ParticipantState.SOLD
+        and world.ledger.transfer(participant.agreed.agreement_id, TransferKind.REFUND) is not None
+        for party in world.resources.values()
+        for participant in party.participants.values()
+    )
 
 
 def _submit(world: World, user: str, request_id: str, random: Random) -> None:
