@@ -76,6 +76,13 @@ class CertificateExpired(SignerUnknown):
     """The certificate is past its last day, or before its first."""
 
 
+class SealInvalid(DocumentError):
+    """A sealed message is not its sender's own word, or not for us, or the seal is missing: it is dropped unanswered.
+
+    Whoever cannot be identified gets no answer: an answer would go to whom the message only pretends to come from.
+    """
+
+
 class ProtocolError(RampError):
     """A conversation went against the protocol's tables.
 

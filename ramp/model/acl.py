@@ -13,7 +13,7 @@ from typing import Final
 from ramp.model import contents
 from ramp.model.agreement import Signed
 from ramp.model.instant import Duration
-from ramp.model.seal import Seal
+from ramp.model.seal import Role, Seal
 
 ONTOLOGY: Final = "ComputeMarket"
 """Ontology slot of every message, the original system's name."""
@@ -138,6 +138,65 @@ SEALED: Final[frozenset[type]] = frozenset(
     }
 )
 """Contents that are believed for their sender's seal only: what creates an obligation, ends one, or tells of money."""
+
+_USER: Final = frozenset({Role.USER})
+_RESOURCE: Final = frozenset({Role.RESOURCE})
+_TRADERS: Final = frozenset({Role.USER, Role.RESOURCE})
+_BANK: Final = frozenset({Role.BANK})
+_DIRECTORY: Final = frozenset({Role.DIRECTORY})
+_KEEPER: Final = frozenset({Role.KEEPER})
+
+ROLES_OF: Final[dict[type, frozenset[Role]]] = {
+    **dict.fromkeys(
+        (
+            contents.CallForProposals,
+            contents.Rejection,
+            contents.Acceptance,
+            contents.PaymentOrder,
+            contents.OrderWithdrawal,
+            contents.Commitment,
+            contents.RefundClaim,
+        ),
+        _USER,
+    ),
+    **dict.fromkeys(
+        (
+            contents.Proposal,
+            contents.HoldGranted,
+            contents.HoldRefused,
+            contents.Confirmed,
+            contents.Settled,
+            contents.Failed,
+            contents.CancellationDone,
+            contents.CancellationRefused,
+            contents.Registration,
+            contents.Deregistration,
+        ),
+        _RESOURCE,
+    ),
+    **dict.fromkeys((contents.HoldCancelled, contents.AccountQuery), _TRADERS),
+    **dict.fromkeys(
+        (
+            contents.FundsReserved,
+            contents.OrderRefused,
+            contents.OrderPosted,
+            contents.OrderVoided,
+            contents.PaymentMade,
+            contents.PaymentRefused,
+            contents.RefundMade,
+            contents.RefundRefused,
+            contents.AccountStatement,
+            contents.AccountQueryRefused,
+            contents.DepositMade,
+            contents.KeeperRefused,
+            contents.MarketOverview,
+        ),
+        _BANK,
+    ),
+    **dict.fromkeys((contents.Registered, contents.DirectoryListing), _DIRECTORY),
+    **dict.fromkeys((contents.DepositOrder, contents.OverviewQuery), _KEEPER),
+}
+"""In which role a sealed content may be said; a right key in the wrong role is refused."""
 
 OFFERS: Final[frozenset[type]] = frozenset({contents.CallForProposals, contents.Proposal, contents.Rejection})
 """Contents that are sealed as well where the market wants signed offers; canonical names stop their forging."""

@@ -1,6 +1,7 @@
 """Agreements and cancellations: the signable bodies, their countersigned forms and the answers (schemas/agreement.xsd).
 
-The bodies are written here and signed by `ramp.rfql.signature`; they are read from what a signature covers only.
+The bodies are written here and signed by `ramp.rfql.signature`; they are read from what a signature covers only. What
+passes such a document on (`ramp.rfql.proofs`) has it as escaped text, to stay byte for byte as signed.
 """
 
 from __future__ import annotations
@@ -9,14 +10,13 @@ from typing import Any, Final
 
 from ramp.errors import MeaningViolation
 from ramp.model import contents, instant
-from ramp.model.agreement import AccountQuery, Agreement, Cancellation, Signable, Signed
+from ramp.model.agreement import Agreement, Cancellation, Signable
 from ramp.model.instant import Instant
-from ramp.rfql import markup, request_for_quotation
+from ramp.rfql import request_for_quotation
 from ramp.rfql.namespaces import MARKET
 from ramp.rfql.offers import OFFER, check_offer
 from ramp.rfql.parser import Element
 from ramp.rfql.record import BOOLEAN, INSTANT, INTEGER, SENTENCE, TEXT, Form, Record, attribute_name
-from ramp.rfql.statements import ACCOUNT_QUERY
 
 CANCELLATION: Final = Record(
     Cancellation,
@@ -26,7 +26,6 @@ CANCELLATION: Final = Record(
         "offer_id": TEXT,
         "user": TEXT,
         "resource": TEXT,
-        "rollback": BOOLEAN,
         "reason": SENTENCE,
         "issued_at": INSTANT,
     },
@@ -46,6 +45,7 @@ _AGREEMENT_FORMS: Final[dict[str, Form]] = {
     "reservation_id": TEXT,
     "cost": INTEGER,
     "issued_at": INSTANT,
+    "order_id": TEXT,
     "valid_until": INSTANT,
     "best_offer": BOOLEAN,
 }
@@ -61,12 +61,10 @@ COUNTERSIGNED: Final = {
 KIND_OF: Final = {
     AGREEMENT: "agreement",
     CANCELLATION.tag: "cancellation",
-    ACCOUNT_QUERY.tag: "account_query",
     **{tag: "agreement" if inner == AGREEMENT else "cancellation" for tag, inner in COUNTERSIGNED.items()},
 }
 """Kind of signed document by the root's tag, in the words of `contents.Unverified`."""
 
-SETTLED: Final = "Settled"
 _UNIT: Final = f"{{{MARKET}}}Unit"
 
 
@@ -78,9 +76,7 @@ def write_body(body: Signable) -> str:
     """
     if isinstance(body, Agreement):
         return _write_agreement(body)
-    if isinstance(body, Cancellation):
-        return CANCELLATION.write(body)
-    return ACCOUNT_QUERY.write(body)
+    return CANCELLATION.write(body)
 
 
 def read_body(element: Element) -> Signable:
@@ -92,12 +88,10 @@ def read_body(element: Element) -> Signable:
     try:
         if element.tag == AGREEMENT:
             return _read_agreement(element)
-        if element.tag == CANCELLATION.tag:
-            return CANCELLATION.read(element)
-        query: AccountQuery = ACCOUNT_QUERY.read(element)
+        cancellation: Cancellation = CANCELLATION.read(element)
     except ValueError as error:
         raise MeaningViolation(str(error)) from error
-    return query
+    return cancellation
 
 
 def _write_agreement(body: Agreement) -> str:
@@ -159,49 +153,8 @@ def wrap(inner: str, body: Signable, countersigned_at: Instant) -> str:
 
     Args:
         inner: the signed document, unchanged.
-        body: what it holds; an account query has no countersigned form.
+        body: what it holds.
         countersigned_at: the resource's clock.
     """
-    assert not isinstance(body, AccountQuery), "only its owner signs an account query"
     name = f"Countersigned{type(body).__name__}"
     return f'<{name} xmlns="{MARKET}" countersignedAt="{instant.iso(countersigned_at)}">{inner}</{name}>'
-
-
-def write_settled(content: contents.Settled) -> str:
-    """Write the settlement; the countersigned agreement stands in it as escaped text, to stay byte for byte as signed.
-
-    Raises:
-        MeaningViolation: if the agreement is not signed yet.
-    """
-    if not content.agreement.document:
-        raise MeaningViolation(f"agreement {content.agreement_id} is not signed")
-    return (
-        f'<{SETTLED} xmlns="{MARKET}" agreementId="{TEXT.write(content.agreement_id)}" '
-        f'offerId="{TEXT.write(content.offer_id)}" transferId="{TEXT.write(content.transfer_id)}">'
-        f"{markup.escape_text(content.agreement.document)}</{SETTLED}>"
-    )
-
-
-def read_settled(element: Element, agreement: Signed) -> contents.Settled:
-    """Read a settlement that has passed the schema check.
-
-    Args:
-        element: its root.
-        agreement: the agreement that stands in it, verified.
-
-    Raises:
-        MeaningViolation: if the agreement is another one.
-    """
-    body = agreement.body
-    settled = contents.Settled(
-        agreement_id=element.get("agreementId", ""),
-        offer_id=element.get("offerId", ""),
-        transfer_id=element.get("transferId", ""),
-        agreement=agreement,
-    )
-    if not isinstance(body, Agreement) or (body.agreement_id, body.offer.offer_id) != (
-        settled.agreement_id,
-        settled.offer_id,
-    ):
-        raise MeaningViolation(f"Settled: agreementId {settled.agreement_id!r} with the proof of something else")
-    return settled

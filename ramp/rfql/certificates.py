@@ -1,29 +1,68 @@
-"""What makes a certificate of this market acceptable: whose it is, who issued it, when it holds, how strong its key is.
+"""What makes a certificate of this market acceptable: whose it is, in which role, by whom, for when, with what key.
 
 A party's identity is the URI `xmpp:name@domain` among the certificate's alternative names (RFC 5280 section 4.2.1.6,
-RFC 5122). The market has one CA, or several while one is being replaced; there are no intermediate CAs.
+RFC 5122). Its role is the one organizational unit of the subject, `OU=bank`, as in Hyperledger Fabric's NodeOUs: every
+tool shows a subject, CAs know how to write one, and no private extension has to be registered. The market has one CA,
+or several while one is being replaced; there are no intermediate CAs.
+
+Certificates come from strangers: whatever is wrong with one ends in a `DocumentError`, and what only an issued one can
+hold is read after the issuer's signature has been checked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, TypeVar
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from ramp.errors import CertificateExpired, SignatureInvalid, SignerUnknown
 from ramp.model import instant
 from ramp.model.instant import Instant
+from ramp.model.seal import Role
 
-IDENTITY_SCHEME = "xmpp:"
+IDENTITY_SCHEME: Final = "xmpp:"
 """Scheme of the URI that names a party."""
 
-RSA_BITS_MIN = 2048
+RSA_BITS_MIN: Final = 2048
 """Shortest RSA key accepted (NIST SP 800-131A)."""
 
-PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+CERTIFICATE_BYTES_MAX: Final = 8_192
+"""Longest certificate that is looked at: one with an RSA key of 4096 bits has about 1 500 bytes."""
+
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
+PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey | ed25519.Ed25519PublicKey
+
+UNREADABLE: Final = (
+    ValueError,
+    TypeError,
+    OverflowError,
+    UnsupportedAlgorithm,
+    x509.AttributeNotFound,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What cryptography raises, at once or when a field is first asked for, over certificates it cannot represent."""
+
+Extension = TypeVar("Extension", bound=x509.ExtensionType)
+
+
+def load(der: bytes) -> x509.Certificate:
+    """Read a certificate from its bytes.
+
+    Raises:
+        SignatureInvalid: if it is none, or too long to be one of a party.
+    """
+    if len(der) > CERTIFICATE_BYTES_MAX:
+        raise SignatureInvalid(f"certificate of {len(der)} bytes; right would be at most {CERTIFICATE_BYTES_MAX}")
+    try:
+        return x509.load_der_x509_certificate(der)
+    except UNREADABLE as error:
+        raise SignatureInvalid(f"it is no certificate: {error}") from error
 
 
 def identity_of(certificate: x509.Certificate) -> str:
@@ -32,16 +71,45 @@ def identity_of(certificate: x509.Certificate) -> str:
     Raises:
         SignerUnknown: if it names none, or several.
     """
-    try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (x509.ExtensionNotFound, ValueError) as error:
-        raise SignerUnknown(f"certificate {serial_text(certificate)} names no party: {error}") from error
-    uris = [uri for uri in names.get_values_for_type(x509.UniformResourceIdentifier) if uri.startswith(IDENTITY_SCHEME)]
-    if len(uris) != 1:
+    names = _extension(certificate, x509.SubjectAlternativeName)
+    uris = [] if names is None else names.get_values_for_type(x509.UniformResourceIdentifier)
+    found = [uri for uri in uris if uri.startswith(IDENTITY_SCHEME)]
+    if len(found) != 1:
         raise SignerUnknown(
-            f"certificate {serial_text(certificate)} names {len(uris)} parties; right would be one xmpp: URI"
+            f"certificate {serial_text(certificate)} names {len(found)} parties; right would be one xmpp: URI"
         )
-    return uris[0].removeprefix(IDENTITY_SCHEME)
+    return found[0].removeprefix(IDENTITY_SCHEME)
+
+
+def role_of(certificate: x509.Certificate) -> Role:
+    """The role that a certificate states: the one organizational unit of its subject.
+
+    Raises:
+        SignerUnknown: if it states none, several, or one that the market does not have.
+    """
+    try:
+        units = [
+            str(attribute.value)
+            for attribute in certificate.subject.get_attributes_for_oid(x509.NameOID.ORGANIZATIONAL_UNIT_NAME)
+        ]
+    except UNREADABLE as error:
+        raise SignerUnknown(f"certificate {serial_text(certificate)} has an unreadable subject: {error}") from error
+    if len(units) != 1 or units[0] not in set(Role):
+        stated = ", ".join(repr(unit[:64]) for unit in units[:4]) or "no role"
+        raise SignerUnknown(
+            f"certificate {serial_text(certificate)} states {stated}; right would be one of {', '.join(Role)} as "
+            "organizational unit (OU)"
+        )
+    return Role(units[0])
+
+
+def _extension(certificate: x509.Certificate, kind: type[Extension]) -> Extension | None:
+    try:
+        return certificate.extensions.get_extension_for_class(kind).value
+    except x509.ExtensionNotFound:
+        return None
+    except UNREADABLE as error:
+        raise SignerUnknown(f"certificate {serial_text(certificate)} has unreadable extensions: {error}") from error
 
 
 def serial_text(certificate: x509.Certificate) -> str:
@@ -63,7 +131,7 @@ def key_fingerprint(certificate: x509.Certificate) -> str:
 
 def same_key(one: x509.Certificate, other: x509.Certificate) -> bool:
     """Whether two certificates are for the same public key."""
-    return _public_key_bytes(one) == _public_key_bytes(other)
+    return one == other or _public_key_bytes(one) == _public_key_bytes(other)
 
 
 def _public_key_bytes(certificate: x509.Certificate) -> bytes:
@@ -89,11 +157,11 @@ def check_issuer(certificate: x509.Certificate, ca_certificates: Sequence[x509.C
         SignerUnknown: if not.
     """
     for ca in ca_certificates:
-        if ca.subject != certificate.issuer:
-            continue
         try:
+            if ca.subject != certificate.issuer:
+                continue
             certificate.verify_directly_issued_by(ca)
-        except (InvalidSignature, ValueError, TypeError):
+        except (InvalidSignature, *UNREADABLE):
             continue
         _check_purpose(certificate)
         return ca
@@ -103,17 +171,11 @@ def check_issuer(certificate: x509.Certificate, ca_certificates: Sequence[x509.C
 
 
 def _check_purpose(certificate: x509.Certificate) -> None:
-    extensions = certificate.extensions
-    try:
-        if extensions.get_extension_for_class(x509.BasicConstraints).value.ca:
-            raise SignerUnknown(f"certificate {serial_text(certificate)} is a CA's own; parties sign with theirs")
-    except x509.ExtensionNotFound:
-        pass
-    try:
-        signs = extensions.get_extension_for_class(x509.KeyUsage).value.digital_signature
-    except x509.ExtensionNotFound:
-        signs = False
-    if not signs:
+    constraints = _extension(certificate, x509.BasicConstraints)
+    if constraints is not None and constraints.ca:
+        raise SignerUnknown(f"certificate {serial_text(certificate)} is a CA's own; parties sign with theirs")
+    usage = _extension(certificate, x509.KeyUsage)
+    if usage is None or not usage.digital_signature:
         raise SignerUnknown(
             f"certificate {serial_text(certificate)} is not for signing (no key usage digitalSignature)"
         )
@@ -122,7 +184,7 @@ def _check_purpose(certificate: x509.Certificate) -> None:
 def _subject(certificate: x509.Certificate) -> str:
     try:
         return certificate.subject.rfc4514_string()
-    except ValueError:
+    except UNREADABLE:
         return "an unreadable subject"
 
 
@@ -144,16 +206,35 @@ def check_validity(certificate: x509.Certificate, now: Instant) -> None:
         )
 
 
+def key_of(certificate: x509.Certificate) -> PublicKey:
+    """The public key, if it is strong: P-256, Ed25519, or RSA of at least 2048 bits.
+
+    Raises:
+        SignatureInvalid: if it is weaker, of another kind, or unreadable.
+    """
+    try:
+        key = certificate.public_key()
+    except UNREADABLE as error:
+        raise SignatureInvalid(f"certificate {serial_text(certificate)} has an unreadable key: {error}") from error
+    if isinstance(key, rsa.RSAPublicKey):
+        if key.key_size < RSA_BITS_MIN:
+            raise SignatureInvalid(f"RSA key of {key.key_size} bits; right would be at least {RSA_BITS_MIN}")
+        return key
+    if isinstance(key, ed25519.Ed25519PublicKey):
+        return key
+    if isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1):
+        return key
+    kind = key.curve.name if isinstance(key, ec.EllipticCurvePublicKey) else type(key).__name__
+    raise SignatureInvalid(f"key of kind {kind}; right would be P-256, RSA or Ed25519")
+
+
 def check_key(certificate: x509.Certificate) -> None:
-    """Check that the public key is strong: P-256, or RSA of at least 2048 bits.
+    """Check that the public key is strong and one for XML signatures, whose profile has P-256 and RSA only.
 
     Raises:
         SignatureInvalid: if it is weaker or of another kind.
     """
-    key = certificate.public_key()
-    if isinstance(key, rsa.RSAPublicKey):
-        if key.key_size < RSA_BITS_MIN:
-            raise SignatureInvalid(f"RSA key of {key.key_size} bits; right would be at least {RSA_BITS_MIN}")
-    elif not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
-        kind = key.curve.name if isinstance(key, ec.EllipticCurvePublicKey) else type(key).__name__
-        raise SignatureInvalid(f"key of kind {kind}; right would be P-256 or RSA")
+    if isinstance(key_of(certificate), ed25519.Ed25519PublicKey):
+        raise SignatureInvalid(
+            "key of kind Ed25519 seals messages, but signs no documents; right would be P-256 or RSA"
+        )

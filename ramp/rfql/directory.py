@@ -7,11 +7,12 @@ from typing import Final
 from ramp.model import contents
 from ramp.rfql.namespaces import MARKET
 from ramp.rfql.parser import Element
-from ramp.rfql.record import DURATION, TEXT, Record
+from ramp.rfql.record import BOOLEAN, DURATION, INTEGER, TEXT, Record
 
-REGISTRATION: Final = Record(contents.Registration, {"service": TEXT, "lease": DURATION})
-DEREGISTRATION: Final = Record(contents.Deregistration, {"service": TEXT})
-DIRECTORY_QUERY: Final = Record(contents.DirectoryQuery, {"query_id": TEXT, "service": TEXT})
+REGISTRATION: Final = Record(contents.Registration, {"service": TEXT, "lease": DURATION, "number": INTEGER})
+REGISTERED: Final = Record(contents.Registered, {"service": TEXT, "number": INTEGER})
+DEREGISTRATION: Final = Record(contents.Deregistration, {"service": TEXT, "number": INTEGER})
+DIRECTORY_QUERY: Final = Record(contents.DirectoryQuery, {"query_id": TEXT, "service": TEXT, "after": TEXT})
 MACHINE_QUERY: Final = Record(contents.MachineQuery, {"query_id": TEXT, "horizon": DURATION})
 MACHINE_STATUS: Final = Record(contents.MachineStatus, {"query_id": TEXT}, text="snapshot")
 
@@ -29,6 +30,8 @@ def write_listing(listing: contents.DirectoryListing) -> str:
     head = (
         f'<{LISTING} xmlns="{MARKET}" queryId="{TEXT.write(listing.query_id)}" service="{TEXT.write(listing.service)}"'
     )
+    if listing.more:
+        head += ' more="true"'
     return f"{head}>{agents}</{LISTING}>" if agents else f"{head}/>"
 
 
@@ -38,4 +41,5 @@ def read_listing(element: Element) -> contents.DirectoryListing:
         query_id=element.get("queryId", ""),
         service=element.get("service", ""),
         names=tuple([child.get("name", "") for child in element.iterchildren(_AGENT)]),
+        more=BOOLEAN.read(element.get("more", "false")),
     )

@@ -10,7 +10,8 @@ import re
 from typing import Final
 
 from ramp.errors import MeaningViolation
-from ramp.model.instant import SECOND, Duration
+from ramp.model import instant
+from ramp.model.instant import DAY, SECOND, Duration, Instant
 
 SENTENCE_CHARACTERS_MAX: Final = 4000
 """Longest sentence for people, as the type Sentence of schemas/common.xsd has it."""
@@ -20,7 +21,13 @@ VALUE_SHOWN_MAX: Final = 80
 
 _SPECIAL: Final = re.compile("[&<>\"'\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufffe\\uffff]")
 _FORBIDDEN: Final = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ud800-\\udfff\\ufffe\\uffff]")
-_DURATION: Final = re.compile(r"(-?)PT([0-9]{1,12})(?:\.([0-9]{1,6}))?S")
+_DURATION: Final = re.compile(r"(-?)PT([0-9]{1,10})(?:\.([0-9]{1,6}))?S")
+
+DURATION_END: Final[Duration] = 10**10 * SECOND
+"""No document holds a duration as long as this, 317 years."""
+
+INSTANT_END: Final[Instant] = 9000 * 365 * DAY - 1970 * 365 * DAY + 1705 * DAY
+"""2000-01-01 plus 7000 years: any instant of a document and two of its durations make a moment in the calendar."""
 
 
 def _escaped(value: str) -> str:
@@ -65,8 +72,40 @@ def shown(value: str) -> str:
     return repr(value) if len(value) <= VALUE_SHOWN_MAX else f"{value[:VALUE_SHOWN_MAX]!r}..."
 
 
+def write_instant(moment: Instant) -> str:
+    """Write an instant, as ISO 8601 in UTC.
+
+    Raises:
+        MeaningViolation: if no document holds it.
+    """
+    if not 0 <= moment < INSTANT_END:
+        raise MeaningViolation(f"instant {moment} is not between 1970 and 9000")
+    return instant.iso(moment)
+
+
+def read_instant(text: str) -> Instant:
+    """Read what `write_instant` wrote.
+
+    Raises:
+        ValueError: if the text is no moment between the years 1970 and 9000, so that adding a duration is always safe.
+    """
+    try:
+        moment = instant.from_iso(text)
+    except OverflowError as error:
+        raise ValueError(f"{shown(text)} is no moment: {error}") from error
+    if not 0 <= moment < INSTANT_END:
+        raise ValueError(f"{shown(text)} is out of range; right would be a moment between 1970 and 9000")
+    return moment
+
+
 def write_duration(duration: Duration) -> str:
-    """Write a duration as xs:duration in seconds: `PT30S`, `PT0.25S`."""
+    """Write a duration as xs:duration in seconds: `PT30S`, `PT0.25S`.
+
+    Raises:
+        MeaningViolation: if no document holds it.
+    """
+    if abs(duration) >= DURATION_END:
+        raise MeaningViolation(f"a duration of {duration} µs is not below 317 years")
     sign = "-" if duration < 0 else ""
     whole, fraction = divmod(abs(duration), SECOND)
     if fraction:

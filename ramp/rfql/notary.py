@@ -1,39 +1,34 @@
-"""The notary of a real party: signs in its name, and checks every signature of what others signed.
+"""The notary of a real party: signs and seals in its name, and checks every signature and seal of others.
 
-Two forms (paper sections 5.1.1 step 8 and 5.1.2 step 1): the user signs an Agreement or Cancellation; the resource puts
-that, signature and all, into the countersigned form and signs the whole. An AccountQuery has one signature only.
+Documents that people keep have XML signatures in two forms (paper sections 5.1.1 step 8 and 5.1.2 step 1): the user
+signs an Agreement or Cancellation; the resource puts that, signature and all, into the countersigned form and signs the
+whole. Everything else that creates an obligation is sealed (`ramp.rfql.seals`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from lxml import etree
 
-from ramp.errors import SchemaViolation, SignatureInvalid, SignerUnknown
-from ramp.model.agreement import AccountQuery, Signable, Signed
-from ramp.model.instant import Instant
-from ramp.rfql import agreements, certificates, schema
+from ramp.errors import DocumentError, MeaningViolation, SchemaViolation, SealInvalid, SignatureInvalid, SignerUnknown
+from ramp.model.acl import CONTENT_OF, ROLES_OF, Message
+from ramp.model.agreement import Signable, Signed
+from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.seal import Role, Seal
+from ramp.rfql import agreements, certificates, documents, schema, seals, slots
 from ramp.rfql.certificates import PrivateKey
-from ramp.rfql.parser import Element, parse_wire
+from ramp.rfql.parser import Element, check_size, parse_wire
 from ramp.rfql.record import INSTANT
 from ramp.rfql.signature import check_profile, sign_text, signature_of, verify_bytes
+from ramp.rfql.trust import CertifiedParty, Trust, no_pin, none_revoked
 
-CERTIFICATES_CHECKED_MAX: Final = 4096
-"""Certificates remembered as issued by the CA; a market's parties are far fewer."""
-
-
-def no_pin(_name: str) -> x509.Certificate | None:
-    """Pins of a party that keeps none: the CA's word is enough."""
-    return None
-
-
-def none_revoked(_certificate: x509.Certificate) -> bool:
-    """The empty revocation list."""
-    return False
+CLOCK_SKEW: Final[Duration] = 5 * MINUTE
+"""How far a signer's clock may be ahead of ours: as far as certificates reach back before their issue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +37,13 @@ class VerifiedSignature:
 
     Attributes:
         signer: the party, as the certificate names it and the document expects it.
+        role: what it is certified to be.
         certificate: the signer's certificate.
         signed_at: the signer's clock as signed, where the document says it.
     """
 
     signer: str
+    role: Role
     certificate: x509.Certificate
     signed_at: Instant
 
@@ -57,49 +54,6 @@ class Verified:
 
     body: Signable
     signatures: tuple[VerifiedSignature, ...]
-
-
-@dataclass(slots=True)
-class Trust:
-    """Whom a party trusts.
-
-    Attributes:
-        ca_certificates: the market's CAs.
-        pins: certificate on file for a party's name, or None where none is on file; its key must be the signer's.
-        revoked: whether a certificate has been revoked.
-    """
-
-    ca_certificates: Sequence[x509.Certificate]
-    pins: Callable[[str], x509.Certificate | None] = no_pin
-    revoked: Callable[[x509.Certificate], bool] = none_revoked
-    _known: dict[x509.Certificate, tuple[x509.Certificate, str]] = field(default_factory=dict)
-
-    def check(self, certificate: x509.Certificate, now: Instant) -> str:
-        """Check a signer's certificate and return the party it is for.
-
-        Raises:
-            SignerUnknown: not of this market, revoked, not the key on file, or out of its time.
-            SignatureInvalid: too weak a key.
-        """
-        known = self._known.get(certificate)
-        if known is None:
-            issuer = certificates.check_issuer(certificate, self.ca_certificates)
-            certificates.check_key(certificate)
-            known = issuer, certificates.identity_of(certificate)
-            if len(self._known) < CERTIFICATES_CHECKED_MAX:
-                self._known[certificate] = known
-        issuer, name = known
-        certificates.check_validity(issuer, now)
-        certificates.check_validity(certificate, now)
-        if self.revoked(certificate):
-            raise SignerUnknown(f"certificate {certificates.serial_text(certificate)} has been revoked")
-        pinned = self.pins(name)
-        if pinned is not None and not certificates.same_key(pinned, certificate):
-            raise SignerUnknown(
-                f"{name} signs with key {certificates.key_fingerprint(certificate)}, "
-                f"but {certificates.key_fingerprint(pinned)} is on file"
-            )
-        return name
 
 
 def verify_document(document: str, trust: Trust, now: Instant, passed: list[str] | None = None) -> Verified:
@@ -121,55 +75,155 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
     told.append(f"well-formed {etree.QName(root).localname}, no forbidden markup, {len(document)} characters")
     inner_tag = agreements.COUNTERSIGNED.get(str(root.tag))
     if inner_tag is None:
-        content, outer_name, outer = _verify_level(root, document.encode(), 1, trust, now, told)
+        content, outer = _verify_level(root, document.encode(), 1, trust, now, told)
         schema.check(content)
         body = agreements.read_body(content)
-        signer = body.account if isinstance(body, AccountQuery) else body.user
-        _check_party(outer_name, signer, told)
-        return Verified(body, (VerifiedSignature(outer_name, outer, body.issued_at),))
-    content, outer_name, outer = _verify_level(root, document.encode(), 2, trust, now, told)
+        _check_party(outer, body.user, Role.USER, told)
+        return Verified(body, (_signature(outer, body.issued_at),))
+    content, outer = _verify_level(root, document.encode(), 2, trust, now, told)
     schema.check(content)
     told.append("follows the schema")
     inner_element = content.find(inner_tag)
     assert inner_element is not None, "the schema requires it"
     inner_bytes = etree.tostring(inner_element, with_tail=False)
-    inner_content, inner_name, inner = _verify_level(inner_element, inner_bytes, 1, trust, now, told)
+    inner_content, inner = _verify_level(inner_element, inner_bytes, 1, trust, now, told)
     body = agreements.read_body(inner_content)
-    assert not isinstance(body, AccountQuery), "not among the countersigned forms"
     told.append("request, offer and cost agree with one another")
-    _check_party(inner_name, body.user, told)
-    _check_party(outer_name, body.resource, told)
-    return Verified(
-        body,
-        (
-            VerifiedSignature(inner_name, inner, body.issued_at),
-            VerifiedSignature(outer_name, outer, INSTANT.read(content.get("countersignedAt", ""))),
-        ),
-    )
+    _check_party(inner, body.user, Role.USER, told)
+    _check_party(outer, body.resource, Role.RESOURCE, told)
+    countersigned_at = _read_instant(content.get("countersignedAt", ""))
+    return Verified(body, (_signature(inner, body.issued_at), _signature(outer, countersigned_at)))
+
+
+def _read_instant(text: str) -> Instant:
+    try:
+        moment: Instant = INSTANT.read(text)
+    except ValueError as error:
+        raise MeaningViolation(f"countersignedAt: {error}") from error
+    return moment
+
+
+def _signature(party: CertifiedParty, signed_at: Instant) -> VerifiedSignature:
+    return VerifiedSignature(party.name, party.role, party.certificate, signed_at)
 
 
 def _verify_level(
     element: Element, document: bytes, levels: int, trust: Trust, now: Instant, told: list[str]
-) -> tuple[Element, str, x509.Certificate]:
+) -> tuple[Element, CertifiedParty]:
     parts = check_profile(signature_of(element, levels))
-    name = trust.check(parts.certificate, now)
+    party = trust.check(parts.certificate, now)
     told.append(
-        f"certificate {certificates.serial_text(parts.certificate)} of {name}: of this market, valid, not revoked"
+        f"certificate {certificates.serial_text(parts.certificate)} of {party.name}: of this market, valid, not revoked"
     )
     content = verify_bytes(document, parts, now)
     assert content.tag == element.tag, "URI='' covers the whole document"
-    told.append(f"signature of {name} over the whole {etree.QName(element).localname} ({parts.method.name})")
-    return content, name, parts.certificate
+    told.append(f"signature of {party.name} over the whole {etree.QName(element).localname} ({parts.method.name})")
+    return content, party
 
 
-def _check_party(signer: str, party: str, told: list[str]) -> None:
-    if signer != party:
-        raise SignerUnknown(f"signed by {signer!r}; right would be {party!r}, whom the document names")
-    told.append(f"{signer} is the party that the document names")
+def _check_party(signer: CertifiedParty, party: str, role: Role, told: list[str]) -> None:
+    if signer.name != party:
+        raise SignerUnknown(f"signed by {signer.name!r}; right would be {party!r}, whom the document names")
+    if signer.role is not role:
+        raise SignerUnknown(f"{party} signs as {signer.role}; right would be a certificate as {role}")
+    told.append(f"{party} is the party that the document names, certified as {role}")
 
 
-class XmlNotary:
-    """`ramp.model.ports.Notary` with XML signatures and X.509 certificates.
+class PublicNotary:
+    """The notary of anybody: checks signatures and seals, makes none.
+
+    Args:
+        trust: whom to trust.
+        passed: takes a sentence for every check that has passed, for reports.
+    """
+
+    def __init__(self, trust: Trust, passed: list[str] | None = None) -> None:
+        self._trust = trust
+        self._told: list[str] = [] if passed is None else passed
+        self._telling = passed is not None
+
+    def verify(self, document: str, now: Instant) -> Signed:
+        """Check every signature of a document and return what they cover.
+
+        Raises:
+            DocumentError: if anything about document or signatures is not right.
+        """
+        verified = verify_document(document, self._trust, now, self._told if self._telling else None)
+        signers = tuple(signature.signer for signature in verified.signatures)
+        return Signed(body=verified.body, signers=signers, document=document)
+
+    def open(self, text: str, now: Instant) -> Message:
+        """Read a sealed message, as it has arrived, or as it was kept or passed on.
+
+        Args:
+            text: the sealed message (`ramp.rfql.seals`).
+            now: the time for which certificates must hold; it may not have been signed later than that.
+
+        Raises:
+            SealInvalid: if the seal is not its sender's, or not for such a document.
+            DocumentError: if the seal holds, but what it covers is not right.
+        """
+        sealed = seals.parse(text)
+        signed_at = sealed.moment()
+        signer = self._check_seal(sealed, signed_at, now)
+        kind = documents.content_named(sealed.document)
+        if kind is None or documents.root_name(sealed.body) != sealed.document:
+            raise SealInvalid(f"the seal is for a {sealed.document or 'nameless document'}, and covers another one")
+        check_role(signer.role, kind, sealed.sender)
+        performative = slots.read_performative(sealed.performative)
+        content = documents.read_content(sealed.body, self, now, f"{performative} of {sealed.sender}")
+        if kind not in CONTENT_OF[performative]:
+            raise DocumentError(
+                f"{performative} of {sealed.sender}: {kind.__name__} does not go with this performative"
+            )
+        self._tell(f"{sealed.document} goes with {performative}, and {signer.role} is the role to say it in")
+        return Message(
+            performative=performative,
+            sender=sealed.sender,
+            receiver=sealed.receiver,
+            conversation_id=sealed.conversation_id,
+            content=content,
+            reply_with=sealed.reply_with,
+            in_reply_to=sealed.in_reply_to,
+            reply_by=slots.read_reply_by(sealed.reply_by or None),
+            seal=Seal(signer.name, signer.role, sealed.receiver, sealed.conversation_id, signed_at, text),
+        )
+
+    def _check_seal(self, sealed: seals.SealedText, signed_at: Instant, now: Instant) -> CertifiedParty:
+        try:
+            signer = self._trust.check_bytes(sealed.certificate_bytes(), now)
+        except SealInvalid:
+            raise
+        except DocumentError as error:
+            raise seals.as_seal_error(error) from error
+        self._tell(f"certificate of {signer.name} as {signer.role}: of this market, valid, not revoked")
+        if signer.name != sealed.sender:
+            raise SealInvalid(f"sealed by {signer.name!r}; right would be {sealed.sender!r}, whom it names as sender")
+        sealed.check_signature(signer.key)
+        self._tell(f"seal of {signer.name} over the whole message, {len(sealed.body)} characters of document")
+        if signed_at > now + CLOCK_SKEW:
+            raise SealInvalid(f"signed at {sealed.signed_at}, which is still to come")
+        return signer
+
+    def _tell(self, sentence: str) -> None:
+        if self._telling:
+            self._told.append(sentence)
+
+
+def check_role(role: Role, kind: type, who: str) -> None:
+    """Check that a content may be said in a role.
+
+    Raises:
+        SealInvalid: if not.
+    """
+    allowed = ROLES_OF.get(kind)
+    if allowed is not None and role not in allowed:
+        right = " or ".join(sorted(allowed))
+        raise SealInvalid(f"{who} is certified as {role}; right for a {kind.__name__} would be {right}")
+
+
+class XmlNotary(PublicNotary):
+    """`ramp.model.ports.Notary` with XML signatures, detached signatures and X.509 certificates.
 
     Args:
         name: the party in whose name it signs.
@@ -180,7 +234,7 @@ class XmlNotary:
         revoked: whether a certificate has been revoked.
 
     Raises:
-        SignerUnknown: if the certificate is another party's.
+        SignerUnknown: if the certificate is another party's, or states no role.
         SignatureInvalid: if the key is too weak or is not the certificate's.
     """
 
@@ -193,16 +247,18 @@ class XmlNotary:
         pins: Callable[[str], x509.Certificate | None] = no_pin,
         revoked: Callable[[x509.Certificate], bool] = none_revoked,
     ) -> None:
-        certificates.check_key(certificate)
+        super().__init__(Trust(ca_certificates, pins, revoked))
+        public = certificates.key_of(certificate)
         owner = certificates.identity_of(certificate)
         if owner != name:
             raise SignerUnknown(f"the certificate is for {owner!r}; right would be one for {name!r}")
-        if certificate.public_key() != key.public_key():
+        if public != key.public_key():
             raise SignatureInvalid(f"the private key of {name!r} does not belong to its certificate")
         self.name = name
+        self.role = certificates.role_of(certificate)
         self._key = key
         self._certificate = certificate
-        self._trust = Trust(ca_certificates, pins, revoked)
+        self._packed_certificate = seals.pack(certificate.public_bytes(Encoding.DER))
 
     def sign(self, signed: Signed, now: Instant) -> Signed:
         """Add this party's signature as the outermost one; fills `signers` and `document`.
@@ -213,9 +269,9 @@ class XmlNotary:
         """
         body = signed.body
         if not signed.signers:
-            party = body.account if isinstance(body, AccountQuery) else body.user
+            party = body.user
             document = agreements.write_body(body)
-        elif len(signed.signers) == 1 and not isinstance(body, AccountQuery):
+        elif len(signed.signers) == 1:
             party = body.resource
             document = agreements.wrap(signed.document, body, now)
         else:
@@ -226,12 +282,37 @@ class XmlNotary:
         text = sign_text(document, self._key, self._certificate)
         return Signed(body=body, signers=(*signed.signers, self.name), document=text)
 
-    def verify(self, document: str, now: Instant) -> Signed:
-        """Check every signature of a document and return what they cover.
+    def seal(self, message: Message, now: Instant) -> Message:
+        """Seal a message of this party's: the same with `seal` filled; one that bears a seal is sealed anew.
 
         Raises:
-            DocumentError: if anything about document or signatures is not right.
+            CertificateExpired: if the party's own certificate does not hold now.
+            SealInvalid: if it is another party's message, not to be said in this party's role, or a slot of it could
+                hold a line break.
+            MeaningViolation: for values that the document cannot carry.
+            DocumentTooLarge: if the document is over the size limit.
         """
-        verified = verify_document(document, self._trust, now)
-        signers = tuple(signature.signer for signature in verified.signatures)
-        return Signed(body=verified.body, signers=signers, document=document)
+        if message.sender != self.name:
+            raise SealInvalid(f"{self.name} may not seal for {message.sender}")
+        kind = type(message.content)
+        slots.check_sendable(message)
+        check_role(self.role, kind, self.name)
+        certificates.check_validity(self._certificate, now)
+        body = documents.write_content(message.content)
+        check_size(body, f"{kind.__name__} of {message.conversation_id}")
+        unsigned = seals.SealedText(
+            performative=message.performative.value,
+            document=documents.root_name(body),
+            sender=message.sender,
+            receiver=message.receiver,
+            conversation_id=message.conversation_id,
+            reply_with=message.reply_with,
+            in_reply_to=message.in_reply_to,
+            reply_by="" if message.reply_by is None else slots.write_reply_by(message.reply_by),
+            signed_at=seals.write_moment(now),
+            body=body,
+        )
+        signature = seals.sign(unsigned.sealed_part(), self._key)
+        text = replace(unsigned, signature=signature, certificate=self._packed_certificate).text()
+        seal = Seal(self.name, self.role, message.receiver, message.conversation_id, now, text)
+        return replace(message, seal=seal)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, Final, Generic, TypeVar
 
-from ramp.model import instant
 from ramp.model.offer import RefusalCode
 from ramp.rfql import markup
 from ramp.rfql.namespaces import MARKET
@@ -34,7 +33,7 @@ SENTENCE: Final = Form(markup.escape_sentence, str)
 INTEGER: Final = Form(str, int)
 REAL: Final = Form(repr, float)
 BOOLEAN: Final = Form(lambda value: "true" if value else "false", _read_boolean)
-INSTANT: Final = Form(instant.iso, instant.from_iso)
+INSTANT: Final = Form(markup.write_instant, markup.read_instant)
 DURATION: Final = Form(markup.write_duration, markup.read_duration)
 CODE: Final = Form(str, RefusalCode)
 

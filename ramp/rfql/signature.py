@@ -10,10 +10,10 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from lxml import etree
 from signxml import (
@@ -29,7 +29,7 @@ from signxml.exceptions import SignXMLException
 from ramp.errors import SignatureInvalid
 from ramp.model import instant
 from ramp.model.instant import Instant
-from ramp.rfql.certificates import PrivateKey, check_key
+from ramp.rfql.certificates import CERTIFICATE_BYTES_MAX, UNREADABLE, PrivateKey, check_key, load
 from ramp.rfql.namespaces import SIGNATURE
 from ramp.rfql.parser import Element, parse_wire
 
@@ -142,10 +142,11 @@ def _algorithm(element: Element, *allowed: str) -> str:
     return algorithm
 
 
-@lru_cache(maxsize=1024)
 def _load_certificate(text: str) -> x509.Certificate:
+    if len(text) > 2 * CERTIFICATE_BYTES_MAX:
+        raise SignatureInvalid(f"X509Certificate has {len(text)} characters, too many for a party's certificate")
     try:
-        return x509.load_der_x509_certificate(base64.b64decode("".join(text.split()), validate=True))
+        return load(base64.b64decode("".join(text.split()), validate=True))
     except (ValueError, binascii.Error) as error:
         raise SignatureInvalid(f"X509Certificate is no certificate: {error}") from error
 
@@ -177,7 +178,7 @@ def verify_bytes(document: bytes, parts: SignatureParts, now: Instant) -> Elemen
     )
     try:
         result = XMLVerifier().verify(document, x509_cert=parts.certificate, expect_config=config)
-    except (SignXMLException, etree.LxmlError, ValueError, TypeError) as error:
+    except (SignXMLException, etree.LxmlError, InvalidSignature, OverflowError, *UNREADABLE) as error:
         raise SignatureInvalid(f"the signature does not verify: {error}") from error
     signed: Element | None = result.signed_xml
     if signed is None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.model import contents
-from ramp.model.agreement import AccountQuery
 from ramp.rfql.record import INSTANT, INTEGER, SENTENCE, TEXT, Record
 
 ACCOUNT_QUERY: Final = Record(
-    AccountQuery, {"nonce": TEXT, "account": TEXT, "issued_at": INSTANT, "since": INSTANT, "until": INSTANT}
+    contents.AccountQuery, {"nonce": TEXT, "account": TEXT, "since": INSTANT, "until": INSTANT}
 )
 LINE: Final = Record(
     contents.StatementLine,

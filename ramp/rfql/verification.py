@@ -19,8 +19,9 @@ from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
 from ramp.rfql import agreements, certificates
-from ramp.rfql.notary import Trust, Verified, VerifiedSignature, no_pin, none_revoked, verify_document
+from ramp.rfql.notary import Verified, VerifiedSignature, verify_document
 from ramp.rfql.parser import DOCUMENT_BYTES_MAX, check_size, parse_wire
+from ramp.rfql.trust import Trust, no_pin, none_revoked
 
 
 @dataclass(frozen=True, slots=True)

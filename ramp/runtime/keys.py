@@ -24,11 +24,12 @@ from typing import Any, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from ramp.errors import ConfigurationError
+from ramp.errors import ConfigurationError, SignerUnknown
 from ramp.model import instant
 from ramp.model.instant import DAY, Duration, Instant
+from ramp.model.seal import Role
 from ramp.rfql import certificates
 from ramp.rfql.certificates import PrivateKey
 from ramp.rfql.notary import XmlNotary
@@ -60,8 +61,9 @@ class CertificateEntry:
 
     Attributes:
         name: the party it is for.
+        role: what it certifies the party to be, or None where it was issued before roles were stated.
         serial: serial number in hexadecimal.
-        key_kind: `P-256` or `RSA-3072`.
+        key_kind: `P-256`, `RSA-3072` or `Ed25519`.
         fingerprint: SHA-256 of the certificate, in hexadecimal pairs.
         valid_from: first instant.
         valid_until: last instant.
@@ -70,6 +72,7 @@ class CertificateEntry:
     """
 
     name: str
+    role: Role | None
     serial: str
     key_kind: str
     fingerprint: str
@@ -122,30 +125,41 @@ class KeyStore:
     # Parties
 
     def issue(
-        self, name: str, now: Instant, *, kind: str = "p256", lifetime: Duration = CERTIFICATE_LIFETIME
+        self,
+        name: str,
+        role: Role,
+        now: Instant,
+        *,
+        kind: str = "p256",
+        lifetime: Duration = CERTIFICATE_LIFETIME,
     ) -> x509.Certificate:
         """A certificate for a party: the one it has, if it still holds, or a new key and certificate.
 
+        One from before certificates stated roles is brought up to date: the same key is certified again, so pins fit.
+
         Args:
             name: the party (bare JID).
+            role: what the party is.
             now: the present.
-            kind: `p256` or `rsa`.
+            kind: `p256`, `rsa`, or `ed25519` for a role that signs no XML.
             lifetime: how long a new certificate holds.
 
         Raises:
-            ConfigurationError: for a wrong name or kind, or if this store has no CA key.
+            ConfigurationError: for a wrong name or kind, a role other than the certified one, or if this store has no
+                CA key.
         """
         path = self._identity_path(name)
-        if kind not in issuing.KEY_KINDS:
-            raise ConfigurationError(f"key kind {kind!r}; right would be one of {', '.join(issuing.KEY_KINDS)}")
+        _check_kind(kind, role)
         if path.exists():
             certificate = self._read_identity(path)[1]
-            if certificates.valid_until(certificate) > now and not self.is_revoked(certificate):
-                self._pin(name, certificate)  # in case a crash came between identity and pin
-                return certificate
-            return self.renew(name, now, kind=kind, new_key=True, lifetime=lifetime)
+            if certificates.valid_until(certificate) <= now or self.is_revoked(certificate):
+                return self.renew(name, now, role=role, kind=kind, new_key=True, lifetime=lifetime)
+            if stated_role(certificate) is not role:
+                return self.renew(name, now, role=role, lifetime=lifetime)
+            self._pin(name, certificate)  # in case a crash came between identity and pin
+            return certificate
         key = issuing.new_key(kind)
-        certificate = self._certify(name, key, now, lifetime)
+        certificate = self._certify(name, key, now, lifetime, role)
         if not self._publish_folder(f"agents/{name}", issuing.identity_pem(key, certificate)):
             return self._read_identity(path)[1]  # another process was first; its identity stands
         self._record(certificate)
@@ -157,6 +171,7 @@ class KeyStore:
         name: str,
         now: Instant,
         *,
+        role: Role | None = None,
         kind: str = "p256",
         new_key: bool = False,
         lifetime: Duration = CERTIFICATE_LIFETIME,
@@ -166,23 +181,44 @@ class KeyStore:
         Args:
             name: the party.
             now: the present.
+            role: what the party is; needed only where its present certificate states no role.
             kind: kind of a new key.
             new_key: whether to make a new key (after a revocation there is no other way).
             lifetime: how long the new certificate holds.
 
         Raises:
-            ConfigurationError: if the party has no identity here, its key was revoked, or this store has no CA key.
+            ConfigurationError: if the party has no identity here, its key was revoked, this store has no CA key, or the
+                role is missing, or is another one while the present certificate still holds.
         """
         key, old = self.identity(name)
+        role = self._renewed_role(name, role, old, now)
         if new_key:
+            _check_kind(kind, role)
             key = issuing.new_key(kind)
         elif self.is_revoked(old):
             raise ConfigurationError(f"the key of {name} was revoked; right would be a new key", path=self.folder)
-        certificate = self._certify(name, key, now, lifetime)
+        certificate = self._certify(name, key, now, lifetime, role)
         self._record(certificate)
         write_whole(self._identity_path(name), issuing.identity_pem(key, certificate), private=True)
         self._pin(name, certificate)
         return certificate
+
+    def _renewed_role(self, name: str, role: Role | None, old: x509.Certificate, now: Instant) -> Role:
+        stated = stated_role(old)
+        if role is None and stated is None:
+            raise ConfigurationError(
+                f"the certificate of {name} states no role; right would be one of {', '.join(Role)}", path=self.folder
+            )
+        holds = certificates.valid_until(old) > now and not self.is_revoked(old)
+        if role is not None and stated is not None and role is not stated and holds:
+            raise ConfigurationError(
+                f"{name} is certified as {stated}, not as {role}; right would be another name, or `ramp keys revoke "
+                f"{name}` first: two certificates would let one key speak in two roles",
+                path=self.folder,
+            )
+        chosen = role or stated
+        assert chosen is not None, "one of the two is there"
+        return chosen
 
     def identity(self, name: str) -> tuple[PrivateKey, x509.Certificate]:
         """A party's private key and certificate.
@@ -236,6 +272,7 @@ class KeyStore:
             entries.append(
                 CertificateEntry(
                     name=name,
+                    role=stated_role(certificate),
                     serial=serial,
                     key_kind=issuing.kind_of(certificate),
                     fingerprint=certificates.fingerprint(certificate),
@@ -317,11 +354,11 @@ class KeyStore:
             raise ConfigurationError(f"{name!r} is no party's name; right would be for example user1@localhost")
         return self.folder / "agents" / name / "identity.pem"
 
-    def _certify(self, name: str, key: PrivateKey, now: Instant, lifetime: Duration) -> x509.Certificate:
+    def _certify(self, name: str, key: PrivateKey, now: Instant, lifetime: Duration, role: Role) -> x509.Certificate:
         path = self.folder / "ca" / "identity.pem"
         if not path.exists():
             raise ConfigurationError("this store has no CA key; right would be `ramp keys init` first", path=path)
-        return issuing.certify(name, key, self._read_identity(path), now, lifetime)
+        return issuing.certify(name, key, self._read_identity(path), now, lifetime, role)
 
     def _record(self, certificate: x509.Certificate) -> None:
         path = self.folder / "issued" / f"{certificates.serial_text(certificate)}.pem"
@@ -361,8 +398,9 @@ class KeyStore:
             certificate = x509.load_pem_x509_certificate(data)
         except (ValueError, TypeError) as error:
             raise ConfigurationError(f"no private key and certificate in PEM: {error}", path=path) from error
-        if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-            raise ConfigurationError(f"key of kind {type(key).__name__}; right would be P-256 or RSA", path=path)
+        if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey):
+            right = "P-256, RSA or Ed25519"
+            raise ConfigurationError(f"key of kind {type(key).__name__}; right would be {right}", path=path)
         return key, certificate
 
 
@@ -377,6 +415,25 @@ def load_ca_certificates(path: Path) -> tuple[x509.Certificate, ...]:
             "no CA certificate; right would be `ramp keys init`, or the market's ca.pem", path=path
         )
     return _load_pem_certificates(path)
+
+
+def stated_role(certificate: x509.Certificate) -> Role | None:
+    """The role that a certificate states; None for one from before certificates stated roles."""
+    try:
+        return certificates.role_of(certificate)
+    except SignerUnknown:
+        return None
+
+
+def _check_kind(kind: str, role: Role) -> None:
+    if kind not in issuing.KEY_KINDS:
+        raise ConfigurationError(f"key kind {kind!r}; right would be one of {', '.join(issuing.KEY_KINDS)}")
+    if kind == "ed25519" and role not in issuing.SEALING_ROLES:
+        able = " and ".join(sorted(issuing.SEALING_ROLES))
+        raise ConfigurationError(
+            f"key kind 'ed25519' for a {role}, whose XML signatures know no Ed25519 (only {able} may have such a key); "
+            "right would be p256 or rsa"
+        )
 
 
 def _load_pem_certificates(path: Path) -> tuple[x509.Certificate, ...]:

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from ramp.errors import DocumentError
-from ramp.model.agreement import Signed
 from ramp.model.instant import from_iso
-from ramp.rfql import codec
-from ramp.rfql.notary import Trust, verify_document
+from ramp.rfql import documents
+from ramp.rfql.notary import PublicNotary
 from ramp.rfql.request_for_quotation import parse_request
+from ramp.rfql.trust import Trust
 from ramp.runtime.keys import load_ca_certificates
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
+SIGNED_AT = from_iso("2026-11-21T08:00:00Z")
 VALUE = re.compile(r'(?<==")[^"]*(?=")|(?<=>)[^<>]+(?=<)')
 ELEMENT = re.compile(r"<[A-Za-z][^<>]*/>|<([A-Za-z]+)[^<>]*>[^<>]*</\1>")
 ODD = (
@@ -65,17 +66,12 @@ def mutate(document: str, draw: random.Random) -> str:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_documents_are_read_or_refused(seed: int) -> None:
-    trust = Trust(load_ca_certificates(EXAMPLES / "market-ca.pem"))
-
-    def verify(document: str) -> Signed:
-        verified = verify_document(document, trust, from_iso("2026-11-21T08:00:00Z"))
-        return Signed(verified.body, tuple(one.signer for one in verified.signatures), document)
-
-    documents = sorted(EXAMPLES.glob("valid/*.xml"))
+    notary = PublicNotary(Trust(load_ca_certificates(EXAMPLES / "market-ca.pem")))
+    paths = sorted(EXAMPLES.glob("valid/*.xml"))
     draw = random.Random(seed)
     refused = 0
     for _ in range(400):
-        path = draw.choice(documents)
+        path = draw.choice(paths)
         text = path.read_text("utf-8")
         for _ in range(draw.randint(1, 3)):
             text = mutate(text, draw) or text
@@ -83,7 +79,7 @@ def test_damaged_documents_are_read_or_refused(seed: int) -> None:
             if path.name.startswith("rfq-"):
                 parse_request(text)
             else:
-                codec.decode_content(text, verify)
+                documents.read_content(text, notary, SIGNED_AT)
         except DocumentError:
             refused += 1
     assert refused > 100, "the mutations are too tame to test anything"

@@ -14,6 +14,7 @@ from ramp.model.agreement import Agreement, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.seal import Role
 from ramp.rfql import agreements
 from ramp.rfql.notary import XmlNotary
 from ramp.runtime.keys import KeyStore
@@ -23,6 +24,17 @@ sys.path.insert(0, str(Path(__file__).parent))  # for forgery.py
 USER = "alice@localhost"
 RESOURCE = "thunder1@localhost"
 MALLORY = "mallory@localhost"
+BANK = "bank@localhost"
+DIRECTORY = "directory@localhost"
+KEEPER = "keeper@localhost"
+ROLES = {
+    USER: Role.USER,
+    RESOURCE: Role.RESOURCE,
+    MALLORY: Role.USER,
+    BANK: Role.BANK,
+    DIRECTORY: Role.DIRECTORY,
+    KEEPER: Role.KEEPER,
+}
 
 
 @pytest.fixture(scope="session")
@@ -32,11 +44,11 @@ def now() -> Instant:
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory, now: Instant) -> KeyStore:
-    """A market with a user, a resource, and Mallory, who has a certificate of the same market."""
+    """A market with one of each role, and Mallory, who has a user's certificate of the same market."""
     keys = KeyStore(tmp_path_factory.mktemp("market") / "keys")
     keys.create_ca(now)
-    for name in (USER, RESOURCE, MALLORY):
-        keys.issue(name, now)
+    for name, role in ROLES.items():
+        keys.issue(name, role, now)
     return keys
 
 
@@ -64,6 +76,7 @@ def agreement(now: Instant) -> Agreement:
         reservation_id="thunder1-000123",
         cost=704_000,  # 55 credits x 128 cores x 1 hour, in hundredths
         issued_at=now,
+        order_id="order-6",
         valid_until=now + 10 * MINUTE,
     )
 

@@ -9,6 +9,7 @@ from signxml import DigestAlgorithm, SignatureConfiguration, SignatureMethod, XM
 
 from ramp.model import instant
 from ramp.model.instant import DAY, Instant
+from ramp.model.seal import Role
 from ramp.rfql.certificates import PrivateKey
 from ramp.runtime.keys import KeyStore
 
@@ -59,13 +60,16 @@ def certificate_for(
     names: tuple[str, ...] = (USER,),
     signs: bool = True,
     ca: bool = False,
+    roles: tuple[str, ...] = (Role.USER,),
 ) -> x509.Certificate:
     """A certificate of the market's CA, as careless or as cruel as the test wants it."""
     ca_key, ca_certificate = store._read_identity(store.folder / "ca" / "identity.pem")
     usage = x509.KeyUsage(signs, False, not signs, False, False, False, False, False, False)
     return (
         x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "someone")]))
+        .subject_name(
+            x509.Name([x509.NameAttribute(x509.NameOID.ORGANIZATIONAL_UNIT_NAME, str(role)) for role in roles])
+        )
         .issuer_name(ca_certificate.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())

@@ -2,49 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, MeaningViolation, SchemaViolation
+from ramp.errors import (
+    DocumentError,
+    DocumentTooLarge,
+    MalformedXml,
+    MeaningViolation,
+    SchemaViolation,
+    SealInvalid,
+)
 from ramp.model import contents
-from ramp.model.acl import CONTENT_OF, Message, Performative
-from ramp.model.agreement import AccountQuery, Agreement, Cancellation, Signed
-from ramp.model.instant import DAY, MILLISECOND, SECOND, Instant
+from ramp.model.acl import CONTENT_OF, OFFERS, ROLES_OF, SEALED, Message, Performative
+from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.instant import DAY, MILLISECOND, Instant, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
-from ramp.rfql import agreements, codec
+from ramp.rfql import agreements, codec, documents
 from ramp.rfql.notary import XmlNotary
 from ramp.rfql.parser import DOCUMENT_BYTES_MAX
+from ramp.rfql.proofs import Verifier
 from ramp.rfql.signature import sign_text
 from ramp.runtime.keys import KeyStore
 
 USER = "alice@localhost"
 RESOURCE = "thunder1@localhost"
-ACCEPTANCE = Message(
-    Performative.ACCEPT_PROPOSAL,
+NOW = from_iso("2026-11-21T08:00:00Z")
+REJECTION = Message(
+    Performative.REJECT_PROPOSAL,
     USER,
     RESOURCE,
     "request-4",
-    contents.Acceptance("request-4", "offer-17"),
+    contents.Rejection("request-4", "offer-17", "dearer"),
     "a-1",
     "p-1",
 )
 
 
-def refuse(_document: str) -> Signed:
-    raise AssertionError("no signed document here")
+class NoNotary:
+    """Nothing signed or sealed comes by."""
+
+    def verify(self, document: str, now: Instant) -> Signed:
+        raise AssertionError("no signed document here")
+
+    def open(self, text: str, now: Instant) -> Message:
+        raise AssertionError("no sealed message here")
 
 
-def decode(encoded: codec.EncodedMessage, verify: Callable[[str], Signed] = refuse, **metadata: str) -> Message:
-    return codec.decode(USER, RESOURCE, {**encoded.metadata, **metadata}, encoded.thread, encoded.body, verify)
+def decode(encoded: codec.EncodedMessage, notary: Verifier | None = None, **metadata: str) -> Message:
+    return codec.decode(
+        USER, RESOURCE, {**encoded.metadata, **metadata}, encoded.thread, encoded.body, notary or NoNotary(), NOW
+    )
 
 
 def test_slots_have_fipa_s_names() -> None:
-    encoded = codec.encode(replace(ACCEPTANCE, reply_by=1500 * MILLISECOND))
+    encoded = codec.encode(replace(REJECTION, reply_by=1500 * MILLISECOND))
     assert encoded.metadata == {
-        "performative": "accept-proposal",
+        "performative": "reject-proposal",
         "conversation-id": "request-4",
         "reply-with": "a-1",
         "in-reply-to": "p-1",
@@ -54,27 +70,29 @@ def test_slots_have_fipa_s_names() -> None:
         "protocol": "fipa-iterated-contract-net",
     }
     assert encoded.thread == "request-4"
-    assert encoded.body == '<Acceptance xmlns="urn:ramp:market:1" requestId="request-4" offerId="offer-17"/>'
+    assert encoded.body == (
+        '<Rejection xmlns="urn:ramp:market:1" requestId="request-4" offerId="offer-17" reason="dearer"/>'
+    )
 
 
 @pytest.mark.parametrize(("reply_by", "text"), [(0, "0"), (250, "0.250"), (1_000_001, "1000.001")])
 def test_reply_by_is_exact(reply_by: int, text: str) -> None:
-    encoded = codec.encode(replace(ACCEPTANCE, reply_by=reply_by))
+    encoded = codec.encode(replace(REJECTION, reply_by=reply_by))
     assert encoded.metadata["reply-by"] == text
     assert decode(encoded).reply_by == reply_by
 
 
 def test_empty_slots_are_left_out() -> None:
-    encoded = codec.encode(replace(ACCEPTANCE, reply_with="", in_reply_to=""))
+    encoded = codec.encode(replace(REJECTION, reply_with="", in_reply_to=""))
     assert not {"reply-with", "in-reply-to", "reply-by"} & encoded.metadata.keys()
 
 
 def test_thread_stands_in_for_a_missing_conversation_id() -> None:
-    encoded = codec.encode(ACCEPTANCE)
+    encoded = codec.encode(REJECTION)
     del encoded.metadata["conversation-id"]
-    assert decode(encoded) == ACCEPTANCE
+    assert decode(encoded) == REJECTION
     with pytest.raises(DocumentError, match="conversation-id is missing"):
-        codec.decode(USER, RESOURCE, encoded.metadata, None, encoded.body, refuse)
+        codec.decode(USER, RESOURCE, encoded.metadata, None, encoded.body, NoNotary(), NOW)
 
 
 @pytest.mark.parametrize(
@@ -87,17 +105,17 @@ def test_thread_stands_in_for_a_missing_conversation_id() -> None:
         ({"reply-by": "soon"}, "reply-by is 'soon'"),
         ({"reply-by": "-5"}, "reply-by is '-5'"),
         ({"reply-by": "9" * 5000}, "reply-by is"),
-        ({"performative": "inform"}, "Acceptance does not go with this performative"),
+        ({"performative": "inform"}, "Rejection does not go with this performative"),
     ],
 )
 def test_wrong_metadata_is_refused(metadata: dict[str, str], reason: str) -> None:
     with pytest.raises(DocumentError, match=reason):
-        decode(codec.encode(ACCEPTANCE), **metadata)
+        decode(codec.encode(REJECTION), **metadata)
 
 
 def test_content_of_another_performative_is_not_sent() -> None:
-    with pytest.raises(MeaningViolation, match="Acceptance is not sent as inform"):
-        codec.encode(replace(ACCEPTANCE, performative=Performative.INFORM))
+    with pytest.raises(MeaningViolation, match="Rejection is not sent as inform"):
+        codec.encode(replace(REJECTION, performative=Performative.INFORM))
 
 
 def test_unverified_is_never_sent() -> None:
@@ -109,10 +127,7 @@ def test_unverified_is_never_sent() -> None:
 
 def test_unsigned_agreement_is_not_sent(agreement: Agreement) -> None:
     with pytest.raises(MeaningViolation, match="not signed"):
-        codec.encode(Message(Performative.CONFIRM, USER, RESOURCE, "request-4", Signed(agreement)))
-    settled = contents.Settled("agreement-9", "offer-17", "t-1", Signed(agreement))
-    with pytest.raises(MeaningViolation, match="not signed"):
-        codec.encode(Message(Performative.INFORM, RESOURCE, USER, "request-4", settled))
+        codec.encode(Message(Performative.REQUEST, RESOURCE, "bank@localhost", "request-4", Signed(agreement)))
 
 
 def test_document_over_the_limit_is_refused_before_it_is_sent() -> None:
@@ -143,7 +158,7 @@ def test_line_ends_and_tabs_survive_the_parser_s_normalisation() -> None:
 def test_sentences_for_people_never_stop_a_message() -> None:
     """A batch system's coloured output, far too long: replaced and cut, but the refusal itself arrives."""
     content = contents.Failed("agreement-9", "offer-17", RefusalCode.PLUGIN_FAILED, "\x1b[31mdown\x1b[0m " + "x" * 9000)
-    decoded = decode(codec.encode(Message(Performative.FAILURE, RESOURCE, USER, "request-4", content))).content
+    decoded = documents.read_content(documents.write_content(content), NoNotary(), NOW)
     assert isinstance(decoded, contents.Failed)
     assert decoded.detail.startswith("\ufffd[31mdown\ufffd[0m xxx")
     assert decoded.detail.endswith("x…")
@@ -152,7 +167,7 @@ def test_sentences_for_people_never_stop_a_message() -> None:
 
 def test_text_that_xml_cannot_carry_is_refused() -> None:
     with pytest.raises(MeaningViolation, match=r"U\+0007"):
-        codec.encode(replace(ACCEPTANCE, content=contents.Acceptance("request-4", "offer\x07")))
+        codec.encode(replace(REJECTION, content=contents.Rejection("request-4", "offer\x07", "")))
 
 
 @pytest.mark.parametrize(
@@ -165,11 +180,13 @@ def test_text_that_xml_cannot_carry_is_refused() -> None:
         ('<Acceptance xmlns="urn:ramp:market:1" requestId="r"/>', SchemaViolation, "offerId"),
         ('<Offer xmlns="urn:ramp:market:1"/>', SchemaViolation, "no document of the market"),
         ("\ud800", MalformedXml, "not text"),
+        ('<m:Rejection xmlns:m="urn:ramp:market:1"/>', SchemaViolation, "no prefix"),
+        ('\ufeff<Rejection xmlns="urn:ramp:market:1"/>', SchemaViolation, "behind something else"),
     ],
 )
 def test_wrong_bodies_are_refused(body: str, error: type[DocumentError], reason: str) -> None:
     with pytest.raises(error, match=reason):
-        codec.decode_content(body, refuse)
+        documents.read_content(body, NoNotary(), NOW)
 
 
 def test_request_that_makes_no_sense_is_refused_in_a_call(now: Instant) -> None:
@@ -190,14 +207,14 @@ def test_units_are_numbered_by_position(now: Instant) -> None:
 # Signed contents
 
 
-def sent(signed: Signed, performative: Performative = Performative.CONFIRM) -> codec.EncodedMessage:
+def sent(signed: Signed, performative: Performative = Performative.REQUEST) -> codec.EncodedMessage:
     return codec.encode(Message(performative, USER, RESOURCE, "request-4", signed))
 
 
-def test_signed_body_travels_as_it_was_signed(signed: Signed, resource_notary: XmlNotary, now: Instant) -> None:
+def test_signed_body_travels_as_it_was_signed(signed: Signed, resource_notary: XmlNotary) -> None:
     encoded = sent(signed)
     assert encoded.body == signed.document
-    assert decode(encoded, lambda text: resource_notary.verify(text, now)).content == signed
+    assert decode(encoded, resource_notary).content == signed
 
 
 @pytest.mark.parametrize(
@@ -208,15 +225,15 @@ def test_signed_body_travels_as_it_was_signed(signed: Signed, resource_notary: X
     ],
 )
 def test_broken_document_becomes_unverified_or_is_refused(
-    signed: Signed, resource_notary: XmlNotary, now: Instant, old: str, new: str, code: str
+    signed: Signed, resource_notary: XmlNotary, old: str, new: str, code: str
 ) -> None:
     """What cannot even be parsed names nobody to answer about, so it is refused as a whole."""
     encoded = replace(sent(signed), body=signed.document.replace(old, new))
     if code == "malformed":
         with pytest.raises(MalformedXml):
-            decode(encoded, lambda text: resource_notary.verify(text, now))
+            decode(encoded, resource_notary)
         return
-    content = decode(encoded, lambda text: resource_notary.verify(text, now)).content
+    content = decode(encoded, resource_notary).content
     assert isinstance(content, contents.Unverified)
     assert (content.kind, content.reference, content.code) == ("agreement", "agreement-9", code)
     assert "does not verify" in content.detail
@@ -231,7 +248,7 @@ def test_codes_of_unverified_documents(
     now: Instant,
 ) -> None:
     def content(body: str, at: Instant) -> contents.Unverified:
-        found = codec.decode_content(body, lambda text: resource_notary.verify(text, at))
+        found = documents.read_content(body, resource_notary, at)
         assert isinstance(found, contents.Unverified)
         return found
 
@@ -243,51 +260,49 @@ def test_codes_of_unverified_documents(
     assert content(countersigned.document.replace('cost="704000"', 'cost="1"'), now).reference == "agreement-9"
 
 
-def test_reference_and_kind_of_unverified_cancellations_and_queries(
+def test_reference_and_kind_of_unverified_cancellations(
     user_notary: XmlNotary, resource_notary: XmlNotary, now: Instant
 ) -> None:
-    cancellation = Cancellation(
-        "c-1", "agreement-9", "offer-17", USER, RESOURCE, rollback=False, reason="", issued_at=now
-    )
+    cancellation = Cancellation("c-1", "agreement-9", "offer-17", USER, RESOURCE, reason="", issued_at=now)
     once = user_notary.sign(Signed(cancellation), now)
     twice = resource_notary.sign(once, now)
-    query = user_notary.sign(Signed(AccountQuery("n-1", USER, now)), now)
-    for signed, expected in (
-        (once, ("cancellation", "agreement-9")),
-        (twice, ("cancellation", "agreement-9")),
-        (query, ("account_query", "n-1")),
-    ):
-        content = codec.decode_content(signed.document, lambda text: resource_notary.verify(text, now + 366 * DAY))
+    for signed in (once, twice):
+        content = documents.read_content(signed.document, resource_notary, now + 366 * DAY)
         assert isinstance(content, contents.Unverified)
-        assert (content.kind, content.reference, content.code) == (*expected, "certificate_expired")
+        assert (content.kind, content.reference, content.code) == ("cancellation", "agreement-9", "certificate_expired")
 
 
-# Settlements
+# What must be sealed
 
 
-def settlement(proof: Signed, agreement_id: str = "agreement-9") -> codec.EncodedMessage:
-    content = contents.Settled(agreement_id, "offer-17", "transfer-5", proof)
-    return codec.encode(Message(Performative.INFORM, RESOURCE, USER, "request-4", content))
+def test_what_must_be_sealed_is_neither_sent_nor_read_without_a_seal() -> None:
+    acceptance = Message(
+        Performative.ACCEPT_PROPOSAL, USER, RESOURCE, "request-4", contents.Acceptance("request-4", "offer-17")
+    )
+    with pytest.raises(MeaningViolation, match="Acceptance is not sealed"):
+        codec.encode(acceptance)
+    metadata = {**codec.encode(REJECTION).metadata, "performative": "accept-proposal"}
+    body = documents.write_content(acceptance.content)
+    with pytest.raises(SealInvalid, match="accept-proposal of alice@localhost: Acceptance without a seal"):
+        codec.decode(USER, RESOURCE, metadata, None, body, NoNotary(), NOW)
+    read = codec.decode(USER, RESOURCE, metadata, None, body, NoNotary(), NOW, sealed=frozenset())
+    assert read.content == acceptance.content
+    offers = SEALED | OFFERS
+    with pytest.raises(SealInvalid, match="Rejection without a seal"):
+        codec.decode(
+            USER,
+            RESOURCE,
+            codec.encode(REJECTION).metadata,
+            None,
+            codec.encode(REJECTION).body,
+            NoNotary(),
+            NOW,
+            sealed=offers,
+        )
 
 
-def test_proof_in_a_settlement_stays_verifiable(countersigned: Signed, user_notary: XmlNotary, now: Instant) -> None:
-    content = decode(settlement(countersigned), lambda text: user_notary.verify(text, now)).content
-    assert isinstance(content, contents.Settled)
-    assert content.agreement.document == countersigned.document
-    assert content.agreement.signers == (USER, RESOURCE)
-
-
-def test_settlement_with_another_agreement_s_proof_is_refused(
-    countersigned: Signed, user_notary: XmlNotary, now: Instant
-) -> None:
-    with pytest.raises(MeaningViolation, match="proof of something else"):
-        decode(settlement(countersigned, "agreement-10"), lambda text: user_notary.verify(text, now))
-
-
-def test_settlement_with_a_broken_proof_is_refused_as_a_whole(
-    countersigned: Signed, user_notary: XmlNotary, now: Instant
-) -> None:
-    encoded = settlement(countersigned)
-    broken = replace(encoded, body=encoded.body.replace("704000", "704001"))
-    with pytest.raises(DocumentError, match="does not verify"):
-        decode(broken, lambda text: user_notary.verify(text, now + SECOND))
+def test_every_content_that_must_be_sealed_has_its_roles() -> None:
+    assert ROLES_OF.keys() == SEALED | OFFERS
+    assert all(ROLES_OF.values())
+    sendable = {kind for kinds in CONTENT_OF.values() for kind in kinds}
+    assert sendable >= SEALED | OFFERS

@@ -11,12 +11,12 @@ from lxml import etree
 from ramp.errors import DocumentError
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF
-from ramp.model.agreement import Signed
 from ramp.model.instant import from_iso
 from ramp.model.request import RequestForQuotation
-from ramp.rfql import codec, request_for_quotation
+from ramp.rfql import documents, request_for_quotation
 from ramp.rfql.namespaces import schemas_dir
-from ramp.rfql.notary import Trust, verify_document
+from ramp.rfql.notary import PublicNotary
+from ramp.rfql.trust import Trust
 from ramp.runtime.keys import load_ca_certificates
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "schemas" / "examples"
@@ -31,13 +31,8 @@ def read(path: Path) -> RequestForQuotation | contents.Content:
     text = path.read_text("utf-8")
     if path.name.startswith("rfq-"):
         return request_for_quotation.load_request(path)
-    trust = Trust(load_ca_certificates(EXAMPLES / "market-ca.pem"))
-
-    def verify(document: str) -> Signed:
-        verified = verify_document(document, trust, SIGNED_AT)
-        return Signed(verified.body, tuple(one.signer for one in verified.signatures), document)
-
-    return codec.decode_content(RULE.sub("", text).strip(), verify, path.name)
+    notary = PublicNotary(Trust(load_ca_certificates(EXAMPLES / "market-ca.pem")))
+    return documents.read_content(RULE.sub("", text).strip(), notary, SIGNED_AT, path.name)
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
@@ -72,9 +67,12 @@ def test_every_schema_is_a_schema() -> None:
         "agreement.xsd",
         "common.xsd",
         "directory.xsd",
+        "keeper.xsd",
         "market.xsd",
         "offer.xsd",
+        "order.xsd",
         "payment.xsd",
+        "proof.xsd",
         "rfql.xsd",
         "statement.xsd",
         "torus.xsd",

@@ -1,0 +1,188 @@
+"""Which document carries which content: one table of writers and readers (the documents are those of `schemas/`).
+
+What comes in is parsed safely and checked against the schema; signed documents go through the notary, and one that does
+not verify becomes `Unverified`, so that the machines can refuse it with a reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ramp.errors import DocumentError, MeaningViolation, SchemaViolation
+from ramp.model import contents
+from ramp.model.agreement import Signed
+from ramp.model.instant import Instant
+from ramp.rfql import agreements, directory, keeper, offers, orders, payments, proofs, schema, statements
+from ramp.rfql.namespaces import MARKET
+from ramp.rfql.parser import Element, parse_wire
+from ramp.rfql.proofs import Verifier
+from ramp.rfql.record import Record
+
+CONTRACT_NET: Final = "fipa-iterated-contract-net"
+REQUEST: Final = "fipa-request"
+QUERY: Final = "fipa-query"
+SUBSCRIBE: Final = "fipa-subscribe"
+"""FIPA interaction protocols (SC00030, SC00026, SC00027, SC00035), slot `protocol` of the metadata; for information."""
+
+_ROOT: Final = re.compile(r"\s*<([A-Za-z]{1,64})[\s/>]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """How one kind of content is written and read, and the interaction protocol that it belongs to."""
+
+    content: type
+    write: Callable[[Any], str]
+    read: Callable[[Element, Verifier, Instant], Any]
+    protocol: str
+
+
+def _plain(
+    content: type, write: Callable[[Any], str], read: Callable[[Element], Any], protocol: str
+) -> tuple[str, _Document]:
+    return content.__name__, _Document(content, write, lambda element, _verifier, _now: read(element), protocol)
+
+
+def _flat(record: Record[Any], protocol: str) -> tuple[str, _Document]:
+    assert record.element == record.content.__name__, "a sealed message names its document after the content"
+    return _plain(record.content, record.write, record.read, protocol)
+
+
+_DOCUMENTS: Final[dict[str, _Document]] = dict(
+    (
+        _plain(contents.CallForProposals, offers.write_call, offers.read_call, CONTRACT_NET),
+        _plain(contents.Proposal, offers.PROPOSAL.write, offers.read_proposal, CONTRACT_NET),
+        _plain(contents.DirectoryListing, directory.write_listing, directory.read_listing, QUERY),
+        *(
+            _flat(record, CONTRACT_NET)
+            for record in (
+                offers.REJECTION,
+                offers.ACCEPTANCE,
+                offers.HOLD_GRANTED,
+                offers.HOLD_REFUSED,
+                offers.HOLD_CANCELLED,
+                offers.CONFIRMED,
+                offers.FAILED,
+            )
+        ),
+        *(
+            _flat(record, REQUEST)
+            for record in (
+                orders.PAYMENT_ORDER,
+                orders.FUNDS_RESERVED,
+                orders.ORDER_REFUSED,
+                orders.ORDER_WITHDRAWAL,
+                orders.ORDER_POSTED,
+                orders.ORDER_VOIDED,
+                agreements.CANCELLATION_DONE,
+                agreements.CANCELLATION_REFUSED,
+                payments.PAYMENT_MADE,
+                payments.PAYMENT_REFUSED,
+                payments.REFUND_MADE,
+                payments.REFUND_REFUSED,
+                keeper.DEPOSIT_ORDER,
+                keeper.DEPOSIT_MADE,
+                keeper.KEEPER_REFUSED,
+            )
+        ),
+        *(
+            _flat(record, QUERY)
+            for record in (
+                payments.PAYMENT_QUERY,
+                statements.ACCOUNT_QUERY,
+                statements.ACCOUNT_STATEMENT,
+                statements.ACCOUNT_QUERY_REFUSED,
+                keeper.OVERVIEW_QUERY,
+                keeper.MARKET_OVERVIEW,
+                directory.MACHINE_QUERY,
+                directory.MACHINE_STATUS,
+                directory.DIRECTORY_QUERY,
+            )
+        ),
+        *(
+            _flat(record, SUBSCRIBE)
+            for record in (directory.REGISTRATION, directory.REGISTERED, directory.DEREGISTRATION)
+        ),
+        _flat(offers.NOT_UNDERSTOOD, ""),
+    )
+) | {
+    proofs.COMMITMENT: _Document(contents.Commitment, proofs.write_commitment, proofs.read_commitment, CONTRACT_NET),
+    proofs.SETTLED: _Document(contents.Settled, proofs.write_settled, proofs.read_settled, CONTRACT_NET),
+    proofs.REFUND_CLAIM: _Document(contents.RefundClaim, proofs.write_refund_claim, proofs.read_refund_claim, REQUEST),
+}
+_BY_CONTENT: Final = {document.content: document for document in _DOCUMENTS.values()}
+_BY_TAG: Final = {f"{{{MARKET}}}{name}": document for name, document in _DOCUMENTS.items()}
+_SIGNED_NAMES: Final = frozenset(tag.rpartition("}")[2] for tag in agreements.KIND_OF)
+
+
+def root_name(body: str) -> str:
+    """Name of a document's root element, as far as one can tell without parsing it; empty where one cannot."""
+    match = _ROOT.match(body)
+    return match[1] if match is not None else ""
+
+
+def content_named(name: str) -> type | None:
+    """The content whose document's root element has this name; `Signed` for signed ones, None where there is none."""
+    if name in _SIGNED_NAMES:
+        return Signed
+    document = _DOCUMENTS.get(name)
+    return document.content if document is not None else None
+
+
+def protocol_of(content: type) -> str:
+    """The FIPA interaction protocol that a content belongs to, or empty."""
+    document = _BY_CONTENT.get(content)
+    return document.protocol if document is not None else REQUEST
+
+
+def write_content(content: contents.Content) -> str:
+    """The document of a content; that of a signed one is as it was signed.
+
+    Raises:
+        MeaningViolation: for values that the document cannot carry, an unsigned signable, or a content that is never
+            sent (`Unverified`).
+    """
+    if isinstance(content, Signed):
+        if not content.document:
+            raise MeaningViolation(f"{type(content.body).__name__} is not signed")
+        return content.document
+    document = _BY_CONTENT.get(type(content))
+    if document is None:
+        raise MeaningViolation(f"{type(content).__name__} is never sent")
+    return document.write(content)
+
+
+def read_content(body: str, verifier: Verifier, now: Instant, source: str | None = None) -> contents.Content:
+    """The content of a document.
+
+    Args:
+        body: the XML text.
+        verifier: checks the signatures and seals in it.
+        now: the time for which certificates must hold.
+        source: what to call the document in messages.
+
+    Raises:
+        DocumentError: if the document is not right. A signed document that does not verify, alone or in a commitment,
+            raises nothing: its content is `Unverified`.
+    """
+    root = parse_wire(body, source)
+    tag = str(root.tag)
+    if root_name(body) != tag.rpartition("}")[2]:
+        raise SchemaViolation(f"root element {tag} behind something else; right would be no prefix", source=source)
+    if tag in agreements.KIND_OF:
+        try:
+            return verifier.verify(body, now)
+        except DocumentError as error:
+            return proofs.unverified(agreements.KIND_OF[tag], proofs.claimed_reference(root), error)
+    document = _BY_TAG.get(tag)
+    if document is None:
+        raise SchemaViolation(f"root element {tag}: no document of the market", source=source)
+    schema.check(root, source)
+    try:
+        content: contents.Content = document.read(root, verifier, now)
+    except ValueError as error:
+        raise MeaningViolation(str(error), source=source) from error
+    return content

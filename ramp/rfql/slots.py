@@ -1,0 +1,59 @@
+"""The message slots (FIPA SC00061) as text: performative, deadline for the answer, and what goes with what."""
+
+from __future__ import annotations
+
+from ramp.errors import DocumentError, MeaningViolation
+from ramp.model import contents
+from ramp.model.acl import CONTENT_OF, Message, Performative
+from ramp.model.instant import MILLISECOND, Duration
+from ramp.rfql import schema
+from ramp.rfql.markup import shown
+
+_MILLISECONDS_DIGITS_MAX = 12
+"""Digits of the longest deadline for an answer, thirty years; nobody waits as long."""
+
+
+def check_sendable(message: Message) -> None:
+    """Check that a message's content goes with its performative.
+
+    Raises:
+        MeaningViolation: if not, or if the content is never sent (`Unverified`).
+    """
+    kind = type(message.content)
+    if kind not in CONTENT_OF[message.performative] or kind is contents.Unverified:
+        raise MeaningViolation(f"{kind.__name__} is not sent as {message.performative}")
+
+
+def read_performative(text: str) -> Performative:
+    """The performative of that name.
+
+    Raises:
+        DocumentError: if there is none.
+    """
+    try:
+        return Performative(text)
+    except ValueError as error:
+        right = schema.nearest_name(text[:64], tuple(Performative))
+        raise DocumentError(f"metadata: performative is {shown(text)}; {right}") from error
+
+
+def write_reply_by(reply_by: Duration) -> str:
+    """Milliseconds, with decimals only where there is a fraction of one."""
+    whole, fraction = divmod(reply_by, MILLISECOND)
+    return f"{whole}.{fraction:03d}" if fraction else str(whole)
+
+
+def read_reply_by(text: str | None) -> Duration | None:
+    """What `write_reply_by` wrote; None where the slot is missing.
+
+    Raises:
+        DocumentError: if it is no duration.
+    """
+    if text is None:
+        return None
+    whole, _, fraction = text.partition(".")
+    if not (whole.isascii() and whole.isdigit() and len(whole) <= _MILLISECONDS_DIGITS_MAX):
+        raise DocumentError(f"metadata: reply-by is {shown(text)}; right would be milliseconds such as 1500")
+    if fraction and not (fraction.isascii() and fraction.isdigit() and len(fraction) <= 3):
+        raise DocumentError(f"metadata: reply-by is {shown(text)}; right would be milliseconds such as 1500")
+    return int(whole) * MILLISECOND + int(fraction.ljust(3, "0"))

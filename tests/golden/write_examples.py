@@ -1,0 +1,137 @@
+"""Writes anew what is signed among `schemas/examples`; to be run by hand when a signed document has changed.
+
+    python tests/golden/write_examples.py
+
+Each run makes a new authority, whose key it forgets, so all signed examples change together; the others are written by
+hand. What the examples say is fixed here, and the tests beside this file check the signatures by other means.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from ramp.model import contents
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
+from ramp.model.offer import Offer, RefusalCode
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.seal import Role, Seal
+from ramp.rfql import agreements, documents
+from ramp.rfql.notary import XmlNotary
+from ramp.runtime.keys import KeyStore
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
+NOW = from_iso("2026-11-21T08:00:00Z")
+USER, RESOURCE, BANK, KEEPER = "alice@localhost", "thunder1@localhost", "bank@localhost", "keeper@localhost"
+
+
+def main() -> None:
+    """Write the examples."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = KeyStore(Path(folder) / "keys")
+        store.create_ca(NOW)
+        for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE), (BANK, Role.BANK)):
+            store.issue(name, role, NOW)
+        store.issue(KEEPER, Role.KEEPER, NOW, kind="ed25519")
+        (EXAMPLES / "market-ca.pem").write_bytes((store.folder / "ca.pem").read_bytes())
+        write(*(store.notary(name) for name in (USER, RESOURCE, BANK, KEEPER)))
+
+
+def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNotary) -> None:
+    """Sign, seal and write everything."""
+    agreement = signed_agreement()
+    once = user.sign(Signed(agreement), NOW)
+    twice = resource.sign(once, NOW + SECOND)
+    cancellation = Cancellation(
+        "cancellation-2", "agreement-9", "offer-17", USER, RESOURCE, "not needed any more", NOW + MINUTE
+    )
+    cancelled = user.sign(Signed(cancellation), NOW)
+    for name, signed in (
+        ("agreement", once),
+        ("countersigned-agreement", twice),
+        ("cancellation", cancelled),
+        ("countersigned-cancellation", resource.sign(cancelled, NOW + 2 * MINUTE)),
+    ):
+        _write(f"valid/{name}.xml", signed.document)
+    _invalid("agreement-unsigned", "an agreement is signed | names: 0 signatures", agreements.write_body(agreement))
+    changed = twice.document.replace('cost="2112000"', 'cost="1"')
+    _invalid("agreement-cost-changed", "signatures cover the whole document | names: signature | verify", changed)
+
+    lines = (contents.OrderLine("agreement-9", RESOURCE, agreement.cost),)
+    vote = contents.FundsReserved("order-6", USER, lines, 10 * MINUTE, NOW + 10 * MINUTE, NOW)
+    payment = contents.PaymentMade("agreement-9", "transfer-5", agreement.cost)
+    failed = contents.Failed("agreement-9", "offer-17", RefusalCode.PLUGIN_FAILED, "the machine is down")
+    vote_seal = _sealed(bank, Performative.AGREE, USER, "request-4", vote, "order-6-1")
+    payment_seal = _sealed(bank, Performative.AGREE, RESOURCE, "request-4", payment, "agreement-9-1")
+    failed_seal = _sealed(resource, Performative.FAILURE, USER, "request-4", failed, "confirm-1")
+    deposit = contents.DepositOrder("deposit-1", USER, 1_000_000, "allocation of the second quarter")
+    _sealed(keeper, Performative.REQUEST, BANK, "deposit-1", deposit, "")
+
+    proofs = {
+        "commitment": contents.Commitment(once, vote, vote_seal),
+        "settled": contents.Settled("agreement-9", "offer-17", twice, payment, payment_seal),
+        "refund-claim": contents.RefundClaim(failed, failed_seal),
+    }
+    for name, content in proofs.items():
+        document = documents.write_content(content)
+        _write(f"valid/{name}.xml", document)
+        head, _, sealed = document.rpartition("<SealedMessage>")
+        forged = f"{head}<SealedMessage>{sealed.replace('agreement-9', 'agreement-8')}"
+        assert forged != document
+        _invalid(f"{name}-forged", "what is passed on is as it was sealed | names: the seal does not fit", forged)
+    other = documents.write_content(contents.RefundClaim(failed, payment_seal))
+    _invalid("refund-claim-of-a-payment", "a refund is claimed with a failure | names: PaymentMade | Failed", other)
+
+
+def signed_agreement() -> Agreement:
+    """The agreement of the examples."""
+    unit = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(128), NOW + HOUR)
+    offer = Offer("offer-17", "request-4", 1, RESOURCE, 55, NOW + HOUR, NOW + 4 * HOUR, 128, 0.25, 30 * SECOND, "log")
+    return Agreement(
+        agreement_id="agreement-9",
+        request_id="request-4",
+        units_total=2,
+        user=USER,
+        resource=RESOURCE,
+        bank=BANK,
+        request=unit,
+        offer=offer,
+        reservation_id="thunder1-000123",
+        cost=offer.cost,
+        issued_at=NOW,
+        order_id="order-6",
+        valid_until=NOW + 10 * MINUTE,
+    )
+
+
+def _sealed(
+    notary: XmlNotary,
+    performative: Performative,
+    receiver: str,
+    conversation_id: str,
+    content: contents.Content,
+    in_reply_to: str,
+) -> Seal:
+    """Seal a message and write its text as an example."""
+    message = Message(performative, notary.name, receiver, conversation_id, content, in_reply_to=in_reply_to)
+    seal = notary.seal(message, NOW).seal
+    assert seal is not None
+    name = type(content).__name__
+    words = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name).removeprefix("-")
+    (EXAMPLES / "sealed").mkdir(exist_ok=True)
+    (EXAMPLES / "sealed" / f"{words}.txt").write_text(seal.text, "utf-8")
+    return seal
+
+
+def _write(name: str, document: str) -> None:
+    (EXAMPLES / name).write_text(document + "\n", "utf-8")
+
+
+def _invalid(name: str, rule: str, document: str) -> None:
+    _write(f"invalid/{name}.xml", f"<!-- rule: {rule} -->\n{document}")
+
+
+if __name__ == "__main__":
+    main()

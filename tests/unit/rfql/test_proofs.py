@@ -1,0 +1,219 @@
+"""What is passed on: the bank's vote in a commitment, its payment in a settlement, a resource's failure in a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from ramp.errors import DocumentError, MeaningViolation, SealInvalid
+from ramp.model import contents
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.instant import MINUTE, Instant
+from ramp.model.offer import RefusalCode
+from ramp.model.seal import Role, Seal
+from ramp.rfql import codec, documents
+from ramp.rfql.notary import XmlNotary
+from ramp.runtime.keys import KeyStore
+
+USER, RESOURCE, MALLORY, BANK = "alice@localhost", "thunder1@localhost", "mallory@localhost", "bank@localhost"
+
+
+def seal_of(
+    notary: XmlNotary, performative: Performative, receiver: str, content: contents.Content, now: Instant
+) -> Seal:
+    seal = notary.seal(Message(performative, notary.name, receiver, "request-4", content), now).seal
+    assert seal is not None
+    return seal
+
+
+@pytest.fixture
+def vote(agreement: Agreement, now: Instant) -> contents.FundsReserved:
+    lines = (contents.OrderLine("agreement-9", RESOURCE, agreement.cost),)
+    return contents.FundsReserved("order-6", USER, lines, 10 * MINUTE, now + 10 * MINUTE, now)
+
+
+@pytest.fixture
+def commitment(store: KeyStore, signed: Signed, vote: contents.FundsReserved, now: Instant) -> contents.Commitment:
+    return contents.Commitment(signed, vote, seal_of(store.notary(BANK), Performative.AGREE, USER, vote, now))
+
+
+@pytest.fixture
+def settled(store: KeyStore, countersigned: Signed, now: Instant) -> contents.Settled:
+    payment = contents.PaymentMade("agreement-9", "transfer-5", 704_000)
+    seal = seal_of(store.notary(BANK), Performative.AGREE, RESOURCE, payment, now)
+    return contents.Settled("agreement-9", "offer-17", countersigned, payment, seal)
+
+
+@pytest.fixture
+def claim(store: KeyStore, now: Instant) -> contents.RefundClaim:
+    failed = contents.Failed("agreement-9", "offer-17", RefusalCode.PLUGIN_FAILED, "the machine is down")
+    return contents.RefundClaim(failed, seal_of(store.notary(RESOURCE), Performative.FAILURE, USER, failed, now))
+
+
+Pass = Callable[[Performative, str, str, contents.Content], contents.Content]
+
+
+@pytest.fixture
+def passed(store: KeyStore, now: Instant) -> Pass:
+    """The content as the receiver reads it, sealed by the sender and sent."""
+
+    def run(performative: Performative, sender: str, receiver: str, content: contents.Content) -> contents.Content:
+        message = store.notary(sender).seal(Message(performative, sender, receiver, "request-4", content), now)
+        encoded = codec.encode(message)
+        return codec.decode(
+            sender, receiver, encoded.metadata, encoded.thread, encoded.body, store.notary(receiver), now
+        ).content
+
+    return run
+
+
+def test_proofs_are_passed_on_byte_for_byte(
+    passed: Pass, commitment: contents.Commitment, settled: contents.Settled, claim: contents.RefundClaim
+) -> None:
+    assert passed(Performative.CONFIRM, USER, RESOURCE, commitment) == commitment
+    assert passed(Performative.INFORM, RESOURCE, USER, settled) == settled
+    assert passed(Performative.REQUEST, USER, BANK, claim) == claim
+
+
+def test_proofs_tell_to_whom_they_were_said(
+    commitment: contents.Commitment, settled: contents.Settled, claim: contents.RefundClaim
+) -> None:
+    seals = (commitment.vote_seal, settled.payment_seal, claim.failed_seal)
+    assert [(seal.signer, seal.role, seal.receiver) for seal in seals] == [
+        (BANK, Role.BANK, USER),
+        (BANK, Role.BANK, RESOURCE),
+        (RESOURCE, Role.RESOURCE, USER),
+    ]
+
+
+def test_commitment_whose_proofs_do_not_hold_is_unverified(
+    passed: Pass, store: KeyStore, commitment: contents.Commitment, signed: Signed, now: Instant
+) -> None:
+    """The user writes the vote itself, changes it, or signs another agreement; the resource can say so to it."""
+
+    def refused(content: contents.Commitment) -> tuple[str, str, str, str]:
+        read = passed(Performative.CONFIRM, USER, RESOURCE, content)
+        assert isinstance(read, contents.Unverified)
+        return read.kind, read.reference, read.code, read.detail
+
+    def with_text(text: str) -> contents.Commitment:
+        return replace(commitment, vote_seal=replace(commitment.vote_seal, text=text))
+
+    text = commitment.vote_seal.text
+    assert refused(with_text(text.replace('cost="704000"', 'cost="1"')))[:3] == (
+        "agreement",
+        "agreement-9",
+        "bad_signature",
+    )
+    assert "does not fit" in refused(with_text(text.replace("PT600S", "PT60000S")))[3]
+    assert "does not begin" in refused(with_text("yes"))[3]
+    assert (
+        "right would be a FundsReserved"
+        in refused(with_text(seal_of(store.notary(BANK), Performative.AGREE, USER, payment(), now).text))[3]
+    )
+    forged = signed.document.replace('cost="704000"', 'cost="1"')
+    assert refused(replace(commitment, agreement=replace(signed, document=forged)))[:3] == (
+        "agreement",
+        "agreement-9",
+        "bad_signature",
+    )
+    assert refused(replace(commitment, agreement=replace(signed, document="<a")))[:3] == ("agreement", "", "malformed")
+
+
+def payment() -> contents.PaymentMade:
+    return contents.PaymentMade("agreement-9", "transfer-5", 704_000)
+
+
+def test_commitment_of_a_cancellation_is_unverified(
+    passed: Pass, store: KeyStore, commitment: contents.Commitment, now: Instant
+) -> None:
+    cancellation = Cancellation("c-1", "agreement-9", "offer-17", USER, RESOURCE, "no more", now)
+    signed = store.notary(USER).sign(Signed(cancellation), now)
+    read = passed(Performative.CONFIRM, USER, RESOURCE, replace(commitment, agreement=signed))
+    assert isinstance(read, contents.Unverified)
+    assert (read.code, "Cancellation" in read.detail) == ("malformed", True)
+
+
+def test_vote_by_somebody_who_is_no_bank_is_unverified(
+    passed: Pass, store: KeyStore, commitment: contents.Commitment, vote: contents.FundsReserved, now: Instant
+) -> None:
+    """Mallory has a user's certificate; nothing she seals is a vote, whatever she calls herself."""
+    with pytest.raises(SealInvalid, match="certified as user; right for a FundsReserved would be bank"):
+        seal_of(store.notary(MALLORY), Performative.AGREE, USER, vote, now)
+    text = commitment.vote_seal.text.replace("from: bank@localhost", "from: mallory@localhost")
+    read = passed(
+        Performative.CONFIRM, USER, RESOURCE, replace(commitment, vote_seal=replace(commitment.vote_seal, text=text))
+    )
+    assert isinstance(read, contents.Unverified)
+
+
+def test_settlement_and_claim_whose_proofs_do_not_hold_are_refused(
+    passed: Pass, settled: contents.Settled, claim: contents.RefundClaim, commitment: contents.Commitment
+) -> None:
+    forged = replace(settled.payment_seal, text=settled.payment_seal.text.replace('amount="704000"', 'amount="1"'))
+    with pytest.raises(SealInvalid, match="does not fit"):
+        passed(Performative.INFORM, RESOURCE, USER, replace(settled, payment_seal=forged))
+    with pytest.raises(SealInvalid, match="holds a FundsReserved; right would be a PaymentMade"):
+        passed(Performative.INFORM, RESOURCE, USER, replace(settled, payment_seal=commitment.vote_seal))
+    forged = replace(claim.failed_seal, text=claim.failed_seal.text.replace("agreement-9", "agreement-8"))
+    with pytest.raises(SealInvalid, match="does not fit"):
+        passed(Performative.REQUEST, USER, BANK, replace(claim, failed_seal=forged))
+    changed = replace(settled.agreement, document=settled.agreement.document.replace("704000", "704001"))
+    with pytest.raises(DocumentError, match="does not verify"):
+        passed(Performative.INFORM, RESOURCE, USER, replace(settled, agreement=changed))
+
+
+@pytest.mark.parametrize("change", [{"agreement_id": "agreement-10"}, {"offer_id": "offer-18"}])
+def test_settlement_with_another_agreement_s_proof_is_refused(
+    passed: Pass, settled: contents.Settled, change: dict[str, str]
+) -> None:
+    with pytest.raises(MeaningViolation, match="proof of something else"):
+        passed(Performative.INFORM, RESOURCE, USER, replace(settled, **change))  # type: ignore[arg-type]
+
+
+def test_settlement_with_another_payment_is_refused(
+    passed: Pass, store: KeyStore, settled: contents.Settled, now: Instant
+) -> None:
+    other = replace(payment(), agreement_id="agreement-10")
+    seal = seal_of(store.notary(BANK), Performative.AGREE, RESOURCE, other, now)
+    with pytest.raises(MeaningViolation, match="proof of something else"):
+        passed(Performative.INFORM, RESOURCE, USER, replace(settled, payment=other, payment_seal=seal))
+
+
+def test_what_is_passed_on_passes_nothing_on_itself(
+    store: KeyStore, commitment: contents.Commitment, now: Instant
+) -> None:
+    """A claim within a claim within a claim would have the reader verify for as long as the sender likes."""
+    nested = seal_of(store.notary(USER), Performative.CONFIRM, RESOURCE, commitment, now)
+    failed = contents.Failed("agreement-9", "offer-17", RefusalCode.PLUGIN_FAILED)
+    body = documents.write_content(contents.RefundClaim(failed, nested))
+
+    class Counting:
+        opened = 0
+
+        def verify(self, document: str, now: Instant) -> Signed:
+            raise AssertionError("not reached")
+
+        def open(self, text: str, now: Instant) -> Message:
+            self.opened += 1
+            raise AssertionError("not reached")
+
+    with pytest.raises(SealInvalid, match="holds a Commitment; right would be a Failed"):
+        documents.read_content(body, Counting(), now)
+
+
+def test_proofs_that_are_missing_are_not_sent(
+    agreement: Agreement, commitment: contents.Commitment, settled: contents.Settled, claim: contents.RefundClaim
+) -> None:
+    for content in (
+        replace(commitment, agreement=Signed(agreement)),
+        replace(commitment, vote_seal=replace(commitment.vote_seal, text="")),
+        replace(settled, agreement=Signed(agreement)),
+        replace(settled, payment_seal=replace(settled.payment_seal, text="")),
+        replace(claim, failed_seal=replace(claim.failed_seal, text="")),
+    ):
+        with pytest.raises(MeaningViolation, match=r"not signed|not sealed"):
+            documents.write_content(content)

@@ -1,0 +1,435 @@
+"""Sealed messages: what is sealed arrives and can be kept; whatever else is made of a seal is refused."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding
+from forgery import certificate_for
+
+from ramp.errors import CertificateExpired, DocumentError, DocumentTooLarge, MeaningViolation, SealInvalid
+from ramp.model import contents
+from ramp.model.acl import OFFERS, SEALED, Message, Performative
+from ramp.model.agreement import Signed
+from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
+from ramp.model.seal import Role, Seal
+from ramp.rfql import codec, seals
+from ramp.rfql.certificates import PrivateKey
+from ramp.rfql.notary import XmlNotary
+from ramp.rfql.parser import DOCUMENT_BYTES_MAX
+from ramp.runtime.keys import KeyStore
+
+USER, RESOURCE, MALLORY = "alice@localhost", "thunder1@localhost", "mallory@localhost"
+BANK, DIRECTORY, KEEPER = "bank@localhost", "directory@localhost", "keeper@localhost"
+
+
+def granted(sender: str = RESOURCE, receiver: str = USER, conversation_id: str = "request-4") -> Message:
+    content = contents.HoldGranted("request-4", "offer-17", "thunder1-000123", 120 * SECOND)
+    return Message(
+        Performative.AGREE, sender, receiver, conversation_id, content, "g-1", "accept-1", reply_by=1500 * SECOND
+    )
+
+
+@pytest.fixture
+def sealed(resource_notary: XmlNotary, now: Instant) -> Message:
+    return resource_notary.seal(granted(), now)
+
+
+Deliver = Callable[..., Message]
+
+
+@pytest.fixture
+def deliver(user_notary: XmlNotary, now: Instant) -> Deliver:
+    """What Alice reads of an encoded message, however it has been changed on the way."""
+
+    def run(
+        encoded: codec.EncodedMessage,
+        *,
+        sender: str = RESOURCE,
+        receiver: str = USER,
+        body: str | None = None,
+        at: Instant = now,
+        notary: XmlNotary = user_notary,
+        **metadata: str,
+    ) -> Message:
+        changed = {**encoded.metadata, **{name.replace("_", "-"): value for name, value in metadata.items()}}
+        kept = {name: value for name, value in changed.items() if value != "-"}
+        return codec.decode(sender, receiver, kept, encoded.thread, encoded.body if body is None else body, notary, at)
+
+    return run
+
+
+def text_of(message: Message) -> str:
+    assert message.seal is not None
+    return message.seal.text
+
+
+# What must pass, so that the refusals below mean something
+
+
+def test_sealed_message_arrives_as_it_was_sealed(sealed: Message, deliver: Deliver, now: Instant) -> None:
+    encoded = codec.encode(sealed)
+    assert encoded.metadata.keys() >= {"signed-at", "signature", "certificate"}
+    arrived = deliver(encoded)
+    assert arrived == sealed
+    assert arrived.seal == Seal(RESOURCE, Role.RESOURCE, USER, "request-4", now, text_of(sealed))
+
+
+def test_sealed_bytes_are_these(sealed: Message, store: KeyStore) -> None:
+    """Written by hand from the description, and verified with the bare curve."""
+    expected = (
+        "RAMP sealed message 1\nperformative: agree\ndocument: HoldGranted\nfrom: thunder1@localhost\n"
+        "to: alice@localhost\nconversation-id: request-4\nreply-with: g-1\nin-reply-to: accept-1\nreply-by: 1500000\n"
+        "signed-at: 2026-11-21T08:00:00.000000Z\n\n"
+        '<HoldGranted xmlns="urn:ramp:market:1" requestId="request-4" offerId="offer-17" '
+        'reservationId="thunder1-000123" holdFor="PT120S"/>'
+    )
+    part, signature, certificate = text_of(sealed).removesuffix("\n").rsplit("\n", 2)
+    assert part == expected
+    key = x509.load_der_x509_certificate(base64.b64decode(certificate.removeprefix("certificate: "))).public_key()
+    assert key == store.identity(RESOURCE)[0].public_key()
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    raw = base64.b64decode(signature.removeprefix("signature: "))
+    key.verify(raw, expected.encode(), ec.ECDSA(hashes.SHA256()))
+
+
+def test_kept_text_is_read_again_by_anybody(sealed: Message, store: KeyStore, now: Instant) -> None:
+    """Passed on to a third party, hours later: it still says to whom it was said."""
+    for reader in (USER, MALLORY, BANK):
+        assert store.notary(reader).open(text_of(sealed), now + HOUR) == sealed
+
+
+@pytest.mark.parametrize("kind", ["p256", "rsa", "ed25519"])
+def test_every_kind_of_key_seals(
+    store: KeyStore, user_notary: XmlNotary, now: Instant, kind: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    market = KeyStore(tmp_path_factory.mktemp(kind))
+    market.create_ca(now)
+    market.issue(DIRECTORY, Role.DIRECTORY, now, kind=kind)
+    market.issue(USER, Role.USER, now)
+    message = Message(
+        Performative.INFORM, DIRECTORY, USER, "q-1", contents.DirectoryListing("q-1", "resource-trader", ("a@b",))
+    )
+    text = text_of(market.notary(DIRECTORY).seal(message, now))
+    opened = market.notary(USER).open(text, now)
+    assert opened.content == message.content
+    with pytest.raises(SealInvalid, match="does not fit the message"):
+        market.notary(USER).open(text.replace('name="a@b"', 'name="a@c"'), now)
+    with pytest.raises(SealInvalid, match="not issued by a CA of this market"):
+        user_notary.open(text, now)
+
+
+def test_slots_that_are_empty_and_text_of_any_kind_are_sealed_too(
+    resource_notary: XmlNotary, deliver: Deliver, now: Instant
+) -> None:
+    content = contents.Confirmed("agreement\n\nsignature: x\r\n", "signature: ы\t")
+    message = Message(Performative.CONFIRM, RESOURCE, USER, ": ", content)
+    assert deliver(codec.encode(resource_notary.seal(message, now))).content == content
+
+
+def test_thread_stands_in_for_the_conversation(sealed: Message, deliver: Deliver) -> None:
+    assert deliver(codec.encode(sealed), conversation_id="-") == sealed
+
+
+# Seals of other messages, and other messages under a seal
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sender": BANK},
+        {"receiver": MALLORY},
+        {"conversation_id": "request-5"},
+        {"reply_with": "g-2"},
+        {"reply_with": "-"},
+        {"in_reply_to": "accept-2"},
+        {"in_reply_to": "-"},
+        {"reply_by": "1500001"},
+        {"reply_by": "1500000.0"},
+        {"signed_at": "2026-11-21T08:00:01.000000Z"},
+        {"performative": "refuse"},
+        {"body": '<HoldGranted xmlns="urn:ramp:market:1" requestId="request-4" offerId="offer-17" '
+         'reservationId="thunder1-000123" holdFor="PT120S"></HoldGranted>'},
+        {"body": '<HoldCancelled xmlns="urn:ramp:market:1" requestId="request-4" offerId="offer-17"/>'},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_seal_fits_no_other_message(sealed: Message, deliver: Deliver, change: dict[str, str]) -> None:
+    """Replayed to another, in another conversation, as an answer to something else, with another document."""
+    with pytest.raises(SealInvalid, match=r"does not fit the message|whom it names as sender"):
+        deliver(codec.encode(sealed), **change)
+
+
+@pytest.mark.parametrize("left_out", ["signature", "certificate", "signed_at"])
+def test_stripped_seal_is_refused(sealed: Message, deliver: Deliver, left_out: str) -> None:
+    with pytest.raises(SealInvalid, match=r"is missing|signed-at is ''"):
+        deliver(codec.encode(sealed), **{left_out: "-"})
+    with pytest.raises(SealInvalid, match="HoldGranted without a seal"):
+        deliver(codec.encode(sealed), signature="-", certificate="-", signed_at="-")
+
+
+def test_swapped_seals_are_refused(resource_notary: XmlNotary, sealed: Message, deliver: Deliver, now: Instant) -> None:
+    """Both genuine, both from the same party to the same party at the same moment."""
+    content = contents.HoldGranted("request-4", "offer-18", "thunder1-000124", 120 * SECOND)
+    other = resource_notary.seal(replace(granted(), content=content), now)
+    deliver(codec.encode(other))
+    with pytest.raises(SealInvalid, match="does not fit"):
+        deliver(codec.encode(sealed), signature=codec.encode(other).metadata["signature"])
+    with pytest.raises(SealInvalid, match="does not fit"):
+        deliver(codec.encode(sealed), body=codec.encode(other).body)
+
+
+def test_own_seal_under_another_s_name_is_refused(store: KeyStore, deliver: Deliver, now: Instant) -> None:
+    """Mallory is certified by the market; she seals a message that says it is the bank's."""
+    key, certificate = store.identity(MALLORY)
+    payment = contents.PaymentMade("agreement-9", "transfer-5", 704_000)
+    with pytest.raises(SealInvalid, match="may not seal for bank"):
+        store.notary(MALLORY).seal(Message(Performative.AGREE, BANK, USER, "request-4", payment), now)
+    genuine = store.notary(BANK).seal(Message(Performative.AGREE, BANK, USER, "request-4", payment), now)
+    part = replace(seals.parse(text_of(genuine)), certificate=seals.pack(certificate.public_bytes(Encoding.DER)))
+    forged = replace(part, signature=seals.sign(part.sealed_part(), key))
+    with pytest.raises(SealInvalid, match=r"sealed by 'mallory@localhost'; right would be 'bank@localhost'"):
+        store.notary(USER).open(forged.text(), now)
+    encoded = codec.encode(genuine)
+    with pytest.raises(SealInvalid, match="does not fit"):
+        deliver(encoded, sender=BANK, signature=forged.signature)
+    with pytest.raises(SealInvalid, match="sealed by 'mallory@localhost'"):
+        deliver(encoded, sender=BANK, signature=forged.signature, certificate=forged.certificate)
+
+
+# Kept texts
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("RAMP sealed message 1", "RAMP sealed message 2", "does not begin with"),
+        ("to: alice@localhost\n", "", "8 header lines"),
+        ("to: alice@localhost\n", "to: alice@localhost\nto: bank@localhost\n", "10 header lines"),
+        ("to: alice@localhost\n", "To: alice@localhost\n", "header line 'To: alice@localhost'"),
+        ("to: alice@localhost\n", "to:alice@localhost\n", "byte for byte"),
+        ("to: alice@localhost\n", "to:  alice@localhost\n", "does not fit"),
+        ("\nsignature: ", "\nSignature: ", "last two lines"),
+        ("\ncertificate: ", "\n\ncertificate: ", "last two lines"),
+        ("signature: ", "signature: =", "no base64"),
+        ("Z\n\n<", "Z\r\n\r\n<", "header lines"),
+        ("08:00:00.000000Z", "08:00:00Z", "signed-at is"),
+        ("08:00:00.000000Z", "08:00:00.000000+00:00", "signed-at is"),
+        ("document: HoldGranted", "document: HoldRefused", "does not fit"),
+        ("performative: agree", "performative: ", "byte for byte"),
+    ],
+)
+def test_text_that_was_changed_is_refused(
+    sealed: Message, user_notary: XmlNotary, now: Instant, old: str, new: str, reason: str
+) -> None:
+    attack = text_of(sealed).replace(old, new, 1)
+    assert attack != text_of(sealed)
+    with pytest.raises(SealInvalid, match=reason):
+        user_notary.open(attack, now)
+
+
+def test_doubled_and_truncated_texts_are_refused(sealed: Message, user_notary: XmlNotary, now: Instant) -> None:
+    text = text_of(sealed)
+    for attack in (text + text, text + "\n", text.removesuffix("\n"), text.replace("\n", "\r\n"), "", "\n", " " + text):
+        with pytest.raises(SealInvalid):
+            user_notary.open(attack, now)
+    for end in range(len(text)):
+        with pytest.raises(SealInvalid):
+            user_notary.open(text[:end], now)
+
+
+def test_seal_for_one_document_over_another_is_refused(store: KeyStore, user_notary: XmlNotary, now: Instant) -> None:
+    """The resource itself seals it, with the wrong name of document: what it is good for would be anybody's guess."""
+    key, certificate = store.identity(RESOURCE)
+    honest = seals.parse(text_of(store.notary(RESOURCE).seal(granted(), now)))
+    for document in ("HoldCancelled", "", "Hold", "Unverified", "OrderLine"):
+        twisted = replace(honest, document=document)
+        signed = replace(twisted, signature=seals.sign(twisted.sealed_part(), key))
+        assert signed.certificate == seals.pack(certificate.public_bytes(Encoding.DER))
+        with pytest.raises(SealInvalid, match="covers another one"):
+            user_notary.open(signed.text(), now)
+
+
+def test_xml_signature_is_no_seal_and_a_seal_no_xml_signature(
+    store: KeyStore, signed: Signed, sealed: Message, user_notary: XmlNotary, now: Instant
+) -> None:
+    """What an XML signature covers begins with `<`, what a seal covers with `R`; the same key makes both."""
+    with pytest.raises(SealInvalid, match="does not begin with"):
+        user_notary.open(signed.document, now)
+    with pytest.raises(DocumentError):
+        user_notary.verify(text_of(sealed), now)
+    signature = signed.document[signed.document.index("<ds:SignatureValue>") + len("<ds:SignatureValue>") :]
+    raw = base64.b64decode(signature[: signature.index("<")])
+    forged = replace(seals.parse(text_of(sealed)), signature=seals.pack(raw))
+    with pytest.raises(SealInvalid, match="does not fit"):
+        user_notary.open(forged.text(), now)
+
+
+# Signers
+
+
+def test_seal_of_a_foreign_authority_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, user_notary: XmlNotary, now: Instant
+) -> None:
+    theirs = KeyStore(tmp_path_factory.mktemp("theirs"))
+    theirs.create_ca(now)
+    theirs.issue(RESOURCE, Role.RESOURCE, now)
+    attack = text_of(theirs.notary(RESOURCE).seal(granted(), now))
+    assert theirs.notary(RESOURCE).open(attack, now).content == granted().content
+    with pytest.raises(SealInvalid, match="not issued by a CA of this market"):
+        user_notary.open(attack, now)
+
+
+def test_revoked_expired_and_repinned_signers_are_refused(
+    tmp_path_factory: pytest.TempPathFactory, now: Instant
+) -> None:
+    market = KeyStore(tmp_path_factory.mktemp("market"))
+    market.create_ca(now)
+    for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE), (BANK, Role.BANK)):
+        market.issue(name, role, now, lifetime=30 * DAY)
+    reader = market.notary(USER)
+    text = text_of(market.notary(RESOURCE).seal(granted(), now))
+    assert reader.open(text, now).content == granted().content
+    with pytest.raises(SealInvalid, match="expired"):
+        reader.open(text, now + 31 * DAY)
+    with pytest.raises(CertificateExpired):
+        market.notary(RESOURCE).seal(granted(), now + 31 * DAY)
+    market.renew(RESOURCE, now, new_key=True)
+    with pytest.raises(SealInvalid, match="is on file"):
+        reader.open(text, now)
+    text = text_of(market.notary(RESOURCE).seal(granted(), now))
+    assert reader.open(text, now).content == granted().content
+    market.revoke(RESOURCE, now)
+    with pytest.raises(SealInvalid, match="revoked"):
+        reader.open(text, now)
+
+
+def other_notary(store: KeyStore, name: str, key: PrivateKey, certificate: x509.Certificate) -> XmlNotary:
+    return XmlNotary(name, key, certificate, store.ca_certificates())
+
+
+@pytest.mark.parametrize("role", [role for role in Role if role is not Role.RESOURCE])
+def test_right_key_in_the_wrong_role_is_refused(store: KeyStore, now: Instant, role: Role) -> None:
+    """The same name and key; only what the certificate says of it differs. No pin stands in the way."""
+    key, _ = store.identity(RESOURCE)
+    certificate = certificate_for(store, key, now, names=(RESOURCE,), roles=(role,))
+    notary = other_notary(store, RESOURCE, key, certificate)
+    with pytest.raises(SealInvalid, match=f"certified as {role}; right for a HoldGranted would be resource"):
+        notary.seal(granted(), now)
+    honest = replace(
+        seals.parse(text_of(store.notary(RESOURCE).seal(granted(), now))),
+        certificate=seals.pack(certificate.public_bytes(Encoding.DER)),
+    )
+    forged = replace(honest, signature=seals.sign(honest.sealed_part(), key)).text()
+    with pytest.raises(SealInvalid, match=f"certified as {role}; right for a HoldGranted would be resource"):
+        store.notary(USER).open(forged, now)
+
+
+@pytest.mark.parametrize("roles", [(), (Role.BANK, Role.RESOURCE), ("Resource",), ("cashier",)])
+def test_certificate_without_one_role_seals_nothing(store: KeyStore, now: Instant, roles: tuple[str, ...]) -> None:
+    key, _ = store.identity(RESOURCE)
+    certificate = certificate_for(store, key, now, names=(RESOURCE,), roles=roles)
+    honest = replace(
+        seals.parse(text_of(store.notary(RESOURCE).seal(granted(), now))),
+        certificate=seals.pack(certificate.public_bytes(Encoding.DER)),
+    )
+    forged = replace(honest, signature=seals.sign(honest.sealed_part(), key)).text()
+    with pytest.raises(SealInvalid, match="right would be one of user, resource, bank, directory, keeper"):
+        store.notary(USER).open(forged, now)
+
+
+def test_weak_keys_are_refused(store: KeyStore, now: Instant) -> None:
+    for key, reason in (
+        (rsa.generate_private_key(65537, 1024), "RSA key of 1024 bits"),
+        (ec.generate_private_key(ec.SECP384R1()), "secp384r1"),
+    ):
+        certificate = certificate_for(store, key, now, names=("weak@localhost",), roles=(Role.RESOURCE,))
+        honest = seals.parse(text_of(store.notary(RESOURCE).seal(granted(), now)))
+        part = replace(honest, sender="weak@localhost", certificate=seals.pack(certificate.public_bytes(Encoding.DER)))
+        with pytest.raises(SealInvalid, match=reason):
+            store.notary(USER).open(replace(part, signature=seals.sign(part.sealed_part(), key)).text(), now)
+
+
+# Time
+
+
+def test_old_and_future_seals_are_refused(
+    resource_notary: XmlNotary, deliver: Deliver, user_notary: XmlNotary, now: Instant
+) -> None:
+    later = now + HOUR
+    sealed = resource_notary.seal(granted(), later)
+    encoded = codec.encode(sealed)
+    assert deliver(encoded, at=later + 10 * MINUTE) == sealed
+    assert deliver(encoded, at=later - 5 * MINUTE) == sealed
+    with pytest.raises(SealInvalid, match="too long ago"):
+        deliver(encoded, at=later + 10 * MINUTE + 1)
+    with pytest.raises(SealInvalid, match="still to come"):
+        deliver(encoded, at=later - 5 * MINUTE - 1)
+    with pytest.raises(SealInvalid, match="still to come"):
+        user_notary.open(text_of(sealed), later - 5 * MINUTE - 1)
+
+
+# Sizes and slots
+
+
+@pytest.mark.parametrize("slot", ["conversation_id", "reply_with", "in_reply_to", "receiver"])
+@pytest.mark.parametrize("character", ["\n", "\r", "\x85", "\u2028", "\u2029", "\x0b", "\x00"])
+def test_slots_with_line_breaks_are_refused(
+    resource_notary: XmlNotary, deliver: Deliver, sealed: Message, now: Instant, slot: str, character: str
+) -> None:
+    value = f"a{character}to: bank@localhost"
+    with pytest.raises(SealInvalid, match="holds a line break"):
+        resource_notary.seal(replace(granted(), **{slot: value}), now)
+    with pytest.raises(SealInvalid, match="holds a line break"):
+        deliver(codec.encode(sealed), **{slot: value})
+
+
+def test_sizes_are_checked_before_anything_is_read(
+    resource_notary: XmlNotary, user_notary: XmlNotary, sealed: Message, deliver: Deliver, now: Instant
+) -> None:
+    encoded = codec.encode(sealed)
+    with pytest.raises(SealInvalid, match=r"signature has \d+ characters"):
+        deliver(encoded, signature="A" * 4_000)
+    with pytest.raises(SealInvalid, match=r"certificate has \d+ characters"):
+        deliver(encoded, certificate="A" * 20_000)
+    with pytest.raises(SealInvalid, match="reply-with has 1001 characters"):
+        deliver(encoded, reply_with="x" * 1001)
+    with pytest.raises(DocumentTooLarge):
+        deliver(encoded, body=encoded.body + " " * DOCUMENT_BYTES_MAX)
+    with pytest.raises(DocumentTooLarge):
+        user_notary.open(text_of(sealed).replace("<HoldGranted", " " * seals.TEXT_BYTES_MAX + "<HoldGranted"), now)
+    with pytest.raises(DocumentTooLarge):
+        resource_notary.seal(replace(granted(), content=contents.HoldGranted("x" * 90_001, "o", "r", 0)), now)
+
+
+def test_seal_of_a_message_that_was_changed_is_not_sent(sealed: Message) -> None:
+    """A host that seals first and changes the message afterwards would send something that nobody believes."""
+    for changed in (
+        replace(sealed, receiver=MALLORY),
+        replace(sealed, in_reply_to="accept-2"),
+        replace(sealed, reply_by=None),
+        replace(sealed, conversation_id="request-5"),
+    ):
+        with pytest.raises(MeaningViolation, match="that of another message"):
+            codec.encode(changed)
+
+
+def test_offers_may_be_sealed_and_are_then_checked(
+    resource_notary: XmlNotary, user_notary: XmlNotary, deliver: Deliver, now: Instant
+) -> None:
+    proposal = contents.Proposal("request-4", 1)
+    message = Message(Performative.REFUSE, RESOURCE, USER, "request-4", proposal)
+    assert deliver(codec.encode(message)).seal is None
+    sealed = resource_notary.seal(message, now)
+    assert deliver(codec.encode(sealed)) == sealed
+    with pytest.raises(SealInvalid, match="does not fit"):
+        deliver(codec.encode(sealed), body=codec.encode(sealed).body.replace('"1"', '"2"'))
+    plain = codec.encode(message)
+    with pytest.raises(SealInvalid, match="Proposal without a seal"):
+        codec.decode(RESOURCE, USER, plain.metadata, plain.thread, plain.body, user_notary, now, sealed=SEALED | OFFERS)
