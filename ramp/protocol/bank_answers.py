@@ -28,7 +28,7 @@ def order_answer(order: OrderStanding, now: Instant) -> tuple[Performative, Cont
         return Performative.INFORM, OrderPosted(order.order_id, order.transfers)
     if order.fate is OrderFate.REFUSED:
         return Performative.REFUSE, OrderRefused(order.order_id, order.code, order.detail)
-    return Performative.INFORM, OrderVoided(order.order_id, order.code, order.detail)
+    return Performative.INFORM, OrderVoided(order.order_id, order.code, order.detail, order.awaited)
 
 
 def agreement_answer(order: OrderStanding, agreement_id: str) -> tuple[Performative, Content] | None:
@@ -47,7 +47,9 @@ def announcements(order: OrderStanding) -> list[tuple[str, Performative, Content
     """What is told unasked, and to whom, when an order has just been posted or voided."""
     told: list[tuple[str, Performative, Content]] = []
     if order.fate is OrderFate.VOIDED:
-        told.append((order.user, Performative.INFORM, OrderVoided(order.order_id, order.code, order.detail)))
+        told.append(
+            (order.user, Performative.INFORM, OrderVoided(order.order_id, order.code, order.detail, order.awaited))
+        )
         for line in order.lines:
             refused = PaymentRefused(line.agreement_id, order.code, order.detail)
             told.append((line.resource, Performative.INFORM, refused))

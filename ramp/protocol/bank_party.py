@@ -280,7 +280,8 @@ class BankParty:
             failed = message.content if isinstance(message.content, Failed) else message.content.failed
             made = next((each for each in order.refunds if each.agreement_id == failed.agreement_id), None)
             if made is not None:
-                return [self._inform(order.user, order.order_id, made)]
+                resource = next(each.resource for each in order.lines if each.agreement_id == made.agreement_id)
+                return [self._inform(name, order.order_id, made) for name in (order.user, resource)]
         return []
 
     def _announce(self, order: OrderStanding, message: Message | None) -> list[Effect]:

@@ -240,11 +240,13 @@ class Confirmation(StateMachine[ConfirmationState]):
         if isinstance(content, OrderVoided) and not self._reason:
             reason = f"the bank has voided the order: {detail}"
         closed = OrderClosed(self.conversation_id, self.order_id, (), reason, seal, now)
+        let_go = self.state is S.VOIDING and not self.decided  # the holds were let go when the voiding began
         self._enter(S.ENDED, type(content).__name__)
-        if not self._blamed and self.decided:
-            self._blamed = self._laggards()
+        if isinstance(content, OrderVoided) and self.decided:
+            awaited = frozenset(line.resource for line in content.awaited)
+            self._blamed = self._failed or awaited & self._blamed or awaited or self._blamed
         self.result = ConfirmationResult(False, reason, blamed=self._blamed)
-        effects: list[Effect] = [Persist(closed), *self._cancel_holds()]
+        effects: list[Effect] = [Persist(closed), *([] if let_go else self._cancel_holds())]
         for unit in self._units.values():
             if unit.stage is not UnitStage.FAILED:
                 unit.stage = UnitStage.VOIDED
@@ -310,13 +312,14 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._blamed = self._laggards()
         return self._void(f"{', '.join(sorted(self._blamed))} did not settle in time", "deadline", now)
 
+    @property
+    def _failed(self) -> frozenset[str]:
+        return frozenset(unit.resource for unit in self._units.values() if unit.stage is UnitStage.FAILED)
+
     def _laggards(self) -> frozenset[str]:
-        """Who keeps the order from being settled: those who say nothing, else those who only acknowledge."""
-        for stage in (UnitStage.FAILED, UnitStage.CONFIRMING, UnitStage.CONFIRMED):
-            found = {unit.resource for unit in self._units.values() if unit.stage is stage}
-            if found:
-                return frozenset(found)
-        return frozenset()
+        """Who keeps the order from being settled, as far as is known here: those who say nothing, else all."""
+        silent = {unit.resource for unit in self._units.values() if unit.stage is UnitStage.CONFIRMING}
+        return frozenset(silent or {unit.resource for unit in self._units.values() if unit.stage in OPEN})
 
     def _cancel_holds(self) -> list[Effect]:
         """Let every slot go that may still be held; firm ones end on the bank's word, and holds end by themselves."""
@@ -359,7 +362,6 @@ class Confirmation(StateMachine[ConfirmationState]):
         told = FailureTold(self.conversation_id, content, seal, now)
         effects: list[Effect] = [Persist(told), unit.advanced(detail)]
         if self.state is S.CONFIRMING:
-            self._blamed = frozenset({unit.resource})
             reason = f"unit {unit.agreement.request.number} failed at {unit.resource}: {detail}"
             effects += self._void(reason, "Failed", now)
         return effects

@@ -202,6 +202,7 @@ class OrderStanding:
         detail: the same as a sentence.
         transfers: the payments of a posted order, in the order of the lines.
         refunds: what has been given back of it since.
+        awaited: the lines whose countersigned agreement is not there.
     """
 
     order_id: str
@@ -213,6 +214,7 @@ class OrderStanding:
     detail: str = ""
     transfers: tuple[PaymentMade, ...] = ()
     refunds: tuple[RefundMade, ...] = ()
+    awaited: tuple[OrderLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,7 @@ class BankLedger:
             order.reason,
             tuple(made),
             tuple(refunds),
+            tuple(line for line in order.lines if line.agreement_id not in order.countersigned),
         )
 
     def _sweep(self, now: Instant) -> ev.OrdersSwept:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from ramp.errors import SealInvalid
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
@@ -242,15 +243,11 @@ class World:
         match event:
             case _Delivery(message, encoded):
                 actor = self._actors.get(message.receiver)
-                if actor is not None and actor.host is not None:
-                    if self._wire is not None and encoded is not None:
-                        message = self._wire.decode(message.sender, message.receiver, encoded, self.now)
-                    elif not is_admitted(message):
-                        self.refused += 1
-                        return
+                read = self._read(message, encoded) if actor is not None and actor.host is not None else None
+                if actor is not None and read is not None:
                     for checker in self._checkers:
-                        checker.on_delivered(message, self)
-                    self._guarded(actor, lambda host: host.deliver(message, self.now))
+                        checker.on_delivered(read, self)
+                    self._guarded(actor, lambda host: host.deliver(read, self.now))
             case _Tick(name):
                 actor = self._actors[name]
                 actor.ticket = actor.armed_for = None
@@ -261,6 +258,19 @@ class World:
                 self._obey(self._actors[name], command)
         for checker in self._checkers:
             checker.on_step(self)
+
+    def _read(self, message: Message, encoded: EncodedMessage | None) -> Message | None:
+        """The message as its receiver reads it, or None where the shell drops it for its seal."""
+        if self._wire is not None and encoded is not None:
+            try:
+                return self._wire.decode(message.sender, message.receiver, encoded, self.now)
+            except SealInvalid:
+                self.refused += 1
+                return None
+        if is_admitted(message):
+            return message
+        self.refused += 1
+        return None
 
     def _obey(self, actor: _Actor, command: ev.Command) -> None:
         """A command to a party that is down, or that crashes before it has noted it, is given again after restart."""
