@@ -23,6 +23,7 @@ def agreement_object(entry: Mapping[str, Any], short: ShortName) -> dict[str, An
     return {
         "agreement_id": agreement["agreement_id"],
         "request_id": agreement["request_id"],
+        "order_id": agreement["order_id"],
         "reservation_id": agreement["reservation_id"],
         "state": entry["state"],
         "unit": agreement["request"]["number"],
@@ -55,6 +56,7 @@ def print_agreement(entry: Mapping[str, Any], short: ShortName) -> None:
                 "Request",
                 f"{agreement['request_id']}, unit {number} of {agreement['units_total']}",
             ),
+            ("Payment order", agreement["order_id"]),
             ("Reservation", agreement["reservation_id"]),
             ("Resource", short(agreement["resource"])),
             ("Start", moment_text(offer["start"])),

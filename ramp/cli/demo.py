@@ -29,7 +29,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
-    from ramp.rfql.verification import AgreementReport
+    from ramp.rfql.verification import FileReport
     from ramp.runtime.config import SwarmConfig
 
 ROUNDS: Final = 4
@@ -90,7 +90,7 @@ class _Shown:
     before: dict[str, Any]
     after: dict[str, Any]
     event: dict[str, Any]
-    reports: list[AgreementReport]
+    reports: list[FileReport]
     late_sources: list[str]
 
 
@@ -151,7 +151,7 @@ def _running(config: SwarmConfig, state: StateFolder, as_json: bool) -> Iterator
 
 def _show(market: Market, config: SwarmConfig, as_json: bool) -> _Shown:
     from ramp.rfql.request_for_quotation import write_request
-    from ramp.rfql.verification import verify_agreement_file
+    from ramp.rfql.verification import verify_file
     from ramp.runtime.clock import SystemClock
     from ramp.runtime.keys import KeyStore
 
@@ -182,7 +182,7 @@ def _show(market: Market, config: SwarmConfig, as_json: bool) -> _Shown:
     late = _sources_from_offers(machines, event["outcome"], market)
     keys = KeyStore(market.state.keys)
     reports = [
-        verify_agreement_file(
+        verify_file(
             file, keys.ca_certificates(), clock.now(), pins=keys.certificate_on_file, revoked=keys.is_revoked
         )
         for file in event["agreements"].values()

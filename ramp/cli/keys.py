@@ -10,25 +10,27 @@ from ramp.cli.options import example, json_option, state_option
 from ramp.cli.output import moment_text, print_json, print_pairs, print_rows, say
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, iso
+from ramp.model.seal import Role
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
     from ramp.runtime.keys import CertificateEntry, KeyStore
 
 DAYS_DEFAULT: Final = 365
-_kind_option = click.option(
-    "--kind", type=click.Choice(["p256", "rsa"]), default="p256", show_default=True, help="Kind of a new key."
-)
+_kind_option = click.option("--kind", type=click.Choice(["p256", "rsa", "ed25519"]), default="p256", show_default=True,
+                            help="Kind of a new key; ed25519 for directory and keeper only.")  # fmt: skip
+_roles = click.Choice([role.value for role in Role])
 _days_option = click.option("--days", type=click.IntRange(1, 3650), default=DAYS_DEFAULT, show_default=True,
                             help="How long the certificate holds.")  # fmt: skip
 
 
-@click.group(epilog=example("ramp keys init", "ramp keys issue carol@localhost", "ramp keys list"))
+@click.group(epilog=example("ramp keys init", "ramp keys issue carol@localhost --role user", "ramp keys list"))
 def keys() -> None:
     """Make, show, renew and revoke keys and certificates.
 
     `ramp up` does all that is needed by itself; these verbs are for markets over several machines, for renewal, and for
-    a key that was lost. A party's NAME is its agent's address, such as alice@localhost.
+    a key that was lost. A party's NAME is its agent's address, such as alice@localhost. A certificate states the role
+    in which its owner is believed: user, resource, bank, directory or keeper.
     """
 
 
@@ -59,16 +61,20 @@ def init(market: str, state: StateFolder, as_json: bool) -> None:
 
 @keys.command("issue")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--role", type=_roles, required=True, help="What the parties are.")
 @_kind_option
 @_days_option
 @state_option
 @json_option
-def issue(names: tuple[str, ...], kind: str, days: int, state: StateFolder, as_json: bool) -> None:
-    """Issue certificates; a party that has one that holds keeps it."""
+def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
+    """Issue certificates; a party that has one that holds keeps it.
+
+    One from before certificates stated roles is issued again for the same key.
+    """
     store, now = _store(state)
     for name in names:
         _check_name(name)
-        store.issue(name, now, kind=kind, lifetime=days * DAY)
+        store.issue(name, Role(role), now, kind=kind, lifetime=days * DAY)
     _print_entries(store, now, names, as_json)
 
 
@@ -83,11 +89,18 @@ def list_command(show_all: bool, state: StateFolder, as_json: bool) -> None:
     if as_json:
         print_json([_object(store, entry) for entry in entries])
     elif entries:
-        columns = ("Name", "State", "Key", "Valid until", "Serial")
+        columns = ("Name", "Role", "State", "Key", "Valid until", "Serial")
         print_rows(
             columns,
             [
-                (entry.name, entry.state, entry.key_kind, moment_text(entry.valid_until), entry.serial)
+                (
+                    entry.name,
+                    _role_text(entry),
+                    entry.state,
+                    entry.key_kind,
+                    moment_text(entry.valid_until),
+                    entry.serial,
+                )
                 for entry in entries
             ],
         )
@@ -108,15 +121,17 @@ def show(name: str, state: StateFolder, as_json: bool) -> None:
 @keys.command("renew")
 @click.argument("name")
 @click.option("--new-key", is_flag=True, help="With a new key too; needed after a revocation.")
+@click.option("--role", type=_roles, help="What the party is, where its certificate does not state it.")
 @_kind_option
 @_days_option
 @state_option
 @json_option
-def renew(name: str, new_key: bool, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
+def renew(name: str, new_key: bool, role: str | None, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
     """Give a party a new certificate, by default for the key it has."""
     store, now = _store(state)
     full_name = _full_name(store, name, now)
-    store.renew(full_name, now, kind=kind, new_key=new_key, lifetime=days * DAY)
+    as_role = None if role is None else Role(role)
+    store.renew(full_name, now, role=as_role, kind=kind, new_key=new_key, lifetime=days * DAY)
     _print_entries(store, now, (full_name,), as_json)
 
 
@@ -175,6 +190,7 @@ def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: b
         print_pairs(
             (
                 ("Name", entry.name),
+                ("Role", _role_text(entry)),
                 ("State", entry.state if entry.current else f"{entry.state}, not the present one"),
                 ("Key", entry.key_kind),
                 ("Serial", entry.serial),
@@ -189,9 +205,14 @@ def _certificate_file(store: KeyStore, entry: CertificateEntry) -> str:
     return str(store.folder / "issued" / f"{entry.serial}.pem")
 
 
+def _role_text(entry: CertificateEntry) -> str:
+    return entry.role or "not stated"
+
+
 def _object(store: KeyStore, entry: CertificateEntry) -> dict[str, Any]:
     return {
         "name": entry.name,
+        "role": entry.role,
         "state": entry.state,
         "current": entry.current,
         "key": entry.key_kind,

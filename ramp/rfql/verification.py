@@ -1,6 +1,7 @@
-"""Offline check of an agreement's file, for `ramp verify`: who signed what, when, at which cost, and every check made.
+"""Offline check of a file, for `ramp verify`: who signed or said what, when, in which role, and every check made.
 
-An agreement outlives certificates, so they must have held when it was signed; one that has expired since is a warning.
+A file holds a document that people keep (an agreement or a cancellation with its XML signatures) or a sealed message.
+Both outlive certificates, so these must have held when it was signed; one that has expired since is a warning.
 """
 
 from __future__ import annotations
@@ -11,26 +12,32 @@ from pathlib import Path
 from typing import Any
 
 from cryptography import x509
+from lxml import etree
 
-from ramp.errors import DocumentError, MeaningViolation, SignatureInvalid
-from ramp.model import instant, money
-from ramp.model.agreement import Agreement
+from ramp.errors import CertificateExpired, DocumentError, MeaningViolation, SignatureInvalid
+from ramp.model import contents, instant, money
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
-from ramp.rfql import agreements, certificates
-from ramp.rfql.notary import Verified, VerifiedSignature, verify_document
-from ramp.rfql.parser import DOCUMENT_BYTES_MAX, check_size, parse_wire
+from ramp.rfql import agreements, certificates, seals
+from ramp.rfql.markup import read_instant, shown
+from ramp.rfql.notary import PublicNotary, Verified, VerifiedSignature, verify_document
+from ramp.rfql.parser import Element, check_size, parse_wire
 from ramp.rfql.trust import Trust, no_pin, none_revoked
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementReport:
-    """What the check of an agreement's file has found.
+class FileReport:
+    """What the check of a file has found.
 
     Attributes:
         path: the file.
-        agreement: what the signatures cover, or None where they do not hold.
+        kind: `agreement`, `cancellation` or `sealed message`, as the file says.
+        agreement: what the signatures cover, where it is an agreement and they hold.
+        cancellation: the same of a cancellation.
+        message: the same of a sealed message.
         signatures: those that hold, innermost (the user's) first.
         passed: a sentence for every check that has passed, in order.
         failure: the first check that has not passed, or empty.
@@ -38,11 +45,14 @@ class AgreementReport:
     """
 
     path: str
-    agreement: Agreement | None
-    signatures: tuple[VerifiedSignature, ...]
+    kind: str
     passed: tuple[str, ...]
-    failure: str
-    warnings: tuple[str, ...]
+    failure: str = ""
+    agreement: Agreement | None = None
+    cancellation: Cancellation | None = None
+    message: Message | None = None
+    signatures: tuple[VerifiedSignature, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -51,9 +61,9 @@ class AgreementReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The report for `--json`."""
-        agreement = self.agreement
         return {
             "path": self.path,
+            "kind": self.kind,
             "holds": self.holds,
             "failure": self.failure,
             "passed": list(self.passed),
@@ -61,6 +71,7 @@ class AgreementReport:
             "signatures": [
                 {
                     "signer": signature.signer,
+                    "role": signature.role.value,
                     "signed_at": instant.iso(signature.signed_at),
                     "certificate": certificates.serial_text(signature.certificate),
                     "fingerprint": certificates.fingerprint(signature.certificate),
@@ -69,36 +80,75 @@ class AgreementReport:
                 }
                 for signature in self.signatures
             ],
-            "agreement": None
-            if agreement is None
-            else {
-                "agreement_id": agreement.agreement_id,
-                "request_id": agreement.request_id,
-                "unit": agreement.request.number,
-                "units_total": agreement.units_total,
-                "user": agreement.user,
-                "resource": agreement.resource,
-                "bank": agreement.bank,
-                "reservation_id": agreement.reservation_id,
-                "start": instant.iso(agreement.offer.start),
-                "end": instant.iso(agreement.offer.end),
-                "cores": agreement.offer.cores,
-                "cpu_hour_cost": agreement.offer.cpu_hour_cost,
-                "cost": money.credits_text(agreement.cost),
-                "issued_at": instant.iso(agreement.issued_at),
-            },
+            "agreement": None if self.agreement is None else _agreement_dict(self.agreement),
+            "cancellation": None if self.cancellation is None else _cancellation_dict(self.cancellation),
+            "message": None if self.message is None else _message_dict(self.message),
         }
 
 
-def verify_agreement_file(
+def _agreement_dict(agreement: Agreement) -> dict[str, Any]:
+    return {
+        "agreement_id": agreement.agreement_id,
+        "request_id": agreement.request_id,
+        "order_id": agreement.order_id,
+        "unit": agreement.request.number,
+        "units_total": agreement.units_total,
+        "user": agreement.user,
+        "resource": agreement.resource,
+        "bank": agreement.bank,
+        "reservation_id": agreement.reservation_id,
+        "start": instant.iso(agreement.offer.start),
+        "end": instant.iso(agreement.offer.end),
+        "cores": agreement.offer.cores,
+        "cpu_hour_cost": agreement.offer.cpu_hour_cost,
+        "cost": money.credits_text(agreement.cost),
+        "issued_at": instant.iso(agreement.issued_at),
+    }
+
+
+def _cancellation_dict(cancellation: Cancellation) -> dict[str, Any]:
+    return {
+        "cancellation_id": cancellation.cancellation_id,
+        "agreement_id": cancellation.agreement_id,
+        "offer_id": cancellation.offer_id,
+        "user": cancellation.user,
+        "resource": cancellation.resource,
+        "reason": cancellation.reason,
+        "issued_at": instant.iso(cancellation.issued_at),
+    }
+
+
+def _message_dict(message: Message) -> dict[str, Any]:
+    assert message.seal is not None, "it was opened"
+    return {
+        "performative": message.performative.value,
+        "content": type(message.content).__name__,
+        "sender": message.sender,
+        "role": message.seal.role.value,
+        "receiver": message.receiver,
+        "conversation_id": message.conversation_id,
+        "reply_with": message.reply_with,
+        "in_reply_to": message.in_reply_to,
+        "signed_at": instant.iso(message.seal.signed_at),
+        "document": sealed_document(message),
+    }
+
+
+def sealed_document(message: Message) -> str:
+    """The document of a message that was opened, as it was sent."""
+    assert message.seal is not None, "it was opened"
+    return seals.parse(message.seal.text).body
+
+
+def verify_file(
     path: Path | str,
     ca_certificates: Sequence[x509.Certificate],
     now: Instant,
     *,
     pins: Callable[[str], x509.Certificate | None] = no_pin,
     revoked: Callable[[x509.Certificate], bool] = none_revoked,
-) -> AgreementReport:
-    """Check an agreement's file without asking anybody.
+) -> FileReport:
+    """Check an agreement, a cancellation or a sealed message in a file without asking anybody.
 
     Args:
         path: the file.
@@ -109,62 +159,143 @@ def verify_agreement_file(
             holds a stolen key can write any date.
 
     Raises:
-        DocumentError: if the file cannot be read at all; what is wrong with its document is in the report.
+        DocumentError: if the file cannot be read at all, or holds something else; what is wrong with its document is
+            in the report.
     """
-    document = _read(path)
-    passed: list[str] = []
-    try:
-        verified = verify_document(document, Trust(ca_certificates, pins, revoked), _claimed_time(document), passed)
-        agreement = _check_agreement(verified, _claimed_time(document), passed)
-    except DocumentError as error:
-        failure = "; ".join((error.reason, *error.violations))
-        return AgreementReport(str(path), None, (), tuple(passed), failure, ())
-    warnings = tuple(
-        f"certificate of {signature.signer} has expired since, at "
-        f"{instant.iso(certificates.valid_until(signature.certificate))}"
-        for signature in verified.signatures
-        if certificates.valid_until(signature.certificate) < now
-    ) + unmet_terms(agreement.request, agreement.offer)
-    return AgreementReport(str(path), agreement, verified.signatures, tuple(passed), "", warnings)
+    text = _read(path)
+    trust = Trust(ca_certificates, pins, revoked)
+    if seals.looks_sealed(text):
+        return _verify_sealed(str(path), text, trust, now)
+    if text.lstrip().startswith("<"):
+        return _verify_signed(str(path), text, trust, now)
+    raise DocumentError(
+        f"neither a signed document nor a sealed message: it begins with {shown(text.partition(chr(10))[0][:40])}; "
+        f"right would be an agreement or a cancellation in XML, or the line {seals.FIRST_LINE!r}",
+        source=str(path),
+    )
 
 
 def _read(path: Path | str) -> str:
     try:
         with Path(path).open("rb") as file:
-            data = file.read(DOCUMENT_BYTES_MAX + 1)
-        return check_size(data, str(path)).decode()
+            data = file.read(seals.TEXT_BYTES_MAX + 1)
+        return check_size(data, str(path), seals.TEXT_BYTES_MAX).decode()
     except OSError as error:
         raise DocumentError(f"cannot be read: {error.strerror}", source=str(path)) from error
     except UnicodeDecodeError as error:
         raise DocumentError(f"not text in UTF-8: {error.reason}", source=str(path)) from error
 
 
-def _claimed_time(document: str) -> Instant:
-    """When the agreement says it was issued; `_check_agreement` holds it against what is signed."""
-    root = parse_wire(document)
-    body = root if root.tag == agreements.AGREEMENT else root.find(agreements.AGREEMENT)
+def _reason(error: DocumentError) -> str:
+    return "; ".join((error.reason, *error.violations))
+
+
+def _expired_since(signatures: tuple[VerifiedSignature, ...], now: Instant) -> tuple[str, ...]:
+    return tuple(
+        f"certificate of {signature.signer} has expired since, at "
+        f"{instant.iso(certificates.valid_until(signature.certificate))}"
+        for signature in signatures
+        if certificates.valid_until(signature.certificate) < now
+    )
+
+
+# Sealed messages
+
+
+def _verify_sealed(path: str, text: str, trust: Trust, now: Instant) -> FileReport:
+    kind = "sealed message"
+    passed: list[str] = []
+    try:
+        sealed = seals.parse(text)
+        signed_at = sealed.moment()
+        if signed_at > now:
+            raise CertificateExpired(f"signed at {sealed.signed_at}, which is still to come")
+        message = PublicNotary(trust, passed).open(text, signed_at)
+        if isinstance(message.content, contents.Unverified):
+            raise SignatureInvalid(f"what it passes on does not hold: {message.content.detail}")
+        party = trust.check_bytes(sealed.certificate_bytes(), signed_at)
+    except DocumentError as error:
+        return FileReport(path, kind, tuple(passed), _reason(error))
+    passed.append(f"certificate held when it was sealed, {sealed.signed_at}")
+    signatures = (VerifiedSignature(party.name, party.role, party.certificate, signed_at),)
+    warnings = _expired_since(signatures, now)
+    return FileReport(path, kind, tuple(passed), message=message, signatures=signatures, warnings=warnings)
+
+
+# Signed documents
+
+
+def _verify_signed(path: str, document: str, trust: Trust, now: Instant) -> FileReport:
+    passed: list[str] = []
+    kind = ""
+    try:
+        root = parse_wire(document)
+        kind = _kind_of(root, path)
+        claimed = _claimed_time(root, kind)
+        verified = verify_document(document, trust, claimed, passed)
+        _check_time(verified, claimed, passed)
+        if kind == "agreement":
+            return _agreement_report(path, verified, now, passed)
+        return _cancellation_report(path, verified, now, passed)
+    except DocumentError as error:
+        if error.source == path:
+            raise
+        return FileReport(path, kind, tuple(passed), _reason(error))
+
+
+def _kind_of(root: Element, path: str) -> str:
+    kind = agreements.KIND_OF.get(str(root.tag))
+    if kind is None:
+        raise DocumentError(
+            f"holds a document {etree.QName(root).localname}, which nobody signs; right would be an agreement or a "
+            f"cancellation, or a sealed message",
+            source=path,
+        )
+    return kind
+
+
+def _claimed_time(root: Element, kind: str) -> Instant:
+    """When the document says it was issued; `_check_time` holds it against what is signed."""
+    inner = agreements.COUNTERSIGNED.get(str(root.tag))
+    body = root if inner is None else root.find(inner)
     text = "" if body is None else body.get("issuedAt", "")
     try:
-        return instant.from_iso(text)
+        return read_instant(text)
     except ValueError as error:
-        raise MeaningViolation(f"no agreement: issuedAt is {text!r}; right would be a moment in UTC") from error
+        raise MeaningViolation(f"no {kind}: issuedAt is {shown(text)}; right would be a moment in UTC") from error
 
 
-def _check_agreement(verified: Verified, claimed: Instant, passed: list[str]) -> Agreement:
-    body = verified.body
-    if not isinstance(body, Agreement):
-        raise MeaningViolation(f"the file holds a {type(body).__name__}; right would be an agreement")
-    if len(verified.signatures) != 2:
-        raise SignatureInvalid(f"signed by {body.user} only; right would be the resource's signature as well")
-    passed.append("signed by both parties")
-    if body.issued_at != claimed:
+def _check_time(verified: Verified, claimed: Instant, passed: list[str]) -> None:
+    if verified.body.issued_at != claimed:
         raise SignatureInvalid("the time of issue is not the signed one")
+    if len(verified.signatures) == 2:
+        passed.append("signed by both parties")
     last = verified.signatures[-1]
     certificates.check_validity(last.certificate, last.signed_at)
-    passed.append(
-        f"certificates held when it was signed, {instant.iso(body.issued_at)} and {instant.iso(last.signed_at)}"
+    moments = " and ".join(dict.fromkeys(instant.iso(signature.signed_at) for signature in verified.signatures))
+    passed.append(f"certificates held when it was signed, {moments}")
+
+
+def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
+    body = verified.body
+    assert isinstance(body, Agreement), "the root says so"
+    if len(verified.signatures) != 2:
+        raise SignatureInvalid(f"signed by {body.user} only; right would be the resource's signature as well")
+    warnings = _expired_since(verified.signatures, now) + unmet_terms(body.request, body.offer)
+    return FileReport(
+        path, "agreement", tuple(passed), agreement=body, signatures=verified.signatures, warnings=warnings
     )
-    return body
+
+
+def _cancellation_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
+    body = verified.body
+    assert isinstance(body, Cancellation), "the root says so"
+    warnings = _expired_since(verified.signatures, now)
+    if len(verified.signatures) != 2:
+        warnings += (f"{body.resource} has not countersigned it",)
+    return FileReport(
+        path, "cancellation", tuple(passed), cancellation=body, signatures=verified.signatures, warnings=warnings
+    )
 
 
 def unmet_terms(request: RequestUnit, offer: Offer) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
+from ramp.errors import ConfigurationError
 from ramp.model import instant
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role
@@ -91,6 +92,22 @@ def new_key(kind: str) -> PrivateKey:
     if kind == "ed25519":
         return ed25519.Ed25519PrivateKey.generate()
     return ec.generate_private_key(ec.SECP256R1())
+
+
+def check_kind(kind: str, role: Role) -> None:
+    """Check that a party of a role may have such a key.
+
+    Raises:
+        ConfigurationError: if not.
+    """
+    if kind not in KEY_KINDS:
+        raise ConfigurationError(f"key kind {kind!r}; right would be one of {', '.join(KEY_KINDS)}")
+    if kind == "ed25519" and role not in SEALING_ROLES:
+        able = " and ".join(sorted(SEALING_ROLES))
+        raise ConfigurationError(
+            f"key kind 'ed25519' for a {role}: it signs documents, and XML signatures know no Ed25519 "
+            f"(only {able} may have such a key); right would be p256 or rsa"
+        )
 
 
 def _builder(

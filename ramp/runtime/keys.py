@@ -14,26 +14,25 @@ Files appear whole or not at all (written aside, then renamed), so several proce
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from ramp.errors import ConfigurationError, SignerUnknown
-from ramp.model import instant
 from ramp.model.instant import DAY, Duration, Instant
 from ramp.model.seal import Role
 from ramp.rfql import certificates
 from ramp.rfql.certificates import PrivateKey
 from ramp.rfql.notary import XmlNotary
 from ramp.runtime import issuing
+from ramp.runtime.revocations import Revocation, RevocationList
 from ramp.runtime.whole_files import Version, make_folder, version_of, write_whole
 
 CA_LIFETIME: Final[Duration] = 10 * 365 * DAY
@@ -43,16 +42,6 @@ CERTIFICATE_LIFETIME: Final[Duration] = 365 * DAY
 """A year, so that a lost key that nobody noticed ends by itself."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}(@[A-Za-z0-9][A-Za-z0-9.-]{0,127})?")
-
-
-@dataclass(frozen=True, slots=True)
-class Revocation:
-    """One line of the revocation list: serial number in hexadecimal, party, time and reason."""
-
-    serial: str
-    name: str
-    revoked_at: Instant
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +80,7 @@ class KeyStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._revoked: tuple[Version, frozenset[str]] | None = None
+        self._revocations = RevocationList(folder / "revoked.json")
         self._pins: dict[str, tuple[Version, x509.Certificate]] = {}
 
     # The CA
@@ -149,7 +138,7 @@ class KeyStore:
                 CA key.
         """
         path = self._identity_path(name)
-        _check_kind(kind, role)
+        issuing.check_kind(kind, role)
         if path.exists():
             certificate = self._read_identity(path)[1]
             if certificates.valid_until(certificate) <= now or self.is_revoked(certificate):
@@ -193,7 +182,7 @@ class KeyStore:
         key, old = self.identity(name)
         role = self._renewed_role(name, role, old, now)
         if new_key:
-            _check_kind(kind, role)
+            issuing.check_kind(kind, role)
             key = issuing.new_key(kind)
         elif self.is_revoked(old):
             raise ConfigurationError(f"the key of {name} was revoked; right would be a new key", path=self.folder)
@@ -228,7 +217,9 @@ class KeyStore:
         """
         path = self._identity_path(name)
         if not path.exists():
-            raise ConfigurationError(f"no key of {name}; right would be `ramp keys issue {name}` first", path=path)
+            raise ConfigurationError(
+                f"no key of {name}; right would be `ramp keys issue {name} --role ...` first", path=path
+            )
         return self._read_identity(path)
 
     def certificate_on_file(self, name: str) -> x509.Certificate | None:
@@ -305,16 +296,7 @@ class KeyStore:
             and certificates.valid_until(certificate) >= now
         )
         if added:
-            rows = [
-                {
-                    "serial": line.serial,
-                    "name": line.name,
-                    "revoked_at": instant.iso(line.revoked_at),
-                    "reason": line.reason,
-                }
-                for line in (*lines, *added)
-            ]
-            write_whole(self._revoked_path, (json.dumps(rows, indent=1) + "\n").encode(), private=False)
+            self._revocations.add(added)
         return added
 
     def revocations(self) -> tuple[Revocation, ...]:
@@ -323,31 +305,13 @@ class KeyStore:
         Raises:
             ConfigurationError: if the file is damaged; a list that cannot be read must not pass for an empty one.
         """
-        try:
-            rows: list[dict[str, Any]] = json.loads(self._revoked_path.read_text("utf-8"))
-            return tuple(
-                Revocation(row["serial"], row["name"], instant.from_iso(row["revoked_at"]), row["reason"])
-                for row in rows
-            )
-        except FileNotFoundError:
-            return ()
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ConfigurationError(f"revocation list cannot be read: {error}", path=self._revoked_path) from error
+        return self._revocations.lines()
 
     def is_revoked(self, certificate: x509.Certificate) -> bool:
         """Whether a certificate is on the revocation list; the file is read again only when it has changed."""
-        version = version_of(self._revoked_path)
-        if version is None:
-            return False
-        if self._revoked is None or self._revoked[0] != version:
-            self._revoked = (version, frozenset(line.serial for line in self.revocations()))
-        return certificates.serial_text(certificate) in self._revoked[1]
+        return self._revocations.holds(certificates.serial_text(certificate))
 
     # Within
-
-    @property
-    def _revoked_path(self) -> Path:
-        return self.folder / "revoked.json"
 
     def _identity_path(self, name: str) -> Path:
         if _NAME.fullmatch(name) is None:
@@ -423,17 +387,6 @@ def stated_role(certificate: x509.Certificate) -> Role | None:
         return certificates.role_of(certificate)
     except SignerUnknown:
         return None
-
-
-def _check_kind(kind: str, role: Role) -> None:
-    if kind not in issuing.KEY_KINDS:
-        raise ConfigurationError(f"key kind {kind!r}; right would be one of {', '.join(issuing.KEY_KINDS)}")
-    if kind == "ed25519" and role not in issuing.SEALING_ROLES:
-        able = " and ".join(sorted(issuing.SEALING_ROLES))
-        raise ConfigurationError(
-            f"key kind 'ed25519' for a {role}, whose XML signatures know no Ed25519 (only {able} may have such a key); "
-            "right would be p256 or rsa"
-        )
 
 
 def _load_pem_certificates(path: Path) -> tuple[x509.Certificate, ...]:

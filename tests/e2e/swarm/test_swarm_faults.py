@@ -10,7 +10,7 @@ import pytest
 from swarm_books import Books
 from swarm_market import SHORT_TIMING, in_hours, unit, until
 
-from ramp.rfql.verification import verify_agreement_file
+from ramp.rfql.verification import verify_file
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys import KeyStore
 
@@ -166,7 +166,7 @@ def test_a_second_up_carries_on_where_the_first_ended(new_market):
     assert market.agreements("alice") == agreements
     keys = KeyStore(market.state.keys)
     for each in agreements:
-        assert verify_agreement_file(each["file"], keys.ca_certificates(), SystemClock().now()).holds
+        assert verify_file(each["file"], keys.ca_certificates(), SystemClock().now()).holds
     refused = market.buy("alice", "request-second", [unit(1, 200, begin)])
     assert refused["status"] == "no_offers", refused
     codes = {each["refusal"]["code"] for each in refused["rounds"][0]["refusals"]}

@@ -6,7 +6,7 @@ import pytest
 from swarm_books import Books, credits_of
 from swarm_market import in_hours, unit
 
-from ramp.rfql.verification import verify_agreement_file
+from ramp.rfql.verification import verify_file
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys import KeyStore
 
@@ -66,7 +66,7 @@ def test_the_agreement_holds_offline(market):
     listed = [each for each in market.agreements("alice") if each["agreement"]["request_id"] == "request-two"]
     assert len(listed) == 2
     for each in listed:
-        report = verify_agreement_file(each["file"], keys.ca_certificates(), SystemClock().now())
+        report = verify_file(each["file"], keys.ca_certificates(), SystemClock().now())
         assert report.holds, report.failure
         agreement = each["agreement"]
         assert [signature.signer for signature in report.signatures] == ["alice@localhost", agreement["resource"]]
@@ -74,7 +74,7 @@ def test_the_agreement_holds_offline(market):
         assert report.agreement.cost == agreement["cost"]
         resource = agreement["resource"].partition("@")[0]
         theirs = market.state.agreement(resource, agreement["agreement_id"])
-        assert verify_agreement_file(theirs, keys.ca_certificates(), SystemClock().now()).holds
+        assert verify_file(theirs, keys.ca_certificates(), SystemClock().now()).holds
 
 
 def test_a_quote_leaves_nothing_behind(market, books):

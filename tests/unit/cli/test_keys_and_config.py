@@ -26,13 +26,13 @@ def test_keys_from_init_to_revocation(keys):
     assert (code, made["created"]) == (0, True)
     assert "Test market" in made["subject"]
     assert keys("init")[1] == {**made, "created": False}
-    assert [entry["key"] for entry in keys("issue", "carol@localhost", "dave@localhost", "--kind", "p256")[1]] == [
+    assert [entry["key"] for entry in keys("issue", "carol@localhost", "dave@localhost", "--role", "user")[1]] == [
         "P-256",
         "P-256",
     ]
     assert [entry["name"] for entry in keys("list")[1]] == ["carol@localhost", "dave@localhost"]
     (before,) = keys("show", "carol")[1]
-    assert (before["state"], before["current"]) == ("valid", True)
+    assert (before["state"], before["current"], before["role"]) == ("valid", True, "user")
     renewed = keys("renew", "carol", "--days", "10")[1]
     assert [entry["current"] for entry in renewed if entry["serial"] == before["serial"]] == [False]
     assert {line["name"] for line in keys("revoke", "carol", "--reason", "lost")[1]} == {"carol@localhost"}
@@ -41,17 +41,33 @@ def test_keys_from_init_to_revocation(keys):
     assert code == 2
     assert "new key" in said
     (fresh,) = [entry for entry in keys("renew", "carol", "--new-key")[1] if entry["current"]]
-    assert fresh["state"] == "valid"
+    assert (fresh["state"], fresh["role"]) == ("valid", "user")
+
+
+def test_keys_in_each_role(keys, tmp_path, capsys):
+    keys("init")
+    for role in ("user", "resource", "bank", "directory", "keeper"):
+        (issued,) = keys("issue", f"{role}1@localhost", "--role", role)[1]
+        assert (issued["name"], issued["role"], issued["key"]) == (f"{role}1@localhost", role, "P-256")
+    (quick,) = keys("issue", "watch@localhost", "--role", "keeper", "--kind", "ed25519")[1]
+    assert quick["key"] == "Ed25519"
+    assert main(["keys", "list", "--state-dir", str(tmp_path)]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[0][:2] == ["Name", "Role"]
+    assert ["keeper1@localhost", "keeper"] in [row[:2] for row in rows]
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("issue", "carol@localhost"), "ramp keys init"),
-        (("issue", "carol"), "for example carol@localhost"),
+        (("issue", "carol@localhost", "--role", "user"), "ramp keys init"),
+        (("issue", "carol", "--role", "user"), "for example carol@localhost"),
+        (("issue", "carol@localhost"), "--role"),
+        (("issue", "carol@localhost", "--role", "cashier"), "'cashier' is not one of"),
+        (("issue", "carol@localhost", "--role", "bank", "--kind", "ed25519"), "right would be p256 or rsa"),
         (("show", "nobody"), "no certificate was issued for 'nobody'"),
         (("revoke", "nobody"), "no certificate was issued for 'nobody'"),
-        (("issue", "carol@localhost", "--days", "0"), "0 is not in the range"),
+        (("issue", "carol@localhost", "--role", "user", "--days", "0"), "0 is not in the range"),
     ],
 )
 def test_keys_bad_input(keys, arguments, told):

@@ -7,15 +7,28 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from ramp.errors import ConfigurationError, SignerUnknown
-from ramp.model.agreement import AccountQuery, Signed
+from ramp.errors import ConfigurationError, SealInvalid, SignatureInvalid, SignerUnknown
+from ramp.model import contents
+from ramp.model.acl import Message, Performative
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
+from ramp.model.seal import Role
 from ramp.rfql import certificates
+from ramp.rfql.notary import XmlNotary
+from ramp.runtime import issuing
 from ramp.runtime.keys import KeyStore, load_ca_certificates
 
 USER = "alice@localhost"
+QUERY = Message(
+    Performative.QUERY_REF, USER, "bank@localhost", "query-1", contents.AccountQuery("n-1", USER), "query-1-1"
+)
+
+
+def text_of(message: Message) -> str:
+    assert message.seal is not None
+    return message.seal.text
 
 
 @pytest.fixture
@@ -42,7 +55,7 @@ def test_lost_public_ca_file_is_written_again(keys: KeyStore, now: Instant) -> N
 
 
 def test_private_keys_are_the_owner_s_alone(keys: KeyStore, now: Instant) -> None:
-    keys.issue(USER, now)
+    keys.issue(USER, Role.USER, now)
     private = [path for path in keys.folder.rglob("*") if path.is_file() and b"PRIVATE KEY" in path.read_bytes()]
     assert sorted(path.relative_to(keys.folder).as_posix() for path in private) == [
         "agents/alice@localhost/identity.pem",
@@ -54,7 +67,7 @@ def test_private_keys_are_the_owner_s_alone(keys: KeyStore, now: Instant) -> Non
 
 
 def test_key_that_others_can_read_is_not_used(keys: KeyStore, now: Instant) -> None:
-    keys.issue(USER, now)
+    keys.issue(USER, Role.USER, now)
     path = keys.folder / "agents" / USER / "identity.pem"
     path.chmod(0o640)
     with pytest.raises(ConfigurationError, match=r"identity\.pem: others can read .* chmod 600"):
@@ -63,7 +76,7 @@ def test_key_that_others_can_read_is_not_used(keys: KeyStore, now: Instant) -> N
 
 def test_certificate_of_a_party(keys: KeyStore, now: Instant) -> None:
     """From the CA, for this identity, for signing only, P-256, for a year, and from a little before its issue."""
-    certificate = keys.issue(USER, now)
+    certificate = keys.issue(USER, Role.USER, now)
     certificate.verify_directly_issued_by(keys.ca_certificates()[0])
     assert certificates.identity_of(certificate) == USER
     assert isinstance(certificate.public_key(), ec.EllipticCurvePublicKey)
@@ -76,9 +89,9 @@ def test_certificate_of_a_party(keys: KeyStore, now: Instant) -> None:
 
 
 def test_issue_gives_the_certificate_that_still_holds(keys: KeyStore, now: Instant) -> None:
-    first = keys.issue(USER, now)
-    assert keys.issue(USER, now + 364 * DAY) == first
-    second = keys.issue(USER, now + 366 * DAY)
+    first = keys.issue(USER, Role.USER, now)
+    assert keys.issue(USER, Role.USER, now + 364 * DAY) == first
+    second = keys.issue(USER, Role.USER, now + 366 * DAY)
     assert second != first
     assert not certificates.same_key(first, second)
 
@@ -86,22 +99,22 @@ def test_issue_gives_the_certificate_that_still_holds(keys: KeyStore, now: Insta
 def test_certificate_ends_with_its_ca(tmp_path: Path, now: Instant) -> None:
     keys = KeyStore(tmp_path)
     keys.create_ca(now, lifetime=10 * DAY)
-    assert certificates.valid_until(keys.issue(USER, now)) == now + 10 * DAY
+    assert certificates.valid_until(keys.issue(USER, Role.USER, now)) == now + 10 * DAY
 
 
 def test_rsa_keys(keys: KeyStore, now: Instant) -> None:
-    key = keys.issue(USER, now, kind="rsa").public_key()
+    key = keys.issue(USER, Role.USER, now, kind="rsa").public_key()
     assert isinstance(key, rsa.RSAPublicKey)
     assert key.key_size == 3072
     notary = keys.notary(USER)
-    signed = notary.sign(Signed(AccountQuery("n-1", USER, now)), now)
-    assert notary.verify(signed.document, now) == signed
-    with pytest.raises(ConfigurationError, match="'dsa'; right would be one of p256, rsa"):
-        keys.issue("bob@localhost", now, kind="dsa")
+    sealed = notary.seal(QUERY, now)
+    assert notary.open(text_of(sealed), now) == sealed
+    with pytest.raises(ConfigurationError, match="'dsa'; right would be one of p256, rsa, ed25519"):
+        keys.issue("bob@localhost", Role.USER, now, kind="dsa")
 
 
 def test_renewal_keeps_the_key_unless_asked(keys: KeyStore, now: Instant) -> None:
-    first = keys.issue(USER, now)
+    first = keys.issue(USER, Role.USER, now)
     renewed = keys.renew(USER, now + DAY)
     assert renewed.serial_number != first.serial_number
     assert certificates.same_key(first, renewed)
@@ -113,33 +126,34 @@ def test_renewal_keeps_the_key_unless_asked(keys: KeyStore, now: Instant) -> Non
 
 def test_pin_follows_the_party_s_key(keys: KeyStore, now: Instant) -> None:
     """A verifier that runs all the while sees a new key, and refuses the old one."""
-    keys.issue(USER, now)
-    keys.issue("bank@localhost", now)
+    keys.issue(USER, Role.USER, now)
+    keys.issue("bank@localhost", Role.BANK, now)
     bank = keys.notary("bank@localhost")
-    query = Signed(AccountQuery("n-1", USER, now))
-    old = keys.notary(USER).sign(query, now)
-    assert bank.verify(old.document, now).signers == (USER,)
+    old = keys.notary(USER).seal(QUERY, now)
+    assert bank.open(text_of(old), now) == old
     keys.renew(USER, now + SECOND, new_key=True)
-    assert bank.verify(keys.notary(USER).sign(query, now).document, now).signers == (USER,)
-    with pytest.raises(SignerUnknown, match="is on file"):
-        bank.verify(old.document, now)
+    new = keys.notary(USER).seal(QUERY, now)
+    assert bank.open(text_of(new), now) == new
+    with pytest.raises(SealInvalid, match="is on file"):
+        bank.open(text_of(old), now)
 
 
 def test_lost_pin_is_put_back(keys: KeyStore, now: Instant) -> None:
-    certificate = keys.issue(USER, now)
+    certificate = keys.issue(USER, Role.USER, now)
     (keys.folder / "pins" / f"{USER}.pem").unlink()
     assert keys.certificate_on_file(USER) is None
-    keys.issue(USER, now)
+    keys.issue(USER, Role.USER, now)
     assert keys.certificate_on_file(USER) == certificate
 
 
 def test_inventory_tells_state_and_expiry(keys: KeyStore, now: Instant) -> None:
-    keys.issue("bob@localhost", now, lifetime=DAY)
-    keys.issue(USER, now)
+    keys.issue("bob@localhost", Role.USER, now, lifetime=DAY)
+    keys.issue(USER, Role.USER, now)
     keys.renew(USER, now + HOUR)
-    keys.issue("carol@localhost", now)
+    keys.issue("carol@localhost", Role.USER, now)
     keys.revoke("carol@localhost", now, "left")
     rows = [(e.name, e.state, e.current, e.key_kind) for e in keys.inventory(now + 2 * DAY)]
+    assert {e.role for e in keys.inventory(now)} == {Role.USER}
     assert rows == [
         (USER, "valid", False, "P-256"),
         (USER, "valid", True, "P-256"),
@@ -153,7 +167,7 @@ def test_inventory_tells_state_and_expiry(keys: KeyStore, now: Instant) -> None:
 
 
 def test_revocation_covers_every_certificate_and_needs_a_new_key(keys: KeyStore, now: Instant) -> None:
-    first = keys.issue(USER, now)
+    first = keys.issue(USER, Role.USER, now)
     second = keys.renew(USER, now + HOUR)
     lines = keys.revoke(USER, now + 2 * HOUR, "laptop stolen")
     assert {line.serial for line in lines} == {certificates.serial_text(first), certificates.serial_text(second)}
@@ -163,25 +177,25 @@ def test_revocation_covers_every_certificate_and_needs_a_new_key(keys: KeyStore,
     assert keys.revoke(USER, now + 3 * HOUR) == ()
     with pytest.raises(ConfigurationError, match="a new key"):
         keys.renew(USER, now + 3 * HOUR)
-    fresh = keys.issue(USER, now + 3 * HOUR)
+    fresh = keys.issue(USER, Role.USER, now + 3 * HOUR)
     assert not keys.is_revoked(fresh)
     assert not certificates.same_key(second, fresh)
 
 
 def test_revocation_is_seen_by_others_at_once(keys: KeyStore, now: Instant) -> None:
-    certificate = keys.issue(USER, now)
+    certificate = keys.issue(USER, Role.USER, now)
     other = KeyStore(keys.folder)
     assert not other.is_revoked(certificate)
     keys.revoke(USER, now)
     assert other.is_revoked(certificate)
-    bob = keys.issue("bob@localhost", now)
+    bob = keys.issue("bob@localhost", Role.USER, now)
     assert not other.is_revoked(bob)
     keys.revoke("bob@localhost", now)
     assert other.is_revoked(bob)
 
 
 def test_damaged_revocation_list_is_not_an_empty_one(keys: KeyStore, now: Instant) -> None:
-    certificate = keys.issue(USER, now)
+    certificate = keys.issue(USER, Role.USER, now)
     keys.revoke(USER, now)
     path = keys.folder / "revoked.json"
     path.write_text(path.read_text("utf-8")[:-5], "utf-8")
@@ -192,7 +206,7 @@ def test_damaged_revocation_list_is_not_an_empty_one(keys: KeyStore, now: Instan
 @pytest.mark.parametrize("name", ["", "../ca", "a/b", ".hidden", "alice@", "al ice", "alice@localhost/res", "x" * 300])
 def test_names_stay_within_the_folder(keys: KeyStore, now: Instant, name: str) -> None:
     with pytest.raises(ConfigurationError, match="no party's name"):
-        keys.issue(name, now)
+        keys.issue(name, Role.USER, now)
     assert keys.certificate_on_file(name) is None
 
 
@@ -201,14 +215,14 @@ def test_missing_things_say_what_to_do(tmp_path: Path, now: Instant) -> None:
     with pytest.raises(ConfigurationError, match="ramp keys issue alice@localhost"):
         keys.identity(USER)
     with pytest.raises(ConfigurationError, match="ramp keys init"):
-        keys.issue(USER, now)
+        keys.issue(USER, Role.USER, now)
     with pytest.raises(ConfigurationError, match="no certificate was issued for 'alice@localhost'"):
         keys.revoke(USER, now)
     assert keys.inventory(now) == ()
 
 
 def test_damaged_identity_is_named(keys: KeyStore, now: Instant) -> None:
-    keys.issue(USER, now)
+    keys.issue(USER, Role.USER, now)
     path = keys.folder / "agents" / USER / "identity.pem"
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(ConfigurationError, match=r"identity\.pem: no private key and certificate"):
@@ -216,7 +230,7 @@ def test_damaged_identity_is_named(keys: KeyStore, now: Instant) -> None:
 
 
 def test_nothing_is_left_half_written(keys: KeyStore, now: Instant) -> None:
-    keys.issue(USER, now)
+    keys.issue(USER, Role.USER, now)
     keys.renew(USER, now)
     keys.revoke(USER, now)
     assert list(keys.folder.rglob(".*")) == []
@@ -229,9 +243,103 @@ def test_only_one_of_two_first_issues_stands(keys: KeyStore, now: Instant, monke
 
     def late(*arguments: object) -> x509.Certificate:
         certificate = certify(*arguments)  # type: ignore[arg-type]
-        other.issue(USER, now)
+        other.issue(USER, Role.USER, now)
         return certificate
 
     monkeypatch.setattr(keys, "_certify", late)
-    assert keys.issue(USER, now) == other.identity(USER)[1]
+    assert keys.issue(USER, Role.USER, now) == other.identity(USER)[1]
     assert len(keys.inventory(now)) == 1
+
+
+# Roles
+
+
+def test_certificate_states_the_role(keys: KeyStore, now: Instant) -> None:
+    for role in Role:
+        certificate = keys.issue(f"{role}1@localhost", role, now)
+        units = certificate.subject.get_attributes_for_oid(x509.NameOID.ORGANIZATIONAL_UNIT_NAME)
+        assert [unit.value for unit in units] == [role.value]
+        assert certificates.role_of(certificate) is role
+        assert keys.notary(f"{role}1@localhost").role is role
+    assert [(entry.name, entry.role) for entry in keys.inventory(now)] == sorted(
+        (f"{role}1@localhost", role) for role in Role
+    )
+
+
+def of_yesterday(keys: KeyStore, name: str, now: Instant) -> x509.Certificate:
+    """A party's identity as stores had it before certificates stated roles."""
+    old = keys.issue(name, Role.USER, now)
+    key, _ = keys.identity(name)
+    ca_key, ca = keys._read_identity(keys.folder / "ca" / "identity.pem")
+    builder = x509.CertificateBuilder(
+        issuer_name=ca.subject,
+        subject_name=x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)]),
+        public_key=old.public_key(),
+        serial_number=x509.random_serial_number(),
+        not_valid_before=old.not_valid_before_utc,
+        not_valid_after=old.not_valid_after_utc,
+        extensions=list(old.extensions),
+    )
+    certificate = builder.sign(ca_key, hashes.SHA256())
+    (keys.folder / "issued" / f"{certificates.serial_text(old)}.pem").unlink()
+    keys._record(certificate)
+    (keys.folder / "agents" / name / "identity.pem").write_bytes(issuing.identity_pem(key, certificate))
+    keys._pin(name, certificate)
+    return certificate
+
+
+def test_store_of_yesterday_is_brought_up_to_date(keys: KeyStore, now: Instant) -> None:
+    """The same key is certified again with the role, so who has pinned it still knows the party."""
+    old = of_yesterday(keys, USER, now)
+    bank = keys.issue("bank@localhost", Role.BANK, now)
+    assert keys.certificate_on_file(USER) == old
+    assert [(entry.name, entry.role) for entry in keys.inventory(now)] == [(USER, None), ("bank@localhost", Role.BANK)]
+    with pytest.raises(SignerUnknown, match="states no role"):
+        keys.notary(USER)
+    with pytest.raises(ConfigurationError, match="states no role; right would be one of user, resource"):
+        keys.renew(USER, now)
+    new = keys.issue(USER, Role.USER, now)
+    assert certificates.role_of(new) is Role.USER
+    assert certificates.same_key(old, new)
+    assert keys.certificate_on_file(USER) == new
+    assert keys.issue(USER, Role.USER, now) == new
+    assert keys.issue("bank@localhost", Role.BANK, now) == bank
+    still_pinned = XmlNotary("bank@localhost", *keys.identity("bank@localhost"), keys.ca_certificates(), lambda _: old)
+    sealed = keys.notary(USER).seal(QUERY, now)
+    assert still_pinned.open(text_of(sealed), now) == sealed
+
+
+def test_role_is_not_changed_while_the_certificate_holds(keys: KeyStore, now: Instant) -> None:
+    """Two certificates would let one key speak in two roles."""
+    keys.issue(USER, Role.USER, now)
+    with pytest.raises(ConfigurationError, match="certified as user, not as bank"):
+        keys.issue(USER, Role.BANK, now)
+    with pytest.raises(ConfigurationError, match="certified as user, not as bank"):
+        keys.renew(USER, now, role=Role.BANK, new_key=True)
+    assert keys.renew(USER, now, role=Role.USER) == keys.identity(USER)[1]
+    keys.revoke(USER, now)
+    assert certificates.role_of(keys.issue(USER, Role.BANK, now)) is Role.BANK
+
+
+def test_renewal_keeps_the_role(keys: KeyStore, now: Instant) -> None:
+    keys.issue(USER, Role.KEEPER, now)
+    assert certificates.role_of(keys.renew(USER, now)) is Role.KEEPER
+    assert certificates.role_of(keys.renew(USER, now, new_key=True)) is Role.KEEPER
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_ed25519_is_for_those_who_sign_no_documents(keys: KeyStore, now: Instant, role: Role) -> None:
+    if role in {Role.DIRECTORY, Role.KEEPER}:
+        certificate = keys.issue(USER, role, now, kind="ed25519")
+        assert isinstance(certificate.public_key(), ed25519.Ed25519PublicKey)
+        assert [entry.key_kind for entry in keys.inventory(now)] == ["Ed25519"]
+        with pytest.raises(SignatureInvalid, match="signs no documents"):
+            certificates.check_key(certificate)
+    else:
+        with pytest.raises(
+            ConfigurationError, match=f"for a {role}: .*only directory and keeper .*right would be p256 or rsa"
+        ):
+            keys.issue(USER, role, now, kind="ed25519")
+        keys.issue(USER, role, now)
+        with pytest.raises(ConfigurationError, match="only directory and keeper"):
+            keys.renew(USER, now, kind="ed25519", new_key=True)

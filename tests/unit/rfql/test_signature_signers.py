@@ -13,8 +13,9 @@ from ramp.errors import (
     SignatureInvalid,
     SignerUnknown,
 )
-from ramp.model.agreement import Agreement, Signed
+from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
+from ramp.model.seal import Role
 from ramp.rfql import agreements
 from ramp.rfql.notary import XmlNotary
 from ramp.rfql.signature import sign_text
@@ -64,7 +65,7 @@ def test_another_market_s_ca_is_refused(
     """An attacker's own CA issues a certificate for Alice."""
     theirs = KeyStore(tmp_path_factory.mktemp("theirs"))
     theirs.create_ca(now)
-    theirs.issue(USER, now)
+    theirs.issue(USER, Role.USER, now)
     attack = sign_text(body, *theirs.identity(USER))
     assert naive_cost(attack, theirs.identity(USER)[1]) == "704000"
     with pytest.raises(SignerUnknown, match="not issued by a CA of this market"):
@@ -127,8 +128,8 @@ def test_revoked_certificate_is_refused(
 ) -> None:
     keys = KeyStore(tmp_path_factory.mktemp("revoked"))
     keys.create_ca(now)
-    for name in (USER, RESOURCE):
-        keys.issue(name, now)
+    for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE)):
+        keys.issue(name, role, now)
     document = keys.notary(USER).sign(Signed(agreement), now).document
     bank = keys.notary(RESOURCE)
     assert bank.verify(document, now).signers == (USER,)
@@ -144,6 +145,11 @@ def test_revoked_certificate_is_refused(
         ({"signs": False}, "not for signing"),
         ({"names": (USER, MALLORY)}, "names 2 parties"),
         ({"names": ()}, "names 0 parties"),
+        ({"roles": ()}, "states no role"),
+        ({"roles": (Role.USER, Role.BANK)}, "states 'user', 'bank'; right would be one of"),
+        ({"roles": ("User",)}, "states 'User'; right would be one of"),
+        ({"roles": (Role.RESOURCE,)}, "signs as resource; right would be a certificate as user"),
+        ({"roles": (Role.BANK,)}, "signs as bank; right would be a certificate as user"),
     ],
 )
 def test_certificate_for_another_purpose_is_refused(
@@ -153,6 +159,27 @@ def test_certificate_for_another_purpose_is_refused(
     certificate = certificate_for(store, key, now, **options)  # type: ignore[arg-type]
     with pytest.raises(SignerUnknown, match=reason):
         verifier.verify(sign_text(body, key, certificate), now)
+
+
+@pytest.mark.parametrize("role", [Role.USER, Role.BANK, Role.DIRECTORY, Role.KEEPER])
+def test_countersignature_in_the_wrong_role_is_refused(
+    verifier: XmlNotary, store: KeyStore, signed: Signed, agreement: Agreement, now: Instant, role: Role
+) -> None:
+    """The right key under the right name, certified as something else."""
+    key, _ = store.identity(RESOURCE)
+    certificate = certificate_for(store, key, now, names=(RESOURCE,), roles=(role,))
+    attack = sign_text(agreements.wrap(signed.document, agreement, now), key, certificate)
+    with pytest.raises(SignerUnknown, match=f"signs as {role}; right would be a certificate as resource"):
+        verifier.verify(attack, now)
+
+
+def test_cancellation_in_the_wrong_role_is_refused(verifier: XmlNotary, store: KeyStore, now: Instant) -> None:
+    key, _ = store.identity(USER)
+    body = agreements.write_body(Cancellation("c-1", "agreement-9", "offer-17", USER, RESOURCE, "", now))
+    assert verifier.verify(sign_text(body, key, certificate_for(store, key, now)), now).signers == (USER,)
+    attack = sign_text(body, key, certificate_for(store, key, now, roles=(Role.RESOURCE,)))
+    with pytest.raises(SignerUnknown, match="signs as resource; right would be a certificate as user"):
+        verifier.verify(attack, now)
 
 
 # The notary itself

@@ -6,23 +6,30 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+from forgery import certificate_for
 
 from ramp.errors import DocumentError
-from ramp.model.agreement import AccountQuery, Agreement, Signed
+from ramp.model import contents
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
-from ramp.rfql import agreements
+from ramp.model.seal import Role, Seal
+from ramp.rfql import agreements, seals
 from ramp.rfql.notary import XmlNotary
 from ramp.rfql.signature import sign_text
-from ramp.rfql.verification import AgreementReport, verify_agreement_file
+from ramp.rfql.verification import FileReport, verify_file
 from ramp.runtime.keys import KeyStore
+
+BANK = "bank@localhost"
 
 
 @pytest.fixture
 def check(tmp_path: Path, store: KeyStore, now: Instant):
-    def run(document: str, at: Instant = now) -> AgreementReport:
+    def run(document: str, at: Instant = now) -> FileReport:
         path = tmp_path / "agreement.xml"
         path.write_text(document, "utf-8")
-        return verify_agreement_file(path, store.ca_certificates(), at, revoked=store.is_revoked)
+        return verify_file(path, store.ca_certificates(), at, revoked=store.is_revoked)
 
     return run
 
@@ -106,12 +113,139 @@ def test_user_s_signature_alone_is_no_agreement(check, signed: Signed) -> None:
     assert any("signature of alice@localhost" in line for line in report.passed)
 
 
-def test_other_documents_fail(check, user_notary: XmlNotary, now: Instant) -> None:
-    assert (
-        "no agreement"
-        in check(user_notary.sign(Signed(AccountQuery("n", "alice@localhost", now)), now).document).failure
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<a/>", "agreement.xml: holds a document a, which nobody signs"),
+        ('<PaymentMade xmlns="urn:ramp:market:1"/>', "holds a document PaymentMade"),
+        ("PK\x03\x04", "neither a signed document nor a sealed message: it begins with 'PK"),
+        ("", "neither a signed document nor a sealed message: it begins with ''"),
+        ("RAMP sealed message 2\n", "right would be .* the line 'RAMP sealed message 1'"),
+    ],
+)
+def test_other_files_are_bad_input(check, text: str, said: str) -> None:
+    with pytest.raises(DocumentError, match=said):
+        check(text)
+
+
+# Cancellations
+
+
+def test_report_of_a_cancellation(check, user_notary: XmlNotary, resource_notary: XmlNotary, now: Instant) -> None:
+    cancellation = Cancellation(
+        "c-1", "agreement-9", "offer-17", "alice@localhost", "thunder1@localhost", "no need", now
     )
-    assert "no agreement" in check("<a/>").failure
+    once = user_notary.sign(Signed(cancellation), now)
+    report = check(once.document)
+    assert (report.holds, report.kind, report.cancellation, report.agreement) == (
+        True,
+        "cancellation",
+        cancellation,
+        None,
+    )
+    assert report.warnings == ("thunder1@localhost has not countersigned it",)
+    report = check(resource_notary.sign(once, now + SECOND).document)
+    assert (report.holds, report.warnings) == (True, ())
+    assert [signature.role for signature in report.signatures] == [Role.USER, Role.RESOURCE]
+    assert "thunder1@localhost is the party that the document names, certified as resource" in report.passed
+    assert report.as_dict()["cancellation"]["agreement_id"] == "agreement-9"
+    assert not check(once.document.replace("no need", "no deed")).holds
+
+
+# Sealed messages
+
+
+@pytest.fixture
+def payment_text(store: KeyStore, now: Instant) -> str:
+    content = contents.PaymentMade("agreement-9", "transfer-5", 704_000)
+    message = Message(Performative.AGREE, BANK, "thunder1@localhost", "request-4", content, in_reply_to="agreement-9-1")
+    seal = store.notary(BANK).seal(message, now).seal
+    assert seal is not None
+    return seal.text
+
+
+def test_report_of_a_sealed_message(check, payment_text: str, now: Instant) -> None:
+    report = check(payment_text)
+    assert (report.holds, report.kind, report.agreement, report.warnings) == (True, "sealed message", None, ())
+    told = report.as_dict()
+    assert told["message"] == {
+        "performative": "agree",
+        "content": "PaymentMade",
+        "sender": BANK,
+        "role": "bank",
+        "receiver": "thunder1@localhost",
+        "conversation_id": "request-4",
+        "reply_with": "",
+        "in_reply_to": "agreement-9-1",
+        "signed_at": "2026-11-21T08:00:00Z",
+        "document": '<PaymentMade xmlns="urn:ramp:market:1" agreementId="agreement-9" transferId="transfer-5" '
+        'amount="704000"/>',
+    }
+    assert [(one["signer"], one["role"]) for one in told["signatures"]] == [(BANK, "bank")]
+    for part in ("certificate of bank@localhost as bank", "seal of bank@localhost", "bank is the role to say it in"):
+        assert part in "\n".join(report.passed)
+
+
+def test_sealed_message_outlives_its_certificate(check, payment_text: str, now: Instant) -> None:
+    report = check(payment_text, now + 400 * DAY)
+    assert report.holds
+    assert [warning.split(" has")[0] for warning in report.warnings] == [f"certificate of {BANK}"]
+    assert "still to come" in check(payment_text, now - 1).failure
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "failure"),
+    [
+        ('amount="704000"', 'amount="1"', "does not fit"),
+        ("to: thunder1@localhost", "to: ricc2@localhost", "does not fit"),
+        ("from: bank@localhost", "from: alice@localhost", "sealed by 'bank@localhost'"),
+        ("2026-11-21T08:00:00.000000Z", "2026-11-21T07:59:00.000000Z", "does not fit"),
+        ("2026-11-21T08:00:00.000000Z", "2016-11-21T07:59:00.000000Z", "holds only from"),
+        ("\nsignature: ", "\n\nsignature: ", "does not fit"),
+        ("\ncertificate: ", "\ncertificate: A", "no base64"),
+    ],
+)
+def test_changed_sealed_message_fails(check, payment_text: str, old: str, new: str, failure: str) -> None:
+    report = check(payment_text.replace(old, new, 1))
+    assert not report.holds
+    assert failure in report.failure
+    assert (report.kind, report.message) == ("sealed message", None)
+
+
+def test_sealed_message_in_the_wrong_role_or_with_bad_proofs_fails(
+    check, store: KeyStore, signed: Signed, payment_text: str, now: Instant
+) -> None:
+    key, _ = store.identity(BANK)
+    certificate = certificate_for(store, key, now, names=(BANK,), roles=(Role.USER,))
+    part = replace(seals.parse(payment_text), certificate=seals.pack(certificate.public_bytes(Encoding.DER)))
+    wrong_role = replace(part, signature=seals.sign(part.sealed_part(), key)).text()
+    assert "certified as user; right for a PaymentMade would be bank" in check(wrong_role).failure
+    vote = contents.FundsReserved("order-6", "alice@localhost", (), 1, now, now)
+    seal = Seal(BANK, Role.BANK, "alice@localhost", "request-4", now, payment_text)
+    content = contents.Commitment(signed, vote, seal)
+    message = Message(Performative.CONFIRM, "alice@localhost", "thunder1@localhost", "request-4", content)
+    sealed = store.notary("alice@localhost").seal(message, now).seal
+    assert sealed is not None
+    assert "right would be a FundsReserved" in check(sealed.text).failure
+
+
+def test_revoked_sealer_fails_whenever_it_sealed(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, now: Instant
+) -> None:
+    market = KeyStore(tmp_path_factory.mktemp("market"))
+    market.create_ca(now)
+    market.issue(BANK, Role.BANK, now)
+    message = Message(Performative.REFUSE, BANK, "a@b", "c", contents.PaymentRefused("agreement-9", "void"))
+    seal = market.notary(BANK).seal(message, now).seal
+    assert seal is not None
+    path = tmp_path / "refused.txt"
+    path.write_text(seal.text, "utf-8")
+    assert verify_file(path, market.ca_certificates(), now, revoked=market.is_revoked).holds
+    market.revoke(BANK, now + DAY)
+    assert "revoked" in verify_file(path, market.ca_certificates(), now, revoked=market.is_revoked).failure
+
+
+# More about agreements
 
 
 def test_unmet_terms_are_warnings(
@@ -138,7 +272,7 @@ def test_revoked_signer_fails_whenever_it_signed(
     path = tmp_path / "agreement.xml"
     path.write_text(countersigned.document, "utf-8")
     revoked = store.identity("alice@localhost")[1].serial_number
-    report = verify_agreement_file(
+    report = verify_file(
         path, store.ca_certificates(), now, revoked=lambda certificate: certificate.serial_number == revoked
     )
     assert "revoked" in report.failure
@@ -146,7 +280,7 @@ def test_revoked_signer_fails_whenever_it_signed(
 
 def test_file_that_cannot_be_read(tmp_path: Path, store: KeyStore, now: Instant) -> None:
     with pytest.raises(DocumentError, match=r"nothing\.xml: cannot be read"):
-        verify_agreement_file(tmp_path / "nothing.xml", store.ca_certificates(), now)
+        verify_file(tmp_path / "nothing.xml", store.ca_certificates(), now)
     (tmp_path / "binary.xml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DocumentError, match="not text in UTF-8"):
-        verify_agreement_file(tmp_path / "binary.xml", store.ca_certificates(), now)
+        verify_file(tmp_path / "binary.xml", store.ca_certificates(), now)
