@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from ramp.agents.behaviour import Courier
+from ramp.agents.rare_lines import RareLines
 from ramp.agents.settings import TransportSettings
 from ramp.agents.transport import MarketAgent
-from ramp.errors import DocumentError, TransportError
+from ramp.errors import DocumentError, SealInvalid, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import Content, NotUnderstood
@@ -41,7 +42,7 @@ class PartyAgent(MarketAgent):
         password: of its account.
         settings: how to reach the server.
         new_host: makes the host, given what it shall send with.
-        notary: verifies signed documents; None for parties that read none (directory).
+        notary: verifies seals and signed documents.
         clock: the time.
     """
 
@@ -54,7 +55,7 @@ class PartyAgent(MarketAgent):
         settings: TransportSettings,
         *,
         new_host: Callable[[Callable[[Message], None]], Host],
-        notary: Notary | None,
+        notary: Notary,
         clock: SystemClock,
     ) -> None:
         super().__init__(jid, password, settings)
@@ -65,6 +66,7 @@ class PartyAgent(MarketAgent):
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_task: asyncio.Task[None] | None = None
         self._encoded: tuple[Content, EncodedMessage] | None = None
+        self._unbelieved = RareLines(_log, f"{jid}: a message is not believed")
         self.host = new_host(self._outgoing.append)
 
     async def setup(self) -> None:
@@ -79,8 +81,12 @@ class PartyAgent(MarketAgent):
         now = self.clock.now()
         try:
             message = codec.decode(
-                sender_bare, self.host.name, metadata, thread, body, lambda document: self._verify(document, now)
+                sender_bare, self.host.name, metadata, thread, body, self._notary, now, sealed=self.host.ports.sealed
             )
+        except SealInvalid as error:  # nobody's word: no answer, or strangers could make an agent talk
+            self.counters.refused += 1
+            self._unbelieved.tell(sender_bare, str(error))
+            return
         except DocumentError as error:
             _log.warning("%s: a message of %s cannot be read: %s", self.host.name, sender_bare, error)
             self._answer_unreadable(sender_bare, metadata, thread, str(error))
@@ -123,7 +129,7 @@ class PartyAgent(MarketAgent):
         content = message.content
         kind = type(content.body if isinstance(content, Signed) else content).__name__
         encoded.metadata[DOCUMENT_FIELD] = kind
-        if message.performative is Performative.CFP:
+        if message.performative is Performative.CFP and message.seal is None:
             self._encoded = (content, encoded)
         return encoded
 
@@ -141,11 +147,6 @@ class PartyAgent(MarketAgent):
                 in_reply_to=metadata.get("reply-with", ""),
             )
         )
-
-    def _verify(self, document: str, now: Instant) -> Signed:
-        if self._notary is None:
-            raise DocumentError("this agent reads no signed documents")
-        return self._notary.verify(document, now)
 
     # -- timers --------------------------------------------------------------------------------------------------
 

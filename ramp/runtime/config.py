@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError
+from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy
+from ramp.protocol.quotas import Quotas
 from ramp.protocol.seller import PriceRange
 from ramp.protocol.timing import Timing
 
@@ -96,6 +98,9 @@ class SwarmConfig:
         resources_per_process: how many Resource Agents share one process; with 1 every agent of any role has its own.
         bank: local name of the Banking Agent.
         directory: local name of the directory agent.
+        keeper: local name of the market's keeper.
+        signed_offers: whether calls and proposals are sealed as well.
+        quotas: what one buyer may have set aside at a resource without having paid.
     """
 
     path: Path
@@ -108,6 +113,15 @@ class SwarmConfig:
     resources_per_process: int = 10
     bank: str = "bank"
     directory: str = "directory"
+    keeper: str = "keeper"
+    signed_offers: bool = False
+    quotas: Quotas = field(default_factory=Quotas)
+
+    def roles(self) -> dict[str, Role]:
+        """Every agent's local name and what it is certified to be, in the order of starting."""
+        market = {self.bank: Role.BANK, self.directory: Role.DIRECTORY, self.keeper: Role.KEEPER}
+        users = {user.name: Role.USER for user in self.users}
+        return market | users | {resource.name: Role.RESOURCE for resource in self.resources}
 
     def address(self, local_name: str) -> str:
         """Full name of an agent: `name@domain`."""

@@ -17,6 +17,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND
 from ramp.model.money import parse_credits
 from ramp.model.slot import StaticTerms
+from ramp.protocol.quotas import Quotas
 from ramp.protocol.seller import PriceRange
 from ramp.protocol.timing import Timing
 from ramp.runtime.config import (
@@ -125,10 +126,13 @@ def load_config(path: Path) -> SwarmConfig:
     return config
 
 
+_MARKET_KEYS: Final = {"domain", "ledger", "resources_per_process", "bank", "directory", "keeper", "signed_offers"}
+
+
 def _read_swarm(reader: _Reader, data: Mapping[str, Any]) -> SwarmConfig:
-    reader.unknown("", data, {"market", "server", "timing", "users", "machines", "resources"})
+    reader.unknown("", data, {"market", "server", "timing", "quotas", "users", "machines", "resources"})
     market = reader.table(data, "market")
-    reader.unknown("market.", market, {"domain", "ledger", "resources_per_process", "bank", "directory"})
+    reader.unknown("market.", market, _MARKET_KEYS)
     machines = reader.table(data, "machines")
     users = tuple(_read_user(reader, index, table) for index, table in enumerate(reader.tables(data, "users"), 1))
     resources = tuple(
@@ -146,13 +150,16 @@ def _read_swarm(reader: _Reader, data: Mapping[str, Any]) -> SwarmConfig:
         resources_per_process=reader.whole("market.", market, "resources_per_process", 10),
         bank=reader.text("market.", market, "bank", "bank"),
         directory=reader.text("market.", market, "directory", "directory"),
+        keeper=reader.text("market.", market, "keeper", "keeper"),
+        signed_offers=reader.truth("market.", market, "signed_offers", False),
+        quotas=_read_quotas(reader, reader.table(data, "quotas")),
     )
     _check_names(reader, config)
     return config
 
 
 def _check_names(reader: _Reader, config: SwarmConfig) -> None:
-    names = [config.bank, config.directory]
+    names = [config.bank, config.directory, config.keeper]
     names += [user.name for user in config.users] + [resource.name for resource in config.resources]
     for name in names:
         if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name != name.lower():
@@ -207,6 +214,16 @@ def _read_timing(reader: _Reader, table: Mapping[str, Any]) -> Timing:
             else:
                 timing = replace(timing, **{known[key]: round(value * SECOND)})
     return timing
+
+
+def _read_quotas(reader: _Reader, table: Mapping[str, Any]) -> Quotas:
+    reader.unknown("quotas.", table, {entry.name for entry in fields(Quotas)})
+    default = Quotas()
+    share = table.get("cores_share_max", default.cores_share_max)
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        reader.wrong("quotas.cores_share_max", share, "a part from 0 to 1")
+        share = default.cores_share_max
+    return Quotas(reader.whole("quotas.", table, "holds_max", default.holds_max), float(share))
 
 
 def _read_user(reader: _Reader, index: int, table: Mapping[str, Any]) -> UserConfig:
