@@ -88,7 +88,7 @@ class Group:
         _emit(name, "stopped", "")
 
     async def _start(self, name: str) -> PartyAgent:
-        async with self._starting:  # one registration at a time: the embedded server wants it so
+        async with self._starting:  # in their order: the market's own two before whoever needs them
             agent = self._building.build(name)
             try:
                 await agent.start()

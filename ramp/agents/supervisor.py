@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from ramp.agents.server_accounts import check_accounts
 from ramp.agents.server_embedded import EmbeddedServer
 from ramp.agents.server_process import ServerProcess
 from ramp.agents.server_prosody import ProsodyServer
@@ -148,13 +149,17 @@ class Supervisor:
                 keys.issue(self._config.address(name), now)
         self._state.started_at(now)
         self._state.forget_registered()
-        passwords = self._state.passwords(list(self.agents))
+        names = [*self.agents, *self._config.server.accounts]
+        passwords = self._state.passwords(names)
         given = self._config.server.passwords
         if given is not None:
             passwords = {**passwords, **_read_passwords(given)}
             write_private(self._state.path / "passwords.json", json.dumps(passwords, indent=1, sort_keys=True))
+        accounts = {name: passwords[name] for name in names}
+        check_accounts(accounts, self._config.domain, self._config.path)
         self._server = _new_server(self._config, self._state)
         if self._server is not None:
+            self._server.ensure_accounts(accounts)  # at every start of the server: it may have lost them
             self._server.start()
         self._publish("starting")
 
