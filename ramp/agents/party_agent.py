@@ -82,7 +82,7 @@ class PartyAgent(MarketAgent):
                 sender_bare, self.host.name, metadata, thread, body, lambda document: self._verify(document, now)
             )
         except DocumentError as error:
-            _log.warning("%s: a message of %s cannot be read: %s", self.host.name, sender_bare, error)
+            self.complain(sender_bare, "a message of %s cannot be read: %s", sender_bare, error)
             self._answer_unreadable(sender_bare, metadata, thread, str(error))
         else:
             self.host.deliver(message, now)
