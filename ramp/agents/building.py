@@ -175,7 +175,7 @@ class Building:
                 bank=self.config.address(self.config.bank),
                 seller=seller,
                 timing=self.config.timing,
-                quotas=self.config.quotas,
+                quotas=self.config.holds,
             )
             ports = self._ports(send, notary)
             ports.journal = SqliteJournal(self.state.journals / f"{name}.sqlite")
@@ -237,7 +237,8 @@ def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path 
             ca_file=server.ca_file,
             register=server.register,
             federation=server.federation,
+            quotas=config.quotas,
         )
     if port == 0:
         raise ConfigurationError("the server started with the swarm has no port yet", path=config.path)
-    return TransportSettings(servers=((host, port),), ca_file=ca_file)
+    return TransportSettings(servers=((host, port),), ca_file=ca_file, quotas=config.quotas)

@@ -13,14 +13,13 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from ramp.agents.behaviour import Courier
-from ramp.agents.rare_lines import RareLines
 from ramp.agents.settings import TransportSettings
 from ramp.agents.transport import MarketAgent
 from ramp.errors import DocumentError, SealInvalid, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import Content, NotUnderstood
-from ramp.model.instant import SECOND, Instant
+from ramp.model.instant import SECOND
 from ramp.model.ports import Notary
 from ramp.protocol import events as ev
 from ramp.rfql import codec
@@ -66,7 +65,6 @@ class PartyAgent(MarketAgent):
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_task: asyncio.Task[None] | None = None
         self._encoded: tuple[Content, EncodedMessage] | None = None
-        self._unbelieved = RareLines(_log, f"{jid}: a message is not believed")
         self.host = new_host(self._outgoing.append)
 
     async def setup(self) -> None:
@@ -85,10 +83,10 @@ class PartyAgent(MarketAgent):
             )
         except SealInvalid as error:  # nobody's word: no answer, or strangers could make an agent talk
             self.counters.refused += 1
-            self._unbelieved.tell(sender_bare, str(error))
+            self.complain(sender_bare, "a message of %s is not believed: %s", sender_bare, error)
             return
         except DocumentError as error:
-            _log.warning("%s: a message of %s cannot be read: %s", self.host.name, sender_bare, error)
+            self.complain(sender_bare, "a message of %s cannot be read: %s", sender_bare, error)
             self._answer_unreadable(sender_bare, metadata, thread, str(error))
         else:
             self.host.deliver(message, now)

@@ -7,6 +7,7 @@ what would be right.
 from __future__ import annotations
 
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from importlib import metadata
@@ -26,6 +27,7 @@ from ramp.runtime.config import (
     PLUGIN_GROUP,
     PRICING_GROUP,
     PROSODY,
+    QuotaConfig,
     ResourceConfig,
     ServerConfig,
     SwarmConfig,
@@ -153,6 +155,7 @@ def _read_swarm(reader: _Reader, data: Mapping[str, Any]) -> SwarmConfig:
         keeper=reader.text("market.", market, "keeper", "keeper"),
         signed_offers=reader.truth("market.", market, "signed_offers", False),
         quotas=_read_quotas(reader, reader.table(data, "quotas")),
+        holds=_read_holds(reader, reader.table(data, "quotas")),
     )
     _check_names(reader, config)
     return config
@@ -161,8 +164,11 @@ def _read_swarm(reader: _Reader, data: Mapping[str, Any]) -> SwarmConfig:
 def _check_names(reader: _Reader, config: SwarmConfig) -> None:
     names = [config.bank, config.directory, config.keeper]
     names += [user.name for user in config.users] + [resource.name for resource in config.resources]
+    names += config.server.accounts
     for name in names:
-        if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name != name.lower():
+        # NFKC and case folding leave a name alone that has one spelling only; the XMPP server's check is stricter still
+        plain = unicodedata.normalize("NFKC", name).casefold()
+        if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name != plain:
             reader.wrong("name", name, "lower-case letters, digits, dots, hyphens and underscores")
     for name in sorted({name for name in names if names.count(name) > 1}):
         reader.findings.append(f"name: {name!r} is used {names.count(name)} times; every agent needs its own")
@@ -173,7 +179,9 @@ def _check_names(reader: _Reader, config: SwarmConfig) -> None:
 
 
 def _read_server(reader: _Reader, table: Mapping[str, Any]) -> ServerConfig:
-    reader.unknown("server.", table, {"kind", "addresses", "ca_file", "register", "federation", "passwords"})
+    reader.unknown(
+        "server.", table, {"kind", "addresses", "ca_file", "register", "federation", "passwords", "accounts"}
+    )
     addresses: list[tuple[str, int]] = []
     listed = table.get("addresses", [])
     for address in listed if isinstance(listed, list) else [listed]:
@@ -187,13 +195,25 @@ def _read_server(reader: _Reader, table: Mapping[str, Any]) -> ServerConfig:
         reader.wrong("server.kind", kind, f'"{EMBEDDED}", "{PROSODY}" or "external"')
     if kind == "external" and not addresses:
         reader.findings.append('server.addresses: an external server needs addresses = ["host:port"]')
+    register = reader.truth("server.", table, "register", False)
+    if register and kind != "external":
+        reader.wrong(
+            "server.register", register, f"false: the accounts of the {kind} server are made by the supervisor"
+        )
+    accounts = table.get("accounts", [])
+    if not isinstance(accounts, list) or not all(isinstance(name, str) for name in accounts):
+        reader.wrong("server.accounts", accounts, 'a list of names such as ["visitor"]')
+        accounts = []
+    elif accounts and kind == "external":
+        reader.wrong("server.accounts", accounts, "left out: an external server's accounts are made by its owner")
     return ServerConfig(
         kind=kind,
         addresses=tuple(addresses),
         ca_file=_read_path(reader, table, "ca_file"),
-        register=reader.truth("server.", table, "register", True),
+        register=register,
         federation=reader.truth("server.", table, "federation", False),
         passwords=_read_path(reader, table, "passwords"),
+        accounts=tuple(accounts),
     )
 
 
@@ -216,8 +236,14 @@ def _read_timing(reader: _Reader, table: Mapping[str, Any]) -> Timing:
     return timing
 
 
-def _read_quotas(reader: _Reader, table: Mapping[str, Any]) -> Quotas:
-    reader.unknown("quotas.", table, {entry.name for entry in fields(Quotas)})
+def _read_quotas(reader: _Reader, table: Mapping[str, Any]) -> QuotaConfig:
+    known = [entry.name for entry in fields(QuotaConfig)]
+    reader.unknown("quotas.", table, {*known, *(entry.name for entry in fields(Quotas))})
+    standard = QuotaConfig()
+    return QuotaConfig(**{key: reader.whole("quotas.", table, key, getattr(standard, key)) for key in known})
+
+
+def _read_holds(reader: _Reader, table: Mapping[str, Any]) -> Quotas:
     default = Quotas()
     share = table.get("cores_share_max", default.cores_share_max)
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:

@@ -15,7 +15,6 @@ from ramp.errors import InvariantViolated
 from ramp.ledger.transfer import TransferKind
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
-from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
@@ -37,7 +36,7 @@ from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
 from simulation.market.wire import Wire
-from simulation.market.world import BANK, DIRECTORY, KEEPER, START, Listener, World
+from simulation.market.world import START, Listener, World, roles_of
 from simulation.resource.steady import SteadyMachine
 
 REST_LIMIT = 45 * MINUTE
@@ -150,9 +149,7 @@ def _new_world(seed: int, listen: Listener, faults: FaultPlan | None, observer: 
         for number in range(random.randint(1, 3))
     ]
     names = [*(each.name for each in resources), *(each.name for each in users)]
-    roles = {BANK: Role.BANK, DIRECTORY: Role.DIRECTORY, KEEPER: Role.KEEPER}
-    roles |= dict.fromkeys((each.name for each in resources), Role.RESOURCE)
-    roles |= dict.fromkeys((each.name for each in users), Role.USER)
+    roles = roles_of((each.name for each in resources), (each.name for each in users))
     return World(
         resources,
         users,

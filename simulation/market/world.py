@@ -6,7 +6,7 @@ the host away and a restart builds a new one from them. Between any two effects 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -51,6 +51,17 @@ DIRECTORY = "directory"
 KEEPER = "keeper"
 START: Instant = 1_800_000_000_000_000
 """Virtual time begins here, in January 2027; any fixed instant would do."""
+
+
+def roles_of(resources: Iterable[str], users: Iterable[str]) -> dict[str, Role]:
+    """Every party of a market and what it is, the market's own three included.
+
+    Args:
+        resources: names of the sellers.
+        users: names of the buyers.
+    """
+    own = {BANK: Role.BANK, DIRECTORY: Role.DIRECTORY, KEEPER: Role.KEEPER}
+    return own | dict.fromkeys(resources, Role.RESOURCE) | dict.fromkeys(users, Role.USER)
 
 
 class _Crashed(Exception):
@@ -349,7 +360,7 @@ class World:
 
     # -- building ------------------------------------------------------------------------------------------------
 
-    def _add(self, name: str, role: Role, build: Callable[[], Party], fixed: dict[str, object]) -> None:
+    def _add(self, name: str, role: Role, build: Callable[[], Party], fixed: Mapping[str, object]) -> None:
         def ports() -> Ports:
             return Ports(
                 send=self._send,
