@@ -8,7 +8,7 @@ from typing import Final
 
 from ramp.model import instant
 from ramp.model.instant import Instant
-from ramp.rfql.markup import shown
+from ramp.rfql.markup import INSTANT_END, shown
 
 _ZONE: Final = r"(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})?"
 _DATE: Final = re.compile(r"\s*(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})" + _ZONE + r"\s*")
@@ -58,9 +58,12 @@ def join(date: str, time: str) -> Instant:
             timezone(_offset(clock["zone"] or day["zone"])),
         )
         moment += timedelta(days=1 if ends_day else 0)
-        return instant.from_datetime(moment.astimezone(UTC))
+        found = instant.from_datetime(moment.astimezone(UTC))
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{date.strip()} {time.strip()} is no moment: {error}") from error
+    if not 0 <= found < INSTANT_END:
+        raise ValueError(f"{date.strip()} {time.strip()} is out of range; right would be between 1970 and 9000")
+    return found
 
 
 def _offset(zone: str | None) -> timedelta:

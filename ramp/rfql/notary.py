@@ -17,7 +17,7 @@ from lxml import etree
 
 from ramp.errors import DocumentError, MeaningViolation, SchemaViolation, SealInvalid, SignatureInvalid, SignerUnknown
 from ramp.model.acl import CONTENT_OF, ROLES_OF, Message
-from ramp.model.agreement import Signable, Signed
+from ramp.model.agreement import Agreement, Signable, Signed
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import agreements, certificates, documents, schema, seals, slots
@@ -88,7 +88,8 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
     inner_bytes = etree.tostring(inner_element, with_tail=False)
     inner_content, inner = _verify_level(inner_element, inner_bytes, 1, trust, now, told)
     body = agreements.read_body(inner_content)
-    told.append("request, offer and cost agree with one another")
+    if isinstance(body, Agreement):
+        told.append("request, offer and cost agree with one another")
     _check_party(inner, body.user, Role.USER, told)
     _check_party(outer, body.resource, Role.RESOURCE, told)
     countersigned_at = _read_instant(content.get("countersignedAt", ""))
@@ -112,9 +113,7 @@ def _verify_level(
 ) -> tuple[Element, CertifiedParty]:
     parts = check_profile(signature_of(element, levels))
     party = trust.check(parts.certificate, now)
-    told.append(
-        f"certificate {certificates.serial_text(parts.certificate)} of {party.name}: of this market, valid, not revoked"
-    )
+    told.append(f"certificate {certificates.serial_text(party.certificate)} of {party.name}: {trust.standing()}")
     content = verify_bytes(document, parts, now)
     assert content.tag == element.tag, "URI='' covers the whole document"
     told.append(f"signature of {party.name} over the whole {etree.QName(element).localname} ({parts.method.name})")
@@ -176,7 +175,8 @@ class PublicNotary:
             raise DocumentError(
                 f"{performative} of {sealed.sender}: {kind.__name__} does not go with this performative"
             )
-        self._tell(f"{sealed.document} goes with {performative}, and {signer.role} is the role to say it in")
+        if self._telling:
+            self._told.append(f"{sealed.document} goes with {performative}, and {signer.role} is the role to say it in")
         return Message(
             performative=performative,
             sender=sealed.sender,
@@ -196,18 +196,19 @@ class PublicNotary:
             raise
         except DocumentError as error:
             raise seals.as_seal_error(error) from error
-        self._tell(f"certificate of {signer.name} as {signer.role}: of this market, valid, not revoked")
+        if self._telling:
+            serial = certificates.serial_text(signer.certificate)
+            self._told.append(f"certificate {serial} of {signer.name} as {signer.role}: {self._trust.standing()}")
         if signer.name != sealed.sender:
             raise SealInvalid(f"sealed by {signer.name!r}; right would be {sealed.sender!r}, whom it names as sender")
         sealed.check_signature(signer.key)
-        self._tell(f"seal of {signer.name} over the whole message, {len(sealed.body)} characters of document")
+        if self._telling:
+            self._told.append(
+                f"seal of {signer.name} over the whole message, {len(sealed.body)} characters of document"
+            )
         if signed_at > now + CLOCK_SKEW:
             raise SealInvalid(f"signed at {sealed.signed_at}, which is still to come")
         return signer
-
-    def _tell(self, sentence: str) -> None:
-        if self._telling:
-            self._told.append(sentence)
 
 
 def check_role(role: Role, kind: type, who: str) -> None:

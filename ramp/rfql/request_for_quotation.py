@@ -27,6 +27,9 @@ _PREFIX: Final = f"{{{RFQ}}}"
 NUMBER_MAX: Final = 10**12
 """Largest number of any term: far above every machine, and far below what costs time to read."""
 
+WALL_TIME_MAX_S: Final = markup.DURATION_END // SECOND - 1
+"""Longest run, seconds: added to any start it still makes a moment in the calendar."""
+
 ARCHITECTURE_ALIASES: Final = {"intel": "x86_64"}
 """Architecture names outside JSDL that are understood, with a warning, by their folded spelling."""
 
@@ -256,7 +259,7 @@ class _UnitReader:
         price = self._whole("CPUHourCost", self.least_price)
         deadline = self._moment("End")
         not_before = self._moment("Start")
-        wall_time_s = self._whole("WallTime")
+        wall_time_s = self._whole("WallTime", most=WALL_TIME_MAX_S)
         wall_time = None if wall_time_s is None else wall_time_s * SECOND
         cores = self._cores()
         disk = self._disk()
@@ -314,7 +317,7 @@ class _UnitReader:
         element = self.elements.get(name)
         return None if element is None else element.text or ""
 
-    def _whole(self, name: str, least: int = 1) -> int | None:
+    def _whole(self, name: str, least: int = 1, most: int = NUMBER_MAX) -> int | None:
         text = self._text(name)
         if text is None:
             return None
@@ -323,9 +326,9 @@ class _UnitReader:
         if not unsigned.isascii() or not unsigned.isdigit():
             return None  # the schema check has told why
         number = int(digits) if len(unsigned) <= len(str(NUMBER_MAX)) else None
-        if number is None or number > NUMBER_MAX or number < least:
+        if number is None or number > most or number < least:
             shown = digits if len(digits) <= 24 else f"{digits[:24]}..."
-            self._tell(name, f"{shown} makes no sense; right would be a whole number from {least} to {NUMBER_MAX}")
+            self._tell(name, f"{shown} makes no sense; right would be a whole number from {least} to {most}")
             return None
         return number
 

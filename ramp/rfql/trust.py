@@ -66,6 +66,11 @@ class Trust:
     revoked: Callable[[x509.Certificate], bool] = none_revoked
     _known: dict[bytes, CertifiedParty] = field(default_factory=dict)
 
+    def standing(self) -> str:
+        """What `check` has found of a certificate that has passed, for reports."""
+        revocation = "revocation not checked" if self.revoked is none_revoked else "not revoked"
+        return f"of this market, valid, {revocation}"
+
     def check(self, certificate: x509.Certificate, now: Instant) -> CertifiedParty:
         """Check a signer's certificate; see `check_bytes`."""
         return self.check_bytes(certificate.public_bytes(Encoding.DER), now)

@@ -17,7 +17,7 @@ from ramp.errors import (
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, OFFERS, ROLES_OF, SEALED, Message, Performative
 from ramp.model.agreement import Agreement, Cancellation, Signed
-from ramp.model.instant import DAY, MILLISECOND, Instant, from_iso
+from ramp.model.instant import DAY, MILLISECOND, Instant, from_iso, iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.rfql import agreements, codec, documents
@@ -306,3 +306,75 @@ def test_every_content_that_must_be_sealed_has_its_roles() -> None:
     assert all(ROLES_OF.values())
     sendable = {kind for kinds in CONTENT_OF.values() for kind in kinds}
     assert sendable >= SEALED | OFFERS
+
+
+# Moments and durations at the ends of what can be represented (a machine adds them, and writes the sum)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<MachineQuery xmlns="urn:ramp:market:1" queryId="q-1" horizon="PT999999999999S"/>',
+        '<MachineQuery xmlns="urn:ramp:market:1" queryId="q-1" horizon="-PT99999999999S"/>',
+        '<OverviewQuery xmlns="urn:ramp:market:1" queryId="q-1" since="9000-01-01T00:00:00Z"/>',
+        '<OverviewQuery xmlns="urn:ramp:market:1" queryId="q-1" since="1969-12-31T23:59:59.999999Z"/>',
+        '<OverviewQuery xmlns="urn:ramp:market:1" queryId="q-1" since="9999-12-31T24:00:00Z"/>',
+        '<OverviewQuery xmlns="urn:ramp:market:1" queryId="q-1" since="0000-01-01T00:00:00Z"/>',
+    ],
+)
+def test_moments_and_durations_out_of_range_are_refused(body: str) -> None:
+    with pytest.raises(DocumentError):
+        documents.read_content(body, NoNotary(), NOW)
+
+
+def test_whatever_moment_and_duration_pass_their_sum_is_a_moment() -> None:
+    query = documents.read_content(
+        '<OverviewQuery xmlns="urn:ramp:market:1" queryId="q-1" since="8999-12-31T23:59:59.999999Z" '
+        'until="1970-01-01T00:00:00Z"/>',
+        NoNotary(),
+        NOW,
+    )
+    horizon = documents.read_content(
+        '<MachineQuery xmlns="urn:ramp:market:1" queryId="q-1" horizon="PT9999999999.999999S"/>', NoNotary(), NOW
+    )
+    assert isinstance(query, contents.OverviewQuery)
+    assert isinstance(horizon, contents.MachineQuery)
+    assert query.since is not None
+    assert query.until is not None
+    assert iso(query.since + 3 * horizon.horizon).startswith("9950-")
+    assert iso(query.until - 6 * horizon.horizon).startswith("0068-")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        contents.OverviewQuery("q-1", since=-1),
+        contents.OverviewQuery("q-1", until=from_iso("9000-01-01T00:00:00Z")),
+        contents.MachineQuery("q-1", 10**16),
+        contents.MachineQuery("q-1", -(10**30)),
+    ],
+)
+def test_moments_and_durations_out_of_range_are_not_written(content: contents.Content) -> None:
+    with pytest.raises(MeaningViolation):
+        documents.write_content(content)
+
+
+def test_lists_have_an_end(now: Instant) -> None:
+    """Within the size limit, but with more parts than any reader should have to look at."""
+    agents = '<Agent name="a"/>' * 1000
+    head = '<DirectoryListing xmlns="urn:ramp:market:1" queryId="q-1" service="resource-trader">'
+    documents.read_content(f"{head}{agents}</DirectoryListing>", NoNotary(), NOW)
+    with pytest.raises(SchemaViolation, match="Agent"):
+        documents.read_content(f'{head}{agents}<Agent name="a"/></DirectoryListing>', NoNotary(), NOW)
+    bids = '<Bid unit="1" resource="r" cpuHourCost="1"/>' * 2001
+    call = documents.write_content(
+        contents.CallForProposals("r-1", 1, RequestForQuotation((RequestUnit(1, 70, now + DAY, TotalCores(4)),)))
+    )
+    with pytest.raises(DocumentError):
+        documents.read_content(call.replace("</CallForProposals>", f"{bids}</CallForProposals>"), NoNotary(), NOW)
+    units = tuple(RequestUnit(number, 70, now + DAY, TotalCores(4)) for number in range(1, 258))
+    with pytest.raises(SchemaViolation, match="Request"):
+        documents.read_content(
+            documents.write_content(contents.CallForProposals("r-1", 1, RequestForQuotation(units))), NoNotary(), NOW
+        )
+    assert documents.write_content(contents.CallForProposals("r-1", 1, RequestForQuotation(units[:256])))

@@ -1,0 +1,103 @@
+"""What `ramp verify` prints of the examples, whole; serial numbers alone change when the examples are signed anew."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ramp.cli.main import main
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
+SERIAL = re.compile(r"certificate [0-9a-f]{30,40}\b")
+
+AGREEMENT = """\
+passed: well-formed CountersignedAgreement, no forbidden markup, N characters
+passed: certificate S of thunder1@localhost: of this market, valid, revocation not checked
+passed: signature of thunder1@localhost over the whole CountersignedAgreement (ECDSA_SHA256)
+passed: follows the schema
+passed: certificate S of alice@localhost: of this market, valid, revocation not checked
+passed: signature of alice@localhost over the whole Agreement (ECDSA_SHA256)
+passed: request, offer and cost agree with one another
+passed: alice@localhost is the party that the document names, certified as user
+passed: thunder1@localhost is the party that the document names, certified as resource
+passed: signed by both parties
+passed: certificates held when it was signed, 2026-11-21T08:00:00Z and 2026-11-21T08:00:01Z
+alice@localhost has bought 128 cores of thunder1@localhost from 2026-11-21T09:00:00Z to 2026-11-21T12:00:00Z \
+at 55 credits/core-hour, 21 120.00 credits in all (agreement agreement-9, reservation thunder1-000123, order order-6)
+FILE: holds
+"""
+CANCELLATION = """\
+passed: well-formed Cancellation, no forbidden markup, N characters
+passed: certificate S of alice@localhost: of this market, valid, revocation not checked
+passed: signature of alice@localhost over the whole Cancellation (ECDSA_SHA256)
+passed: alice@localhost is the party that the document names, certified as user
+passed: certificates held when it was signed, 2026-11-21T08:01:00Z
+alice@localhost has cancelled agreement agreement-9 with thunder1@localhost at 2026-11-21T08:01:00Z: \
+not needed any more
+FILE: holds
+"""
+PAYMENT = """\
+passed: certificate S of bank@localhost as bank: of this market, valid, revocation not checked
+passed: seal of bank@localhost over the whole message, N characters of document
+passed: PaymentMade goes with agree, and bank is the role to say it in
+passed: certificate held when it was sealed, 2026-11-21T08:00:00.000000Z
+Said by       bank@localhost, certified as bank
+To            thunder1@localhost
+At            2026-11-21T08:00:00Z
+Conversation  request-4
+In answer to  agreement-9-1
+What          PaymentMade (agree)
+Document      <PaymentMade xmlns="urn:ramp:market:1" agreementId="agreement-9" transferId="transfer-5" \
+amount="2112000"/>
+FILE: holds
+"""
+
+
+def printed(capsys: pytest.CaptureFixture[str], path: Path) -> tuple[int, str]:
+    code = main(["verify", str(path), "--ca", str(EXAMPLES / "market-ca.pem")])
+    text = capsys.readouterr().out.replace(str(path), "FILE")
+    return code, re.sub(r"\d+ characters", "N characters", SERIAL.sub("certificate S", text))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("valid/countersigned-agreement.xml", AGREEMENT),
+        ("valid/cancellation.xml", CANCELLATION),
+        ("sealed/payment-made.txt", PAYMENT),
+    ],
+)
+def test_what_is_printed(capsys: pytest.CaptureFixture[str], name: str, expected: str) -> None:
+    assert printed(capsys, EXAMPLES / name) == (0, expected)
+
+
+@pytest.mark.parametrize("path", sorted((EXAMPLES / "sealed").glob("*.txt")), ids=lambda path: path.stem)
+def test_every_sealed_example_holds(capsys: pytest.CaptureFixture[str], path: Path) -> None:
+    assert main(["verify", str(path), "--ca", str(EXAMPLES / "market-ca.pem"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["kind"], report["holds"]) == ("sealed message", True)
+    assert report["message"]["document"] in path.read_text("utf-8")
+    said_by = {"payment-made": "bank", "funds-reserved": "bank", "failed": "resource", "deposit-order": "keeper"}
+    assert report["message"]["role"] == report["signatures"][0]["role"] == said_by[path.stem]
+
+
+def test_changed_message_does_not_hold(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "payment.txt"
+    path.write_text((EXAMPLES / "sealed" / "payment-made.txt").read_text("utf-8").replace("2112000", "2112001"))
+    code, text = printed(capsys, path)
+    assert code == 1
+    assert text.splitlines()[-1] == "FAILED: the seal does not fit the message from 'bank@localhost'"
+
+
+@pytest.mark.parametrize("text", ["", "PK\x03\x04", "RAMP sealed message 7\n", "<a/>"])
+def test_anything_else_is_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> None:
+    path = tmp_path / "something"
+    path.write_text(text)
+    assert main(["verify", str(path), "--ca", str(EXAMPLES / "market-ca.pem")]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert str(path) in said.err
+    assert "right would be an agreement or a cancellation" in said.err
