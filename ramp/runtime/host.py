@@ -32,7 +32,6 @@ from ramp.protocol.records import Record
 from ramp.runtime.bank_ledger import BankLedger
 from ramp.runtime.snapshot import snapshot_text
 
-
 SIGNATURES_MAX = 256
 """Signed documents at hand, one an agreement: those of the purchases that go on."""
 

@@ -1,7 +1,7 @@
-"""What it costs that the bank votes and everything is sealed: one purchase over XMPP before, now, and with signed offers.
+"""What it costs that the bank votes and everything is sealed: a purchase over XMPP before, now, and with signed offers.
 
-"Before" is the last version in which the bank only paid and its answers were believed by sender name; it is taken out of
-the repository's history and run in the same minute. Where the history is not there, only the others are measured.
+"Before" is the last version in which the bank only paid and its answers were believed by sender name; it is taken out
+of the repository's history and run in the same minute. Where the history is not there, only the others are measured.
 """
 
 from __future__ import annotations
