@@ -234,6 +234,21 @@ def test_text_that_was_changed_is_refused(
         user_notary.open(attack, now)
 
 
+def test_signature_is_written_in_one_way_only(resource_notary: XmlNotary, user_notary: XmlNotary, now: Instant) -> None:
+    """The last character of base64 may hold bits that belong to nothing; a text with others would be another text."""
+    for _ in range(50):
+        sealed = seals.parse(text_of(resource_notary.seal(granted(), now)))
+        if sealed.signature.endswith("="):
+            break
+    stem = sealed.signature.rstrip("=")
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    other = alphabet[alphabet.index(stem[-1]) + 1]
+    twin = replace(sealed, signature=sealed.signature.replace(stem, stem[:-1] + other))
+    assert base64.b64decode(twin.signature) == base64.b64decode(sealed.signature)
+    with pytest.raises(SealInvalid, match="one form of base64"):
+        user_notary.open(twin.text(), now)
+
+
 def test_doubled_and_truncated_texts_are_refused(sealed: Message, user_notary: XmlNotary, now: Instant) -> None:
     text = text_of(sealed)
     for attack in (text + text, text + "\n", text.removesuffix("\n"), text.replace("\n", "\r\n"), "", "\n", " " + text):
