@@ -19,7 +19,7 @@ from ramp.model.acl import OFFERS, SEALED, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.seal import Role, Seal
-from ramp.rfql import codec, seals
+from ramp.rfql import codec, seals, trust
 from ramp.rfql.certificates import PrivateKey
 from ramp.rfql.notary import XmlNotary
 from ramp.rfql.parser import DOCUMENT_BYTES_MAX
@@ -369,6 +369,26 @@ def test_weak_keys_are_refused(store: KeyStore, now: Instant) -> None:
         part = replace(honest, sender="weak@localhost", certificate=seals.pack(certificate.public_bytes(Encoding.DER)))
         with pytest.raises(SealInvalid, match=reason):
             store.notary(USER).open(replace(part, signature=seals.sign(part.sealed_part(), key)).text(), now)
+
+
+def test_only_certificates_that_have_passed_are_remembered_and_not_without_end(
+    store: KeyStore, now: Instant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Junk neither fills the memory nor drives others out; beyond the bound each is checked anew, and as strictly."""
+    monkeypatch.setattr(trust, "CERTIFICATES_CHECKED_MAX", 2)
+    known = trust.Trust(store.ca_certificates())
+    key = ec.generate_private_key(ec.SECP256R1())
+    strangers = [certificate_for(store, key, now, roles=()) for _ in range(3)]
+    for certificate in strangers:
+        with pytest.raises(DocumentError, match="states no role"):
+            known.check(certificate, now)
+    for name in (USER, RESOURCE, BANK, MALLORY):
+        for _ in range(2):
+            assert known.check(store.identity(name)[1], now).name == name
+    assert [party.name for party in known._known.values()] == [USER, RESOURCE]
+    for name in (USER, MALLORY):
+        with pytest.raises(CertificateExpired):
+            known.check(store.identity(name)[1], now + 366 * DAY)
 
 
 # Time
