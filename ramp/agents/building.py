@@ -7,21 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ramp.agents.party_agent import PartyAgent
-from ramp.agents.roles import BankingAgent, DirectoryAgent, ResourceAgent, UserAgent
+from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, log_keeper
 from ramp.agents.settings import TransportSettings
 from ramp.errors import ConfigurationError
 from ramp.ledger.account import AccountKind
 from ramp.ledger.interface import Ledger
-from ramp.model.acl import Message
+from ramp.model.acl import OFFERS, SEALED, Message
 from ramp.model.agreement import Signed
 from ramp.model.instant import Instant
 from ramp.model.ports import Notary
 from ramp.protocol.bank_party import BankParty
 from ramp.protocol.directory_party import DirectoryParty
+from ramp.protocol.keeper_party import KeeperParty
 from ramp.protocol.progress import Progress
 from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.seller import Seller
 from ramp.protocol.user_party import UserParty
+from ramp.runtime.bank_ledger import BankLedger
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig, open_plugin, pricing_strategy
 from ramp.runtime.host import Host, Ports
@@ -60,24 +62,27 @@ class Building:
             return self._directory(name)
         if name == self.config.bank:
             return self._bank(name)
+        if name == self.config.keeper:
+            return self._keeper(name)
         if any(user.name == name for user in self.config.users):
             return self._user(name)
         return self._resource(name)
 
     def _directory(self, name: str) -> PartyAgent:
         address = self.config.address(name)
+        notary = self._notary(address)
         known = self.state.registered()
 
         def new_host(send: Callable[[Message], None]) -> Host:
-            party = DirectoryParty(address, known=known, known_for=self.config.timing.lease)
-            return Host(party, Ports(send=send))
+            party = DirectoryParty(address, timing=self.config.timing, known=known)
+            return Host(party, self._ports(send, notary))
 
         return DirectoryAgent(
             address,
             self.passwords[name],
             self.settings,
             new_host=new_host,
-            notary=None,
+            notary=notary,
             clock=self.clock,
             keep=self.state.keep_registered,
         )
@@ -90,11 +95,34 @@ class Building:
 
         def new_host(send: Callable[[Message], None]) -> Host:
             party = BankParty(address, timing=self.config.timing)
-            return Host(party, Ports(send=send, notary=notary, ledger=ledger))
+            ports = self._ports(send, notary)
+            ports.ledger, ports.watch = BankLedger(ledger), log_keeper
+            return Host(party, ports)
 
         return BankingAgent(
             address, self.passwords[name], self.settings, new_host=new_host, notary=notary, clock=self.clock
         )
+
+    def _keeper(self, name: str) -> PartyAgent:
+        address = self.config.address(name)
+        notary = self._notary(address)
+        built: list[KeeperAgent] = []
+
+        def watch(progress: Progress) -> None:
+            for agent in built:
+                agent.watch(progress)
+
+        def new_host(send: Callable[[Message], None]) -> Host:
+            bank = self.config.address(self.config.bank)
+            ports = self._ports(send, notary)
+            ports.watch = watch
+            return Host(KeeperParty(address, bank=bank, timing=self.config.timing), ports)
+
+        agent = KeeperAgent(
+            address, self.passwords[name], self.settings, new_host=new_host, notary=notary, clock=self.clock
+        )
+        built.append(agent)
+        return agent
 
     def _user(self, name: str) -> PartyAgent:
         address = self.config.address(name)
@@ -113,13 +141,9 @@ class Building:
                 ids=RandomIds(),
                 timing=self.config.timing,
             )
-            ports = Ports(
-                send=send,
-                notary=notary,
-                journal=SqliteJournal(self.state.journals / f"{name}.sqlite"),
-                keep_agreement=self._keeper(name),
-                watch=watch,
-            )
+            ports = self._ports(send, notary)
+            ports.journal = SqliteJournal(self.state.journals / f"{name}.sqlite")
+            ports.keep_agreement, ports.watch = self._shelf(name), watch
             return Host(party, ports)
 
         agent = UserAgent(
@@ -151,14 +175,11 @@ class Building:
                 bank=self.config.address(self.config.bank),
                 seller=seller,
                 timing=self.config.timing,
+                quotas=self.config.holds,
             )
-            ports = Ports(
-                send=send,
-                notary=notary,
-                journal=SqliteJournal(self.state.journals / f"{name}.sqlite"),
-                plugin=plugin,
-                keep_agreement=self._keeper(name),
-            )
+            ports = self._ports(send, notary)
+            ports.journal = SqliteJournal(self.state.journals / f"{name}.sqlite")
+            ports.plugin, ports.keep_agreement = plugin, self._shelf(name)
             return Host(party, ports)
 
         return ResourceAgent(
@@ -168,9 +189,14 @@ class Building:
     def _notary(self, address: str) -> Notary:
         return KeyStore(self.state.keys).notary(address)
 
-    def _keeper(self, name: str) -> Callable[[str, Signed], None]:
-        def keep(agreement_id: str, signed: Signed) -> None:
+    def _ports(self, send: Callable[[Message], None], notary: Notary) -> Ports:
+        sealed = SEALED | OFFERS if self.config.signed_offers else SEALED
+        return Ports(send=send, notary=notary, sealed=sealed)
+
+    def _shelf(self, name: str) -> Callable[[str, Signed, str], None]:
+        def keep(agreement_id: str, signed: Signed, payment: str) -> None:
             write_private(self.state.agreement(name, agreement_id), signed.document)
+            write_private(self.state.payment(name, agreement_id), payment)
 
         return keep
 
@@ -211,7 +237,8 @@ def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path 
             ca_file=server.ca_file,
             register=server.register,
             federation=server.federation,
+            quotas=config.quotas,
         )
     if port == 0:
         raise ConfigurationError("the server started with the swarm has no port yet", path=config.path)
-    return TransportSettings(servers=((host, port),), ca_file=ca_file)
+    return TransportSettings(servers=((host, port),), ca_file=ca_file, quotas=config.quotas)

@@ -1,25 +1,18 @@
-"""The control channel of a User Agent: its owner's commands over a Unix socket, as JSON lines.
-
-The socket's folder is readable by the owner only, which is all the authority there is: whoever can open it spends the
-owner's money. Every line a client sends is one request with a `verb`; the answers are lines with an `event`. A request
-that takes a while streams its progress and ends with one of `ramp.runtime.control_client.LAST_EVENTS`.
-"""
+"""What a User Agent's owner may ask of it over its control channel."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
 from ramp.agents import wire
+from ramp.agents.control_channel import ControlChannel, Verbs
 from ramp.agents.roles import UserAgent
-from ramp.errors import RampError
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import AccountQueryRefused, Bid, CallForProposals
+from ramp.model.contents import Bid, CallForProposals
 from ramp.model.instant import SECOND, from_iso
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
@@ -27,30 +20,14 @@ from ramp.protocol import progress as pr
 from ramp.protocol.evaluator import BIDS_MAX
 from ramp.rfql import codec
 from ramp.rfql.request_for_quotation import parse_request
-from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.record_json import to_plain
 from ramp.runtime.state_folder import StateFolder
-
-LINE_BYTES_MAX: Final = 1_000_000
-"""Longest request line; a document is at most a tenth of it."""
 
 HORIZON_DEFAULT_S: Final = 86_400
 """How far ahead a machine's projected load is asked for, in seconds."""
 
-EVENT_NAMES: Final[dict[type, str]] = {
-    pr.RoundOpened: "round_opened",
-    pr.RoundClosed: "round_closed",
-    pr.ApprovalAsked: "approval_asked",
-    pr.UnitAdvanced: "unit_advanced",
-    pr.RequestEnded: "request_ended",
-    pr.CancellationEnded: "cancellation_ended",
-    pr.QueryAnswered: "query_answered",
-}
 
-_log = logging.getLogger(__name__)
-
-
-class ControlServer:
+class UserControl(ControlChannel):
     """Serves one User Agent's control socket.
 
     Args:
@@ -60,58 +37,12 @@ class ControlServer:
     """
 
     def __init__(self, agent: UserAgent, path: Path, state: StateFolder) -> None:
+        super().__init__(agent, path)
         self._agent = agent
-        self._path = path
         self._state = state
-        self._ids = RandomIds()
-        self._server: asyncio.Server | None = None
-        self._clients: set[asyncio.Task[None]] = set()
 
-    async def start(self) -> None:
-        """Open the socket; a stale one of an earlier life is replaced."""
-        self._path.unlink(missing_ok=True)
-        self._server = await asyncio.start_unix_server(self._serve, str(self._path), limit=LINE_BYTES_MAX)
-        self._path.chmod(0o600)
-
-    async def stop(self) -> None:
-        """Close the socket and all connections."""
-        if self._server is not None:
-            self._server.close()
-        for task in tuple(self._clients):
-            task.cancel()
-        self._path.unlink(missing_ok=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._clients.add(task)
-        try:
-            while line := await reader.readline():
-                await self._answer(line, reader, writer)
-        except (ConnectionError, ValueError, asyncio.CancelledError) as error:
-            _log.info("control connection ended: %r", error)
-        finally:
-            self._clients.discard(task)
-            with contextlib.suppress(ConnectionError, RuntimeError):
-                writer.close()
-
-    async def _answer(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            request = json.loads(line)
-            verb = request["verb"]
-            handler = self._verbs()[verb]
-        except (ValueError, KeyError, TypeError):
-            await _write(writer, {"event": "error", "exit_code": 2, "reason": "not a known control request"})
-            return
-        try:
-            async for answer in handler(request, reader):
-                await _write(writer, answer)
-        except RampError as error:
-            await _write(writer, {"event": "error", "exit_code": error.exit_code, "reason": str(error)})
-        except (KeyError, TypeError, ValueError) as error:
-            await _write(writer, {"event": "error", "exit_code": 2, "reason": f"{verb}: {error!r}"})
-
-    def _verbs(self) -> Mapping[str, Callable[[Any, asyncio.StreamReader], AsyncIterator[dict[str, Any]]]]:
+    def verbs(self) -> Verbs:
+        """Everything that a user may ask of its agent."""
         return {
             "submit": self._submit,
             "watch": self._watch,
@@ -205,6 +136,7 @@ class ControlServer:
             {
                 "request_id": request_id,
                 "stage": purchase.stage,
+                "doubt": purchase.doubt,
                 "units": len(purchase.request.units),
                 "started_at": purchase.started_at,
                 "outcome": None if purchase.outcome is None else to_plain(purchase.outcome),
@@ -215,11 +147,14 @@ class ControlServer:
 
     async def _agreements(self, _: Any, __: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
         party = self._agent.party
+        doubts = party.doubts()
         listed = [
             {
                 "agreement": to_plain(agreement),
                 "state": party.agreement_state(agreement_id),
+                "doubt": doubts.get(agreement_id, ""),
                 "file": self._agreement_file(agreement_id),
+                "payment_file": self._payment_file(agreement_id),
             }
             for agreement_id, agreement in party.agreements.items()
         ]
@@ -257,40 +192,8 @@ class ControlServer:
         async for answer in self._ask(query_id, ev.ResourcesAsked(query_id)):
             yield answer
 
-    async def _ask(self, query_id: str, command: ev.Command) -> AsyncIterator[dict[str, Any]]:
-        def wanted(progress: pr.Progress) -> bool:
-            return isinstance(progress, pr.QueryAnswered) and progress.query_id == query_id
-
-        async with self._progress(wanted) as queue:
-            await self._agent.command(command)
-            progress = await queue.get()
-        assert isinstance(progress, pr.QueryAnswered)
-        if progress.answer is None:
-            yield {"event": "error", "exit_code": 1, "reason": "no answer came; is the agent up? `ramp ps` tells"}
-        elif isinstance(progress.answer, AccountQueryRefused):
-            refused = progress.answer
-            yield {"event": "error", "exit_code": 1, "reason": f"the bank refuses: {refused.detail or refused.code}"}
-        else:
-            yield self._event(progress)
-
-    # -- common --------------------------------------------------------------------------------------------------
-
-    @contextlib.asynccontextmanager
-    async def _progress(self, wanted: Callable[[pr.Progress], bool]) -> AsyncIterator[asyncio.Queue[pr.Progress]]:
-        queue: asyncio.Queue[pr.Progress] = asyncio.Queue()
-
-        def watcher(progress: pr.Progress) -> None:
-            if wanted(progress):
-                queue.put_nowait(progress)
-
-        self._agent.watchers.add(watcher)
-        try:
-            yield queue
-        finally:
-            self._agent.watchers.discard(watcher)
-
     def _event(self, progress: pr.Progress) -> dict[str, Any]:
-        event = {"event": EVENT_NAMES[type(progress)], **to_plain(progress)}
+        event = super()._event(progress)
         if isinstance(progress, pr.RequestEnded):
             event["agreements"] = {
                 unit.agreement_id: self._agreement_file(unit.agreement_id)
@@ -303,15 +206,14 @@ class ControlServer:
         path = self._state.agreement(str(self._agent.jid.user), agreement_id)
         return str(path) if path.exists() else None
 
+    def _payment_file(self, agreement_id: str) -> str | None:
+        path = self._state.payment(str(self._agent.jid.user), agreement_id)
+        return str(path) if path.exists() else None
+
 
 def _request_of(progress: pr.Progress) -> str:
     if isinstance(progress, pr.RequestEnded):
         return progress.outcome.request_id
-    if isinstance(progress, pr.CancellationEnded | pr.QueryAnswered):
+    if isinstance(progress, pr.CancellationEnded | pr.QueryAnswered | pr.KeeperOrdered):
         return ""
     return progress.request_id
-
-
-async def _write(writer: asyncio.StreamWriter, answer: dict[str, Any]) -> None:
-    writer.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
-    await writer.drain()

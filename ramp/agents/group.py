@@ -16,10 +16,12 @@ import sys
 from pathlib import Path
 
 from ramp.agents.building import Building, transport_settings
-from ramp.agents.control import ControlServer
+from ramp.agents.control import UserControl
+from ramp.agents.control_channel import ControlChannel
+from ramp.agents.keeper_control import KeeperControl
 from ramp.agents.parent import end_with_parent
 from ramp.agents.party_agent import PartyAgent
-from ramp.agents.roles import ResourceAgent, UserAgent
+from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
 from ramp.agents.settings import TransportSettings
 from ramp.errors import ConfigurationError
 from ramp.runtime.clock import SystemClock
@@ -88,7 +90,7 @@ class Group:
         _emit(name, "stopped", "")
 
     async def _start(self, name: str) -> PartyAgent:
-        async with self._starting:  # one registration at a time: the embedded server wants it so
+        async with self._starting:  # in their order: the market's own two before whoever needs them
             agent = self._building.build(name)
             try:
                 await agent.start()
@@ -98,9 +100,8 @@ class Group:
             return agent
 
     async def _live(self, name: str, agent: PartyAgent) -> None:
-        control = None
-        if isinstance(agent, UserAgent):
-            control = ControlServer(agent, self._building.state.socket(name), self._building.state)
+        control = self._control(name, agent)
+        if control is not None:
             await control.start()
         _emit(name, "ready", str(agent.host.ports.plugin.source) if agent.host.ports.plugin is not None else "")
         try:
@@ -117,13 +118,22 @@ class Group:
             if control is not None:
                 await control.stop()
 
+    def _control(self, name: str, agent: PartyAgent) -> ControlChannel | None:
+        """The control channel of an agent that has an owner."""
+        state = self._building.state
+        if isinstance(agent, UserAgent):
+            return UserControl(agent, state.socket(name), state)
+        return KeeperControl(agent, state.socket(name)) if isinstance(agent, KeeperAgent) else None
+
 
 async def _end(agent: PartyAgent | None) -> None:
     if agent is None:
         return
     with contextlib.suppress(Exception):
         await asyncio.wait_for(agent.stop(), STOP_LIMIT_S)
-    for close in (getattr(agent.host.ports.journal, "close", None), getattr(agent.host.ports.ledger, "close", None)):
+    books = agent.host.ports.ledger
+    ledger = books.ledger if books is not None else None
+    for close in (getattr(agent.host.ports.journal, "close", None), getattr(ledger, "close", None)):
         if close is not None:
             close()
 

@@ -15,11 +15,11 @@ from typing import ClassVar
 from ramp.agents.behaviour import Courier
 from ramp.agents.settings import TransportSettings
 from ramp.agents.transport import MarketAgent
-from ramp.errors import DocumentError, TransportError
+from ramp.errors import DocumentError, SealInvalid, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import Content, NotUnderstood
-from ramp.model.instant import SECOND, Instant
+from ramp.model.instant import SECOND
 from ramp.model.ports import Notary
 from ramp.protocol import events as ev
 from ramp.rfql import codec
@@ -41,7 +41,7 @@ class PartyAgent(MarketAgent):
         password: of its account.
         settings: how to reach the server.
         new_host: makes the host, given what it shall send with.
-        notary: verifies signed documents; None for parties that read none (directory).
+        notary: verifies seals and signed documents.
         clock: the time.
     """
 
@@ -54,7 +54,7 @@ class PartyAgent(MarketAgent):
         settings: TransportSettings,
         *,
         new_host: Callable[[Callable[[Message], None]], Host],
-        notary: Notary | None,
+        notary: Notary,
         clock: SystemClock,
     ) -> None:
         super().__init__(jid, password, settings)
@@ -79,10 +79,14 @@ class PartyAgent(MarketAgent):
         now = self.clock.now()
         try:
             message = codec.decode(
-                sender_bare, self.host.name, metadata, thread, body, lambda document: self._verify(document, now)
+                sender_bare, self.host.name, metadata, thread, body, self._notary, now, sealed=self.host.ports.sealed
             )
+        except SealInvalid as error:  # nobody's word: no answer, or strangers could make an agent talk
+            self.counters.refused += 1
+            self.complain(sender_bare, "a message of %s is not believed: %s", sender_bare, error)
+            return
         except DocumentError as error:
-            _log.warning("%s: a message of %s cannot be read: %s", self.host.name, sender_bare, error)
+            self.complain(sender_bare, "a message of %s cannot be read: %s", sender_bare, error)
             self._answer_unreadable(sender_bare, metadata, thread, str(error))
         else:
             self.host.deliver(message, now)
@@ -123,7 +127,7 @@ class PartyAgent(MarketAgent):
         content = message.content
         kind = type(content.body if isinstance(content, Signed) else content).__name__
         encoded.metadata[DOCUMENT_FIELD] = kind
-        if message.performative is Performative.CFP:
+        if message.performative is Performative.CFP and message.seal is None:
             self._encoded = (content, encoded)
         return encoded
 
@@ -141,11 +145,6 @@ class PartyAgent(MarketAgent):
                 in_reply_to=metadata.get("reply-with", ""),
             )
         )
-
-    def _verify(self, document: str, now: Instant) -> Signed:
-        if self._notary is None:
-            raise DocumentError("this agent reads no signed documents")
-        return self._notary.verify(document, now)
 
     # -- timers --------------------------------------------------------------------------------------------------
 

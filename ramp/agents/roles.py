@@ -5,19 +5,24 @@ A behaviour here says which messages it serves; what is done with them is the pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from ramp.agents.behaviour import Courier
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
 from ramp.model.acl import Performative
-from ramp.protocol.directory_party import DirectoryParty
-from ramp.protocol.progress import Progress
+from ramp.protocol.directory_party import DirectoryParty, KnownAgent
+from ramp.protocol.progress import KeeperOrdered, Progress
 from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.user_party import UserParty
 
-Registered = tuple[tuple[str, str], ...]
-"""(service, name) of registered agents."""
+WRITE_PAUSE_S = 1.0
+"""How long the directory waits before it writes down who is registered, in seconds: many come and go at once."""
+
+_keeper_log = logging.getLogger("ramp.agents.keeper")
+_keeper_log.setLevel(logging.INFO)  # the keeper's orders are always logged
 
 
 class RequestAQuote(Courier):
@@ -45,9 +50,14 @@ class PurchaseOrdersServer(Courier):
 
 
 class FinaliseServer(Courier):
-    """Resource: confirmations, the commit phase, and the bank's answers to the notification (sections 6.2, 5.1.2)."""
+    """Resource: confirmations, the commit phase, and what the bank says of payments (sections 6.2, 5.1.2)."""
 
-    performatives = (Performative.CONFIRM.value, Performative.AGREE.value, Performative.REFUSE.value)
+    performatives = (
+        Performative.CONFIRM.value,
+        Performative.AGREE.value,
+        Performative.REFUSE.value,
+        Performative.INFORM.value,
+    )
 
 
 class CancelServer(Courier):
@@ -70,8 +80,14 @@ class CancelListener(Courier):
     conditions = {DOCUMENT_FIELD: "Cancellation"}  # noqa: RUF012
 
 
+class OrderListener(Courier):
+    """Bank: orders of users and of the keeper, claims, and resources that say they have failed."""
+
+    performatives = (Performative.REQUEST.value, Performative.FAILURE.value)
+
+
 class BalanceRequest(Courier):
-    """Bank: signed account queries and questions about payments (section 6.3)."""
+    """Bank: questions about accounts, payments and all trading (section 6.3)."""
 
     performatives = (Performative.QUERY_REF.value,)
 
@@ -82,18 +98,33 @@ class RegistrationServer(Courier):
     performatives = (Performative.SUBSCRIBE.value, Performative.CANCEL.value, Performative.QUERY_REF.value)
 
 
-class UserAgent(PartyAgent):
-    """Buys for one owner, who commands it through its control channel.
+class BankAnswers(Courier):
+    """Keeper: what the bank answers to its orders."""
+
+    performatives = (Performative.AGREE.value, Performative.REFUSE.value, Performative.INFORM.value)
+
+
+class CommandedAgent(PartyAgent):
+    """An agent whose owner commands it through its control channel.
 
     Attributes:
         watchers: told the progress of everything that goes on.
     """
 
-    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RequestAQuote, ResourceNotifier)
-
     def __init__(self, *args: Any, **keywords: Any) -> None:
         self.watchers: set[Callable[[Progress], None]] = set()
         super().__init__(*args, **keywords)
+
+    def watch(self, progress: Progress) -> None:
+        """Pass progress on to the watchers."""
+        for watcher in tuple(self.watchers):
+            watcher(progress)
+
+
+class UserAgent(CommandedAgent):
+    """Buys for one owner."""
+
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RequestAQuote, ResourceNotifier)
 
     @property
     def party(self) -> UserParty:
@@ -101,10 +132,11 @@ class UserAgent(PartyAgent):
         assert isinstance(self.host.party, UserParty)
         return self.host.party
 
-    def watch(self, progress: Progress) -> None:
-        """Pass progress on to the watchers."""
-        for watcher in tuple(self.watchers):
-            watcher(progress)
+
+class KeeperAgent(CommandedAgent):
+    """Gives the bank the orders of the market's keeper (section 6.3: the administrator of the Banking Agent)."""
+
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (BankAnswers,)
 
 
 class ResourceAgent(PartyAgent):
@@ -121,7 +153,8 @@ class ResourceAgent(PartyAgent):
         """Strike this resource out of the directory."""
         party = self.host.party
         assert isinstance(party, ResourceParty)
-        self.host.perform(party.leave(), self.clock.now())
+        now = self.clock.now()
+        self.host.perform(party.leave(now), now)
         await self._settle()
         await self.drain(limit_s=1.0)
 
@@ -129,27 +162,53 @@ class ResourceAgent(PartyAgent):
 class BankingAgent(PartyAgent):
     """Keeps the accounts."""
 
-    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (TransactionUpdate, CancelListener, BalanceRequest)
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (
+        TransactionUpdate,
+        CancelListener,
+        OrderListener,
+        BalanceRequest,
+    )
+
+
+def log_keeper(progress: Progress) -> None:
+    """Log what the bank has done on the keeper's order."""
+    if isinstance(progress, KeeperOrdered):
+        _keeper_log.info("on the order of %s: %s", progress.keeper, progress.what)
 
 
 class DirectoryAgent(PartyAgent):
     """Knows who sells.
 
     Attributes:
-        keep: stores who is registered, for the next life of this agent; called when that has changed.
+        keep: stores who is registered, for the next life of this agent; called soon after that has changed.
     """
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RegistrationServer,)
 
-    def __init__(self, *args: Any, keep: Callable[[Registered], None], **keywords: Any) -> None:
+    def __init__(self, *args: Any, keep: Callable[[Sequence[KnownAgent]], None], **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self.keep = keep
-        self._kept: Registered = ()
+        self._kept = 0
+        self._writing: asyncio.TimerHandle | None = None
+
+    async def stop(self) -> None:
+        """End the agent; what has not been written yet is written now."""
+        if self._writing is not None:
+            self._writing.cancel()
+            self._write()
+        await super().stop()
 
     async def _settle(self) -> None:
-        party = self.host.party
-        assert isinstance(party, DirectoryParty)
-        if party.registered != self._kept:
-            self._kept = party.registered
-            self.keep(self._kept)
+        if self._directory.changes != self._kept and self._writing is None:
+            self._writing = asyncio.get_running_loop().call_later(WRITE_PAUSE_S, self._write)
         await super()._settle()
+
+    @property
+    def _directory(self) -> DirectoryParty:
+        assert isinstance(self.host.party, DirectoryParty)
+        return self.host.party
+
+    def _write(self) -> None:
+        self._writing = None
+        self._kept = self._directory.changes
+        self.keep(self._directory.registered)

@@ -1,9 +1,10 @@
 """The embedded XMPP server: what a market uses where no other server is configured.
 
 It is pyjabber, SPADE's own server, run as a process of its own with its defects mended (see
-`ramp.agents.server_pyjabber`). It listens on loopback only, and is meant for one machine.
+`ramp.agents.server_pyjabber`). It listens on loopback only, and is meant for one machine. Its accounts are those that
+whoever starts it hands over, see `ramp.agents.server_accounts`.
 
-    python -m ramp.agents.server_embedded --port 5222 --state DIR
+    python -m ramp.agents.server_embedded --port 5222 --state DIR < accounts.json
 """
 
 from __future__ import annotations
@@ -16,20 +17,40 @@ from pathlib import Path
 
 import ramp
 from ramp.agents.certificate import ServerCertificate, ensure_server_certificate
-from ramp.agents.server_process import ServerProcess
-from ramp.errors import RampError
+from ramp.agents.server_accounts import AccountGiver, AccountLine, Accounts
+from ramp.agents.server_process import READY_LIMIT_S, ServerProcess
+from ramp.errors import RampError, TransportError
 
 
 class EmbeddedServer(ServerProcess):
     """The embedded server as a child process.
 
     Args:
-        state_dir: where accounts, certificate and log are kept.
+        state_dir: where rosters, certificate and log are kept.
         domain: XMPP domain of the agents.
         port: TCP port for clients; None takes any free one and keeps it over restarts.
     """
 
     kind = "embedded"
+    _giver: AccountGiver | None = None
+
+    def _input(self) -> int:
+        if self._giver is not None:
+            self._giver.close()
+        self._giver = AccountGiver(READY_LIMIT_S)
+        return self._giver.child.fileno()
+
+    def _launched(self) -> None:
+        assert self._giver is not None
+        self._giver.child.close()
+        # what goes wrong here ends the server, and its log says why
+        self._giver.give(self.accounts)
+
+    def _give_accounts(self, accounts: Mapping[str, str]) -> None:
+        assert self._giver is not None
+        problem = self._giver.give(accounts)
+        if problem:
+            raise TransportError(f"{self.kind}: the accounts {', '.join(accounts)} cannot be made: {problem}")
 
     def _command(self, certificate: ServerCertificate) -> list[str]:
         return [
@@ -52,22 +73,25 @@ class EmbeddedServer(ServerProcess):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the server in this process until SIGTERM or SIGINT.
+    """Run the server in this process until SIGTERM or SIGINT; standard input holds its accounts.
 
     Returns:
-        Exit status: 0 stopped, 1 the port is taken, 2 wrong arguments or a pyjabber of another version.
+        Exit status: 0 stopped, 1 the port is taken, 2 wrong arguments or accounts, or a pyjabber of another version.
     """
     parser = argparse.ArgumentParser(prog="ramp.agents.server_embedded", description="the embedded XMPP server")
     parser.add_argument("--host", default="localhost", help="XMPP domain of the agents (default: localhost)")
     parser.add_argument("--port", type=int, required=True, help="TCP port for clients, on 127.0.0.1")
-    parser.add_argument("--state", type=Path, required=True, help="directory of accounts and certificate")
+    parser.add_argument("--state", type=Path, required=True, help="directory of rosters and certificate")
     options = parser.parse_args(arguments)
     from ramp.agents.server_pyjabber import serve  # imports SQLAlchemy and all that
 
     state: Path = options.state.absolute()
     try:
         certificate = ensure_server_certificate(state / "tls", options.host)
-        serve(options.host, options.port, state, certificate)
+        accounts = Accounts(options.host)
+        line = AccountLine(accounts)
+        line.take_first()
+        serve(options.host, options.port, state, certificate, accounts, line)
     except RampError as error:
         print(error, file=sys.stderr)
         return error.exit_code

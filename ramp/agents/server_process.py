@@ -19,6 +19,7 @@ from typing import Self
 
 from ramp.agents.certificate import ServerCertificate, ensure_server_certificate
 from ramp.agents.parent import tied
+from ramp.agents.server_accounts import check_accounts
 from ramp.errors import TransportError
 
 LOOPBACK = "127.0.0.1"
@@ -82,6 +83,9 @@ class ServerProcess(abc.ABC):
         state_dir: where the server keeps accounts, certificate, configuration and log; one server a directory.
         domain: XMPP domain of the agents.
         port: TCP port for clients; None takes any free one and keeps it over restarts.
+
+    Attributes:
+        accounts: passwords of the accounts that it is given at every start, by local name; see `ensure_accounts`.
     """
 
     kind: str
@@ -94,6 +98,7 @@ class ServerProcess(abc.ABC):
         self._port = port or 0
         self._process: subprocess.Popen[bytes] | None = None
         self._certificate: ServerCertificate | None = None
+        self.accounts: dict[str, str] = {}
 
     # -- what the kinds of server fill in ------------------------------------------------------------------------
 
@@ -101,8 +106,23 @@ class ServerProcess(abc.ABC):
     def _command(self, certificate: ServerCertificate) -> list[str]:
         """Write what configuration the server needs and return the command that runs it in the foreground."""
 
+    @abc.abstractmethod
+    def _give_accounts(self, accounts: Mapping[str, str]) -> None:
+        """Make accounts on the running server, or give those that exist the password stated.
+
+        Raises:
+            TransportError: the server does not take them.
+        """
+
     def _environment(self) -> Mapping[str, str]:
         return os.environ
+
+    def _input(self) -> int:
+        """What the server's standard input is: a descriptor, or one of subprocess's constants."""
+        return subprocess.DEVNULL
+
+    def _launched(self) -> None:  # noqa: B027 (few kinds of server want to know)
+        """The process has been started; it may not answer yet."""
 
     # -- what users see ------------------------------------------------------------------------------------------
 
@@ -132,6 +152,21 @@ class ServerProcess(abc.ABC):
     def pid(self) -> int | None:
         """Process id while the server runs."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    def ensure_accounts(self, accounts: Mapping[str, str]) -> None:
+        """Let the server have accounts, now if it runs, and again at every later start: it may lose them.
+
+        Args:
+            accounts: passwords by local name; an account that exists gets this password.
+
+        Raises:
+            ConfigurationError: for a name that is not canonical, or an empty password.
+            TransportError: the running server does not take them.
+        """
+        check_accounts(accounts, self.domain)
+        self.accounts.update(accounts)
+        if self.pid is not None:
+            self._give_accounts(accounts)
 
     def start(self) -> None:
         """Start the server and wait until it answers; does nothing where it runs already.
@@ -195,7 +230,7 @@ class ServerProcess(abc.ABC):
                 raise TransportError(f"{self.kind}: port {self._port} of {self.host} is taken; give another one")
             self._process = subprocess.Popen(
                 tied(command),
-                stdin=subprocess.DEVNULL,
+                stdin=self._input(),
                 stdout=log,
                 stderr=log,
                 cwd=self.state_dir,
@@ -203,6 +238,7 @@ class ServerProcess(abc.ABC):
                 start_new_session=True,  # Ctrl-C reaches the launcher only, which stops the agents first
                 pass_fds=(lock,),  # the server holds the lock as long as it lives
             )
+        self._launched()
         (self.state_dir / "server.pid").write_text(f"{self._process.pid}\n")
 
     @contextlib.contextmanager

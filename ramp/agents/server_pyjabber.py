@@ -4,9 +4,11 @@
 |---|---|
 | listens on the machine's public address and opens an admin page on :9090 | `serve` opens one listener on loopback |
 | key and certificate in site-packages, signed with a key that is in the wheel | `ramp.agents.certificate` |
-| pool of processes for key derivation: survives kill -9, hangs when forked at a bad moment | threads |
+| pool of processes for key derivation: survives kill -9, hangs when forked at a bad moment | one thread, unused |
 | a message to another domain ends the server | `Router.deliver` bounces it |
-| the `from` of a message is believed | `Router.deliver` writes the authenticated address |
+| anybody can make an account, also `bank@localhost/evil` or `BANK` | `_close_accounts`, `ramp.agents.server_accounts` |
+| the `from` of a stanza is believed | `Session.feed` writes the authenticated address, and ends who claims another |
+| the address of a presence is taken for a pattern that may match anybody | `_exact_sessions` |
 | a session that has died still gets the messages of its successor | `Router` knows living sessions only |
 | messages kept for an absent agent are lost, or come in reverse order | `Router` keeps and delivers them in order |
 | an error in a handler leaves the session deaf for ever | `Session.feed` answers and carries on |
@@ -25,6 +27,7 @@ import shutil
 import signal
 import socket
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
@@ -37,19 +40,23 @@ import pyjabber.server
 import uvloop
 from pyjabber import AppConfig
 from pyjabber.db.database import DB
-from pyjabber.db.model import Model
 from pyjabber.features.presence.PresenceFeature import Presence
 from pyjabber.features.SASL.SASL import SASL
+from pyjabber.features.SASL.utils import success_response
 from pyjabber.network.ConnectionManager import ConnectionManager
 from pyjabber.network.parsers.XMLParser import XMLParser
 from pyjabber.network.protocols.XMLProtocol import XMLProtocol
 from pyjabber.plugins.xep_0363 import upload_server
 from pyjabber.queues.QueueManager import QueueManager, QueueName
 from pyjabber.server_parameters import Parameters
+from pyjabber.stanzas.error import StanzaError
 from pyjabber.stream.handlers.StanzaHandler import StanzaHandler
-from sqlalchemy import select
+from pyjabber.stream.JID import JID
+from pyjabber.stream.utils.Enums import Stage
 
 from ramp.agents.certificate import ServerCertificate
+from ramp.agents.complaints import Complaints
+from ramp.agents.server_accounts import AccountLine, Accounts
 from ramp.agents.server_process import LOOPBACK
 from ramp.agents.server_router import Router
 from ramp.errors import ConfigurationError
@@ -60,13 +67,10 @@ EXPECTED_VERSION = "0.4.5"
 STANZA_MAX_BYTES = 262_144
 """Longest stanza taken from a client, in bytes; ejabberd's and Prosody's limit. A longer one ends the session."""
 
-LOGIN_THREADS = 4
-"""Threads that derive keys at log-in; the derivation runs without Python's lock."""
-
-KEY_ITERATIONS = 10_000
-"""Rounds of PBKDF2 for a stored password, as in Prosody: passwords of agents are long random strings."""
-
 _CLIENT = "{jabber:client}"
+_INVALID_FROM = (
+    b"<stream:error><invalid-from xmlns='urn:ietf:params:xml:ns:xmpp-streams'/></stream:error>"  # RFC 6120, 4.9.3.9
+)
 
 _log = logging.getLogger(__name__)
 
@@ -85,13 +89,25 @@ class Session(StanzaHandler):  # type: ignore[misc]
     """What happens to the stanzas of one logged-in client."""
 
     router: Router  # of the running server
+    _complaints = Complaints()
 
     def __init__(self, transport: asyncio.Transport) -> None:
         super().__init__(transport)
         self.router.bound(self._jid.bare(), self._jid.resource, transport)
 
     async def feed(self, element: ElementTree.Element) -> None:
-        """Handle one stanza; whatever goes wrong, the session goes on (pyjabber's stays open and deaf)."""
+        """Handle one stanza, under the address that the client logged in with.
+
+        Whatever goes wrong, the session goes on (pyjabber's stays open and deaf), unless the stanza says that it is
+        from somebody else (RFC 6120, 8.1.2.1).
+        """
+        if element.get("from", str(self._jid)) not in (str(self._jid), self._jid.bare()):
+            if self._complaints.is_due(self._jid.bare(), time.monotonic_ns() // 1000):
+                _log.warning("%s sends as %a; its session is ended", self._jid, element.get("from", "")[:100])
+            self._transport.write(_INVALID_FROM)
+            self._connections.close(self._peername)
+            return
+        element.set("from", str(self._jid))
         try:
             handler = self._functions.get(element.tag)
             if handler is not None:
@@ -102,8 +118,8 @@ class Session(StanzaHandler):  # type: ignore[misc]
                 self._transport.write(_iq_error(element))
 
     async def handle_msg(self, element: ElementTree.Element) -> None:
-        """Deliver a message, under the address that the client logged in with."""
-        answer = await self.router.deliver(element, str(self._jid))
+        """Deliver a message."""
+        answer = self.router.deliver(element, str(self._jid))
         if answer is not None:
             self._transport.write(answer)
 
@@ -233,39 +249,58 @@ async def _announce_absence(presence: Any, jid: Any) -> None:
         statuses.pop(jid.bare(), None)
 
 
-def _mend_accounts() -> None:
-    """Registrations one at a time, and a key derivation as long as Prosody's.
+def _close_accounts(accounts: Accounts) -> None:
+    """Let nobody make an account, and log in only who has one, under exactly its name."""
 
-    pyjabber looks whether an account exists and later inserts it, with 100,000 rounds of key derivation in between.
-    """
-    register, derive = SASL.handle_iq, SASL._hash_scram_async  # noqa: SLF001 (mended where they are)
-    lock = asyncio.Lock()
+    async def refuse_registration(self: Any, element: ElementTree.Element) -> None:
+        answer = ElementTree.Element("iq", {"type": "error", "id": element.get("id") or ""})
+        error = ElementTree.SubElement(answer, "error", {"type": "cancel"})
+        ElementTree.SubElement(error, "not-allowed", {"xmlns": "urn:ietf:params:xml:ns:xmpp-stanzas"})
+        self._transport.write(ElementTree.tostring(answer))
 
-    async def handle_iq(self: Any, element: ElementTree.Element) -> None:
-        async with lock:
-            await register(self, element)
+    async def log_in(self: Any, element: ElementTree.Element) -> Stage | None:
+        name = accounts.log_in(element.get("mechanism"), element.text)
+        if name is None:
+            self._transport.write(StanzaError.not_authorized_sasl())
+            self._connection_manager.close(self._peer)
+            return None
+        self._connection_manager.set_jid(self._peer, JID(user=name, domain=AppConfig.app_config.host))
+        self._transport.write(success_response())
+        self._parser.reset_stack()
+        self._transport.resume_reading()
+        return Stage.AUTH
 
-    async def derive_key(self: Any, password: str, salt: bytes, iterations: int) -> Any:
-        return await derive(self, password, salt, min(iterations, KEY_ITERATIONS))
-
-    SASL.handle_iq = handle_iq
-    SASL._hash_scram_async = derive_key  # noqa: SLF001
+    SASL.handle_iq = refuse_registration
+    SASL.handle_auth = log_in
 
 
-async def _account_exists(user: str) -> bool:
-    async with await DB.connection_async() as connection:
-        found = await connection.execute(select(Model.Credentials.c.id).where(Model.Credentials.c.jid == user))
-        return found.first() is not None
+def _exact_sessions() -> None:
+    """Let an address mean the one account, or session, that it names."""
+
+    def sessions(self: Any, jid: JID) -> list[Any]:
+        living = [client for client in self._peerList.values() if client.jid is not None]
+        return [
+            client
+            for client in living
+            if client.jid.bare() == jid.bare() and (not jid.resource or client.jid.resource == jid.resource)
+        ]
+
+    ConnectionManager.get_transport = sessions
+    ConnectionManager.get_transport_online = lambda self, jid: [c for c in sessions(self, jid) if c.online]
 
 
-def serve(domain: str, port: int, state_dir: Path, certificate: ServerCertificate) -> None:
+def serve(
+    domain: str, port: int, state_dir: Path, certificate: ServerCertificate, accounts: Accounts, line: AccountLine
+) -> None:
     """Run the server until SIGTERM or SIGINT; what it leaves running is for the process's end to sweep away.
 
     Args:
         domain: XMPP domain of the agents.
         port: TCP port on loopback.
-        state_dir: where accounts are kept.
+        state_dir: where rosters are kept.
         certificate: the server's certificate, in files named as pyjabber expects.
+        accounts: who may log in.
+        line: where further accounts come from.
 
     Raises:
         ConfigurationError: pyjabber has another version than this module knows.
@@ -283,15 +318,17 @@ def serve(domain: str, port: int, state_dir: Path, certificate: ServerCertificat
     shutil.rmtree(upload_server.TEMP_DIR, ignore_errors=True)  # made at import, for an upload service not run here
     # Not asyncio.run: at the end it cancels what is left and waits for it, and some of pyjabber's tasks of lines just
     # closed swallow their cancellation; the server would stay for ever, and its state directory's lock with it.
-    uvloop.new_event_loop().run_until_complete(_serve(domain, port, state_dir, certificate))
+    uvloop.new_event_loop().run_until_complete(_serve(domain, port, state_dir, certificate, accounts, line))
 
 
-async def _serve(domain: str, port: int, state_dir: Path, certificate: ServerCertificate) -> None:
+async def _serve(
+    domain: str, port: int, state_dir: Path, certificate: ServerCertificate, accounts: Accounts, line: AccountLine
+) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    pyjabber.server.ProcessPoolExecutor = lambda _: ThreadPoolExecutor(LOGIN_THREADS)
+    pyjabber.server.ProcessPoolExecutor = lambda _: ThreadPoolExecutor(1)
     pyjabber.server.setup_query_local_ip = lambda: LOOPBACK
     QueueManager._queues.update({name: _Discarding() for name in QueueName})  # noqa: SLF001
     pyjabber.server.Server(
@@ -299,16 +336,19 @@ async def _serve(domain: str, port: int, state_dir: Path, certificate: ServerCer
             host=domain,
             client_port=port,
             connection_timeout=0,
-            database_path=str(state_dir / "accounts.sqlite"),
+            database_path=str(state_dir / "rosters.sqlite"),
             cert_path=str(certificate.certificate_file.parent),
             message_persistence=False,
+            plugins=[name for name in Parameters().plugins if name != "jabber:iq:register"],
         )
     )
     AppConfig.app_config.ssl_context.minimum_version = 771  # TLS 1.2
-    Session.router = Router(domain, _account_exists)
-    _mend_accounts()
+    Session.router = Router(domain, accounts.exists)
+    _close_accounts(accounts)
+    _exact_sessions()
     await DB.setup_database()
     await Presence().get_all_pending_presence()
+    line.watch(loop)
     listener = await loop.create_server(Connection, host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512)
     try:
         await stop.wait()

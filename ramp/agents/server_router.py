@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,7 +46,7 @@ class Router:
         account_exists: whether there is an account with this user name.
     """
 
-    def __init__(self, domain: str, account_exists: Callable[[str], Awaitable[bool]]) -> None:
+    def __init__(self, domain: str, account_exists: Callable[[str], bool]) -> None:
         self._domain = domain
         self._account_exists = account_exists
         self._sessions: dict[str, dict[str, _Session]] = {}
@@ -78,7 +78,7 @@ class Router:
                 self._kept_bytes -= len(stanza)
                 session.line.write(stanza)
 
-    async def deliver(self, element: ElementTree.Element, sender: str) -> bytes | None:
+    def deliver(self, element: ElementTree.Element, sender: str) -> bytes | None:
         """Deliver a message.
 
         Args:
@@ -99,14 +99,9 @@ class Router:
         if session is not None:
             session.line.write(ElementTree.tostring(element))
             return None
-        if element.get("type") == "error" or not await self._account_exists(user):
+        if element.get("type") == "error" or not self._account_exists(user):
             return _bounce(element, "service-unavailable")
-        session = self._session_for(bare, resource)  # it may have come while the accounts were looked up
-        stanza = ElementTree.tostring(element)
-        if session is not None:
-            session.line.write(stanza)
-            return None
-        return None if self._keep(bare, stanza) else _bounce(element, "resource-constraint")
+        return None if self._keep(bare, ElementTree.tostring(element)) else _bounce(element, "resource-constraint")
 
     def _session_for(self, bare: str, resource: str) -> _Session | None:
         """The session addressed, else the one that became available last, else None."""

@@ -9,6 +9,7 @@ from ramp.agents import wire
 from ramp.agents.outbox import OUTBOX_MESSAGES_MAX
 from ramp.agents.reconnect import LinkPolicy
 from ramp.errors import ConfigurationError
+from ramp.runtime.config import QuotaConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,25 +20,27 @@ class TransportSettings:
         servers: (host, port) of servers of the agent's domain, tried in turn.
         ca_file: PEM file of the only certificate authorities to trust; None for those of the system.
         verify_certificate: False accepts any certificate; for tests on loopback only.
-        register: create the account where the server allows it and it does not exist.
+        register: create the account where the server allows it and it does not exist (XEP-0077).
         federation: allow receivers of other domains (the embedded server has none).
         stanza_max_bytes: size limit of one message, in bytes of XML after escaping.
         compress_from_bytes: bodies of at least this many bytes travel compressed.
         outbox_messages_max: messages kept while disconnected; the oldest are given up first.
         fast: use the speed-ups of `ramp.agents.speed` where the installed versions allow it.
         policy: how patiently to connect and reconnect.
+        quotas: what the agent takes from one sender.
     """
 
     servers: tuple[tuple[str, int], ...]
     ca_file: Path | None = None
     verify_certificate: bool = True
-    register: bool = True
+    register: bool = False
     federation: bool = False
     stanza_max_bytes: int = wire.STANZA_MAX_BYTES
     compress_from_bytes: int = wire.COMPRESS_FROM_BYTES
     outbox_messages_max: int = OUTBOX_MESSAGES_MAX
     fast: bool = True
     policy: LinkPolicy = field(default_factory=LinkPolicy)
+    quotas: QuotaConfig = field(default_factory=QuotaConfig)
 
     def __post_init__(self) -> None:
         if not self.servers:
@@ -63,6 +66,8 @@ class TransportCounters:
         bounced: messages of ours that came back.
         refused: incoming messages thrown away: not decodable, or the behaviour's mailbox was full.
         dropped: messages given up because the outbox was full.
+        misaddressed: incoming stanzas thrown away because their sender is no canonical address.
+        over_quota: incoming messages thrown away unread because their sender sends too many.
     """
 
     sent: int = 0
@@ -73,3 +78,5 @@ class TransportCounters:
     bounced: int = 0
     refused: int = 0
     dropped: int = 0
+    misaddressed: int = 0
+    over_quota: int = 0

@@ -19,6 +19,7 @@ from slixmpp import ClientXMPP
 from slixmpp.exceptions import IqError, IqTimeout
 from slixmpp.stanza import Message as MessageStanza
 
+from ramp.agents.address import is_canonical, sender_of
 from ramp.errors import ConfigurationError
 
 ACK_WINDOW = 25
@@ -28,6 +29,7 @@ REGISTER_LIMIT_S = 10.0
 """How long the server may take over an in-band registration (XEP-0077), in seconds."""
 
 _MESSAGE_TAG = "{jabber:client}message"
+_STANZA_TAGS = frozenset({_MESSAGE_TAG, "{jabber:client}iq", "{jabber:client}presence"})
 _SEQUENCE_MODULUS = 2**32  # XEP-0198, 4: counters wrap at 32 bits
 
 _log = logging.getLogger(__name__)
@@ -65,6 +67,14 @@ def tls_context(ca_file: Path | None, verify: bool) -> ssl.SSLContext:
     return context
 
 
+def _is_addressed(xml: ElementTree.Element) -> bool:
+    """Whether a stanza says canonically from whom it is: an account if it is a message, else maybe the server."""
+    source = xml.get("from")
+    if xml.tag == _MESSAGE_TAG:
+        return sender_of(source) is not None
+    return source is None or is_canonical(source)
+
+
 class MarketStream(ClientXMPP):  # type: ignore[misc]
     """slixmpp's client, prepared for one agent.
 
@@ -76,6 +86,7 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         raw: write and read messages as text and elements (needs the versions of `ramp.agents.speed`).
         on_message: called with every `message` element of type chat or normal that has arrived.
         on_error: called with every `message` element of type error.
+        on_misaddressed: called with the `from` of every stanza that is dropped because of it.
     """
 
     def __init__(
@@ -88,12 +99,14 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         raw: bool,
         on_message: Callable[[ElementTree.Element], None],
         on_error: Callable[[ElementTree.Element], None],
+        on_misaddressed: Callable[[str], None],
     ) -> None:
         super().__init__(jid, password, ssl_context=context)
         self.enable_direct_tls = False  # STARTTLS on the one port, as both kinds of server here offer it
         self.raw = raw
         self._on_message = on_message
         self._on_error = on_error
+        self._on_misaddressed = on_misaddressed
         self._writable = asyncio.Event()
         self._writable.set()
         self.tls_refused = False
@@ -153,13 +166,20 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
     # -- messages in ---------------------------------------------------------------------------------------------
 
     def _spawn_event(self, xml: ElementTree.Element) -> None:
-        if not self.raw or xml.tag != _MESSAGE_TAG:
+        if xml.tag in _STANZA_TAGS and not _is_addressed(xml):
+            self._count_handled()
+            self._on_misaddressed(xml.get("from") or "")
+        elif not self.raw or xml.tag != _MESSAGE_TAG:
             super()._spawn_event(xml)
-            return
+        else:
+            self._count_handled()
+            self._take(xml)
+
+    def _count_handled(self) -> None:
+        """Count a stanza for stream management that slixmpp does not see."""
         management = self["xep_0198"]
         if management.enabled_in:
             management.handled = (management.handled + 1) % _SEQUENCE_MODULUS
-        self._take(xml)
 
     def _take_stanza(self, stanza: Any) -> None:
         if stanza.xml.get("type") != "error":  # one with an echoed body comes as "message_error" as well

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from ramp.agents.server_accounts import check_accounts
 from ramp.agents.server_embedded import EmbeddedServer
 from ramp.agents.server_process import ServerProcess
 from ramp.agents.server_prosody import ProsodyServer
@@ -105,7 +106,9 @@ class Supervisor:
         self._broken: str = ""
         self._groups = [_Group(name, agents) for name, agents in _grouped(config).items()]
         self.agents = {
-            name: AgentStatus(name, _role(config, name), group.name) for group in self._groups for name in group.agents
+            name: AgentStatus(name, config.roles()[name].value, group.name)
+            for group in self._groups
+            for name in group.agents
         }
 
     def stop(self) -> None:
@@ -143,18 +146,21 @@ class Supervisor:
         now = self._clock.now()
         keys = KeyStore(self._state.keys)
         keys.create_ca(now)
-        for name in self.agents:
-            if name != self._config.directory:
-                keys.issue(self._config.address(name), now)
+        for name, role in self._config.roles().items():
+            keys.issue(self._config.address(name), role, now)
         self._state.started_at(now)
         self._state.forget_registered()
-        passwords = self._state.passwords(list(self.agents))
+        names = [*self.agents, *self._config.server.accounts]
+        passwords = self._state.passwords(names)
         given = self._config.server.passwords
         if given is not None:
             passwords = {**passwords, **_read_passwords(given)}
             write_private(self._state.path / "passwords.json", json.dumps(passwords, indent=1, sort_keys=True))
+        accounts = {name: passwords[name] for name in names}
+        check_accounts(accounts, self._config.domain, self._config.path)
         self._server = _new_server(self._config, self._state)
         if self._server is not None:
+            self._server.ensure_accounts(accounts)  # at every start of the server: it may have lost them
             self._server.start()
         self._publish("starting")
 
@@ -298,24 +304,16 @@ class Supervisor:
 
 
 def _grouped(config: SwarmConfig) -> dict[str, list[str]]:
-    """Which agents share a process: the market's own two, the users, the resources in lots; in lots of 1, none do."""
+    """Which agents share a process: the market's own three, the users, the resources in lots; in lots of 1, none do."""
     users = [user.name for user in config.users]
     names = [resource.name for resource in config.resources]
     size = config.resources_per_process
     if size == 1:
-        return {name: [name] for name in (config.directory, config.bank, *users, *names)}
-    groups = {"market": [config.directory, config.bank], "users": users}
+        return {name: [name] for name in (config.directory, config.bank, config.keeper, *users, *names)}
+    groups = {"market": [config.directory, config.bank, config.keeper], "users": users}
     for number, first in enumerate(range(0, len(names), size), 1):
         groups[f"resources-{number}"] = names[first : first + size]
     return groups
-
-
-def _role(config: SwarmConfig, name: str) -> str:
-    if name == config.directory:
-        return "directory"
-    if name == config.bank:
-        return "bank"
-    return "user" if any(user.name == name for user in config.users) else "resource"
 
 
 def _new_server(config: SwarmConfig, state: StateFolder) -> ServerProcess | None:

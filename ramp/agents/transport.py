@@ -15,16 +15,18 @@ import abc
 import asyncio
 import contextlib
 import logging
+import time
 import uuid
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from typing import Any
 
-from slixmpp import JID, InvalidJID
-
 from ramp.agents import speed, wire
+from ramp.agents.address import sender_of
 from ramp.agents.behaviour import Agent, BaseTemplate, Courier, Message, PresenceManager, TraceStore, UnmatchedMessages
+from ramp.agents.complaints import Complaints
 from ramp.agents.outbox import Outbox
+from ramp.agents.quotas import SenderQuota
 from ramp.agents.reconnect import Link
 from ramp.agents.settings import TransportCounters, TransportSettings
 from ramp.agents.stream import MarketStream, tls_context
@@ -50,18 +52,14 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         settings: how to reach the server.
 
     Raises:
-        ConfigurationError: the address is not one.
+        ConfigurationError: the address is none, or not canonical.
     """
 
     def __init__(self, jid: str, password: str, settings: TransportSettings) -> None:
-        try:
-            address = JID(jid)
-        except InvalidJID as error:
-            raise ConfigurationError(f"{jid!r} is no XMPP address: {error}", key="jid") from None
-        if not address.user or not address.domain or address.resource:
-            raise ConfigurationError(f"{jid!r} is no XMPP address of the form user@domain", key="jid")
+        if sender_of(jid) != jid:
+            raise ConfigurationError(f"{jid!a} is no XMPP address user@domain in its prepared form", key="jid")
         policy = asyncio.get_event_loop_policy()
-        super().__init__(str(address), password, port=settings.servers[0][1], verify_security=True)
+        super().__init__(jid, password, port=settings.servers[0][1], verify_security=True)
         # SPADE's container installs uvloop's policy and delivers inside the process; this agent wants neither.
         asyncio.set_event_loop_policy(policy)
         self.container.unregister(str(self.jid))
@@ -75,6 +73,8 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self._early: list[Any] = []
         self._default: Courier | None = None
         self._stopped = False
+        self._quota = SenderQuota(settings.quotas)
+        self._complaints = Complaints()
         self._carrying = asyncio.Lock()
         self._connected = asyncio.Event()
         self._finished = asyncio.Event()
@@ -139,6 +139,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             raw=raw,
             on_message=self._arrived,
             on_error=self._returned,
+            on_misaddressed=self._misaddressed,
         )
         self.presence = PresenceManager(agent=self, approve_all=False)
         self.link = Link(
@@ -262,17 +263,15 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             self._count_dropped(self._outbox.put(stanza))
 
     def _checked_address(self, to: str) -> str:
-        try:
-            address = JID(to)
-        except InvalidJID as error:
-            raise TransportError(f"{to!r} is no XMPP address: {error}") from None
-        if not address.user or not address.domain:
-            raise TransportError(f"{to!r} is no XMPP address of the form user@domain")
-        if address.domain != self.jid.domain and not self.settings.federation:
+        bare = sender_of(to)
+        if bare is None:
+            raise TransportError(f"{to!a} is no XMPP address of the form user@domain in its prepared form")
+        domain = bare.partition("@")[2]
+        if domain != self.jid.domain and not self.settings.federation:
             raise TransportError(
-                f"{to!r}: the domain {address.domain} is not {self.jid.domain}, and federation is switched off"
+                f"{to!r}: the domain {domain} is not {self.jid.domain}, and federation is switched off"
             )
-        return str(address)
+        return to
 
     def _count_dropped(self, count: int) -> None:
         if count:
@@ -297,11 +296,13 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
     # -- messages in ---------------------------------------------------------------------------------------------
 
     def _arrived(self, element: ElementTree.Element) -> None:
+        if not self._admits(element):
+            return
         try:
             incoming = wire.decode_element(element)
         except DocumentError as error:
             self.counters.refused += 1
-            _log.warning("%s: message refused: %s", self.jid, error)
+            self.complain(element.get("from") or "", "message refused: %s (%d so far)", error, self.counters.refused)
             return
         if not incoming.body:
             return  # chat states and the like
@@ -310,8 +311,44 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.dispatch(message)
 
     def _returned(self, element: ElementTree.Element) -> None:
-        self.counters.bounced += 1
-        self.on_bounce(wire.decode_bounce(element))
+        if self._admits(element):
+            self.counters.bounced += 1
+            self.on_bounce(wire.decode_bounce(element))
+
+    def _admits(self, element: ElementTree.Element) -> bool:
+        """Whether the sender's quota has room for a message; asked before anything of it is unpacked."""
+        sender = element.get("from", "").partition("/")[0]  # canonical: the stream drops all others
+        if self._quota.admits(sender, time.monotonic_ns() // 1000):
+            return True
+        self.counters.over_quota += 1
+        self.complain(
+            sender,
+            "more than %d messages a second from %s; dropped unread (%d so far)",
+            self.settings.quotas.messages_per_sender_per_second,
+            sender,
+            self.counters.over_quota,
+        )
+        return False
+
+    def _misaddressed(self, source: str) -> None:
+        self.counters.misaddressed += 1
+        self.complain(
+            source,
+            "a stanza from %a dropped: that is no canonical address (%d so far)",
+            source[:100],
+            self.counters.misaddressed,
+        )
+
+    def complain(self, sender: str, text: str, *arguments: object) -> None:
+        """Write a line to the log, but not more than one a minute about a sender.
+
+        Args:
+            sender: whom it is about.
+            text: with places for the arguments, as the logging module has them.
+            arguments: what to put there.
+        """
+        if self._complaints.is_due(sender, time.monotonic_ns() // 1000):
+            _log.warning("%s: " + text, self.jid, *arguments)
 
     def dispatch(self, msg: Any) -> list[asyncio.Task[None]]:
         """Hand a message to the behaviours whose templates match, else to the default behaviour.
@@ -340,7 +377,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             behaviour.queue.put_nowait(message)
         else:
             self.counters.refused += 1
-            _log.warning("%s: %s is too busy; a message from %s was given up", self.jid, behaviour, message.sender)
+            self.complain(str(message.sender), "%s is too busy; a message from %s given up", behaviour, message.sender)
 
     async def carry(self, message: Any) -> None:
         """Hand one message to `on_text`; couriers call it, one at a time."""

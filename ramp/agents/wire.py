@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
+from ramp.agents.address import sender_of
 from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, TransportError
 
 STANZA_MAX_BYTES = 90_000
@@ -202,10 +203,12 @@ def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = IN
         The message; body "" and metadata {} where the element has none.
 
     Raises:
-        DocumentError: the body does not decode as its metadata say.
+        DocumentError: the sender is no canonical address, or the body does not decode as its metadata say.
         DocumentTooLarge: the body unfolds to more than `inflated_max_bytes`.
     """
-    sender_bare = (element.get("from") or "").partition("/")[0]
+    sender_bare = sender_of(element.get("from"))
+    if sender_bare is None:
+        raise DocumentError(f"the sender {(element.get('from') or '')[:100]!a} is no canonical address user@domain")
     body = ""
     fields: dict[str, str] = {}
     for child in element:
@@ -256,7 +259,11 @@ def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: in
 
 
 def decode_bounce(element: ElementTree.Element) -> Bounce:
-    """Read an error stanza; servers differ in whether they echo our own metadata."""
+    """Read an error stanza; servers differ in whether they echo our own metadata.
+
+    Raises:
+        DocumentError: its sender is no canonical address.
+    """
     message = decode_element(element)
     condition = "undefined-condition"
     for error in element.iterfind(f"{_CLIENT}error"):

@@ -84,6 +84,7 @@ def show(name: str | None, state: StateFolder, as_json: bool) -> None:
             ("Server", _server_text(loaded)),
             ("Ledger", loaded.ledger_url or "SQLite in the state folder"),
             ("Bank, directory", f"{loaded.bank}, {loaded.directory}"),
+            ("Quotas", _quotas_text(loaded)),
             ("Timing", ", ".join(f"{key} {value:g}" for key, value in _timing(loaded).items())),
         )
     )
@@ -107,6 +108,11 @@ def _present(state: StateFolder) -> Path:
 def _server_text(loaded: SwarmConfig) -> str:
     addresses = ", ".join(f"{host}:{port}" for host, port in loaded.server.addresses)
     return f"{loaded.server.kind} {addresses}".strip()
+
+
+def _quotas_text(loaded: SwarmConfig) -> str:
+    quotas = loaded.quotas
+    return f"{quotas.messages_per_sender_per_second} messages a sender and second, {quotas.burst} at once"
 
 
 def _timing(loaded: SwarmConfig) -> dict[str, float]:
@@ -139,7 +145,9 @@ def _object(loaded: SwarmConfig) -> dict[str, Any]:
             "addresses": [f"{host}:{port}" for host, port in loaded.server.addresses],
             "register": loaded.server.register,
             "federation": loaded.server.federation,
+            "accounts": list(loaded.server.accounts),
         },
+        "quotas": asdict(loaded.quotas),
         "ledger": loaded.ledger_url,
         "bank": loaded.bank,
         "directory": loaded.directory,

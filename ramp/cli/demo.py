@@ -182,9 +182,7 @@ def _show(market: Market, config: SwarmConfig, as_json: bool) -> _Shown:
     late = _sources_from_offers(machines, event["outcome"], market)
     keys = KeyStore(market.state.keys)
     reports = [
-        verify_file(
-            file, keys.ca_certificates(), clock.now(), pins=keys.certificate_on_file, revoked=keys.is_revoked
-        )
+        verify_file(file, keys.ca_certificates(), clock.now(), pins=keys.certificate_on_file, revoked=keys.is_revoked)
         for file in event["agreements"].values()
         if file is not None
     ]

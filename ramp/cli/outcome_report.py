@@ -99,7 +99,6 @@ def outcome_object(outcome: Mapping[str, Any], files: Mapping[str, str | None], 
         "rounds": [round_object(record, short) for record in outcome["rounds"]],
         "units": [unit_object(unit, short) for unit in outcome["units"]],
         "agreements": [path for path in files.values() if path is not None],
-        "in_doubt": list(outcome["in_doubt"]),
         "cost": amount_json(outcome_cost(outcome)),
         "started_at": iso(outcome["started_at"]),
         "duration_s": seconds(outcome["duration"]),
@@ -129,8 +128,6 @@ def print_outcome(outcome: Mapping[str, Any], files: Mapping[str, str | None], s
     for path in files.values():
         if path is not None:
             click.echo(f"Agreement: {path}")
-    for agreement_id in outcome["in_doubt"]:
-        click.echo(f"In doubt: agreement {agreement_id}; its resource did not say what became of it")
 
 
 def _headline(outcome: Mapping[str, Any]) -> str:
@@ -149,7 +146,9 @@ def _print_units(outcome: Mapping[str, Any], short: ShortName) -> None:
     if not all(unit["meets_request"] for unit in outcome["units"]):
         headings.append("Meets request")
     meets_shown = len(headings) == 8
-    title = {"quoted": "Best offers", "committed": "Bought"}.get(outcome["status"], "Best offers, not bought")
+    title = {"quoted": "Best offers", "committed": "Bought", "failed": "Paid, but failed"}.get(
+        outcome["status"], "Best offers, not bought"
+    )
     title += " (price in credits/core-hour, cost in credits)"
     table = new_table(
         *headings,

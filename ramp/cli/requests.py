@@ -38,7 +38,7 @@ def status(request_id: str | None, user: str | None, state: StateFolder, as_json
     """Show all requests, or one in full.
 
     A request that is going on has the status `running`; otherwise it is committed, quoted, no_offers, withdrawn,
-    rejected or failed. An id may be cut short as long as it is unique.
+    rejected or failed. What is in doubt is told with how it will end. An id may be cut short as long as it is unique.
     """
     market = open_market(state, user)
     listed = _requests(market)
@@ -66,10 +66,13 @@ def status(request_id: str | None, user: str | None, state: StateFolder, as_json
             summary["reason"],
         )
     print_table(table)
+    for entry in _agreements(market):
+        if entry["doubt"]:
+            click.echo(f"In doubt: {entry['doubt']}")
 
 
 @click.command(epilog=example("ramp reservations", "ramp reservations --all --json"))
-@click.option("--all", "show_all", is_flag=True, help="Also those that were cancelled or undone.")
+@click.option("--all", "show_all", is_flag=True, help="Also those that were cancelled or void.")
 @market_options
 def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
     """Show what has been bought: machine, slot, price, and the ids to use it by."""
@@ -272,7 +275,8 @@ def _request_summary(entry: dict[str, Any]) -> dict[str, Any]:
         "request_id": entry["request_id"],
         "status": "running" if outcome is None else outcome["status"],
         "stage": entry["stage"],
-        "reason": "" if outcome is None else outcome["reason"],
+        "reason": entry["doubt"] if outcome is None else outcome["reason"],
+        "in_doubt": bool(entry["doubt"]),
         "units": entry["units"],
         "started_at": iso(entry["started_at"]),
         "duration_s": None if outcome is None else seconds(outcome["duration"]),
@@ -291,6 +295,8 @@ def _show_request(market: Market, entry: dict[str, Any], as_json: bool) -> None:
             click.echo(
                 f"Request {entry['request_id']}: running ({entry['stage']}), {units}, since {summary['started_at']}"
             )
+            if entry["doubt"]:
+                click.echo(f"In doubt: {entry['doubt']}")
         return
     files = {
         agreement["agreement"]["agreement_id"]: agreement["file"]

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
+from itertools import islice
+from operator import itemgetter
 
 from ramp.errors import LedgerCorrupt
 from ramp.ledger.account import ISSUER, Account, Balance
 from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
+    AgreementCountersigned,
     AgreementRefused,
     Entry,
+    OrderEntered,
+    OrderSettled,
     Refusal,
     TransferEntered,
     TransferSettled,
     balance_changes,
 )
+from ramp.ledger.evidence import Evidence
 from ramp.ledger.interface import Answer, Ledger
+from ramp.ledger.order import Order, OrderState, RememberedVoid
+from ramp.ledger.overview import Total
 from ramp.ledger.records import Records
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
 from ramp.model.instant import Instant
@@ -49,7 +57,7 @@ class Book(Ledger):
         return work(self._records)
 
     def _write(self, work: Callable[[Records], Answer]) -> Answer:
-        # Rules check everything before their only append, so a refusal leaves nothing half done.
+        # Rules check everything before they write anything, so a refusal leaves nothing half done.
         return work(self._records)
 
 
@@ -64,6 +72,12 @@ class _Index:
         self._refusals: dict[str, Refusal] = {}
         # account id -> (posted at, order of posting, transfer id), sorted: the clock may have been set back between two
         self._postings: dict[str, list[tuple[Instant, int, str]]] = {}
+        self._trades: list[tuple[int, str]] = []  # (number of the posting entry, transfer id)
+        self._orders: dict[str, Order] = {}
+        self._reserved: dict[str, None] = {}  # ids in order of entry
+        self._starts: dict[str, Instant] = {}
+        self._voids: dict[str, dict[str, RememberedVoid]] = {}  # by order id and user
+        self._evidence: dict[str, list[Evidence]] = {}
         self._nonces: set[tuple[str, str]] = set()
         self._expiries: list[tuple[Instant, str, str]] = []  # a heap, earliest expiry first
         self._certificates: dict[str, str] = {}
@@ -95,6 +109,81 @@ class _Index:
         before = self.posted(account_id, None, since - 1)
         return sum(one.amount if one.credit_account == account_id else -one.amount for one in before)
 
+    def trades(
+        self, since: Instant | None, until: Instant | None, after: int, limit: int
+    ) -> Sequence[tuple[int, Transfer]]:
+        """Transfers posted within two instants with the numbers of their posting entries; see `Records.trades`."""
+        first = bisect_right(self._trades, after, key=itemgetter(0))
+        return list(islice(self._posted_within(since, until, first), limit))
+
+    def totals(self, since: Instant | None, until: Instant | None) -> Mapping[TransferKind, Total]:
+        """Count and sum of the transfers posted within two instants, by kind."""
+        totals: dict[TransferKind, Total] = {}
+        for _, transfer in self._posted_within(since, until):
+            before = totals.get(transfer.kind, Total())
+            totals[transfer.kind] = Total(before.count + 1, before.amount + transfer.amount)
+        return totals
+
+    def _posted_within(
+        self, since: Instant | None, until: Instant | None, first: int = 0
+    ) -> Iterator[tuple[int, Transfer]]:
+        for number, transfer_id in islice(self._trades, first, None):
+            transfer = self._transfers[transfer_id]
+            assert transfer.posted_at is not None
+            if (since is None or transfer.posted_at >= since) and (until is None or transfer.posted_at <= until):
+                yield number, transfer
+
+    def order(self, order_id: str) -> Order | None:
+        """The order of this id, or None."""
+        return self._orders.get(order_id)
+
+    def order_of(self, agreement_id: str) -> Order | None:
+        """The order that entered the payment of an agreement, or None."""
+        payment = self.transfer(agreement_id, TransferKind.PAYMENT)
+        return None if payment is None else self._orders.get(payment.order_id)
+
+    def open_orders(self, user: str | None = None, due: Instant | None = None) -> Sequence[Order]:
+        """Reserved orders in order of entry; see `Records.open_orders`."""
+        every = [self._orders[order_id] for order_id in self._reserved]
+        return [one for one in every if user in (None, one.user) and (due is None or one.valid_until <= due)]
+
+    def next_deadline(self) -> Instant | None:
+        """The earliest deadline of a reserved order, or None."""
+        return min((self._orders[order_id].valid_until for order_id in self._reserved), default=None)
+
+    def starts_at(self, agreement_id: str) -> Instant | None:
+        """When the slot of a countersigned agreement begins, or None."""
+        return self._starts.get(agreement_id)
+
+    def remembered_voids(self, order_id: str) -> Sequence[RememberedVoid]:
+        """Voids that came before their order, by user."""
+        return [void for _, void in sorted(self._voids.get(order_id, {}).items())]
+
+    def remember_void(self, void: RememberedVoid) -> None:
+        """Remember a void."""
+        self._voids.setdefault(void.order_id, {})[void.user] = void
+
+    def forget_void(self, order_id: str, user: str) -> None:
+        """Forget the void of an order that has come."""
+        self._voids[order_id].pop(user)
+
+    def forget_voids(self, now: Instant) -> None:
+        """Forget the voids whose deadline has come."""
+        for order_id, of_users in list(self._voids.items()):
+            left = {user: void for user, void in of_users.items() if now < void.valid_until}
+            if left:
+                self._voids[order_id] = left
+            else:
+                del self._voids[order_id]
+
+    def evidence(self, reference: str) -> Sequence[Evidence]:
+        """What is stored under a reference, in the order in which it came."""
+        return self._evidence.get(reference, [])
+
+    def add_evidence(self, evidence: Evidence) -> None:
+        """Store a signed message."""
+        self._evidence.setdefault(evidence.reference, []).append(evidence)
+
     def refusal(self, agreement_id: str) -> Refusal | None:
         """Why an agreement was refused for good, or None."""
         return self._refusals.get(agreement_id)
@@ -103,8 +192,12 @@ class _Index:
         """All entries in order."""
         return self._entries
 
-    def append(self, entry: Entry) -> None:
-        """Apply an entry to the balances and keep it."""
+    def append(self, *entries: Entry) -> None:
+        """Apply entries to the balances and keep them."""
+        for entry in entries:
+            self._append(entry)
+
+    def _append(self, entry: Entry) -> None:
         for change in balance_changes(entry):
             balance = self._balances.get(change.account_id)
             if balance is None:
@@ -114,6 +207,7 @@ class _Index:
             self._balances[change.account_id] = replace(
                 balance, posted=balance.posted + change.posted, reserved=balance.reserved + change.reserved
             )
+        self._entries.append(entry)
         match entry:
             case AccountOpened(account) | AccountClosed(account):
                 self._put_account(account)
@@ -121,7 +215,26 @@ class _Index:
                 self._put_transfer(transfer)
             case AgreementRefused(refusal):
                 self._refusals[refusal.agreement_id] = refusal
-        self._entries.append(entry)
+            case OrderEntered(order) | OrderSettled(order):
+                self._put_order(order)
+            case AgreementCountersigned(agreement_id, _, starts_at):
+                self._starts[agreement_id] = starts_at
+                self._put_countersigned(agreement_id)
+
+    def _put_order(self, order: Order) -> None:
+        self._orders[order.order_id] = order
+        if order.state is OrderState.RESERVED:
+            self._reserved[order.order_id] = None
+        else:
+            self._reserved.pop(order.order_id, None)
+
+    def _put_countersigned(self, agreement_id: str) -> None:
+        order = self.order_of(agreement_id)
+        if order is None:
+            raise LedgerCorrupt(f"entry {len(self._entries)} countersigns {agreement_id}, which no order has")
+        marked = {*order.countersigned, agreement_id}
+        in_order = tuple(line.agreement_id for line in order.lines if line.agreement_id in marked)
+        self._orders[order.order_id] = replace(order, countersigned=in_order)
 
     def _put_account(self, account: Account) -> None:
         balance = self._balances.get(account.account_id)
@@ -137,6 +250,7 @@ class _Index:
         self._pending.pop(transfer.transfer_id, None)
         if transfer.posted_at is not None:
             posting = (transfer.posted_at, len(self._entries), transfer.transfer_id)
+            self._trades.append((len(self._entries), transfer.transfer_id))
             for account_id in (transfer.debit_account, transfer.credit_account):
                 insort(self._postings.setdefault(account_id, []), posting)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.ledger.account import Account
+from ramp.ledger.order import Order
 from ramp.ledger.transfer import Transfer, TransferState
 from ramp.model.instant import Instant
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The bank's final no to an agreement.
+    """The bank's final no to an agreement; only ledgers from before there were orders have any.
 
     Attributes:
         agreement_id: what was refused.
@@ -42,7 +43,7 @@ class AccountClosed:
 
 @dataclass(frozen=True, slots=True)
 class TransferEntered:
-    """A transfer was entered, pending or posted at once; the transfer as it was then."""
+    """A transfer was entered, pending or (a deposit or refund) posted at once; the transfer as it was then."""
 
     transfer: Transfer
 
@@ -61,7 +62,48 @@ class AgreementRefused:
     refusal: Refusal
 
 
-Entry = AccountOpened | AccountClosed | TransferEntered | TransferSettled | AgreementRefused
+@dataclass(frozen=True, slots=True)
+class OrderEntered:
+    """An order was entered, reserved, refused or voided; the order as it was then.
+
+    Entries of its pending transfers follow at once, one for each line, if it is reserved; else none do.
+    """
+
+    order: Order
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSettled:
+    """A reserved order was posted or voided; the order as it was then. Entries of all its transfers follow at once."""
+
+    order: Order
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementCountersigned:
+    """The countersigned agreement of a reserved order's line came.
+
+    Attributes:
+        agreement_id: of the line.
+        at: when it came.
+        starts_at: when the slot that it buys begins.
+    """
+
+    agreement_id: str
+    at: Instant
+    starts_at: Instant
+
+
+Entry = (
+    AccountOpened
+    | AccountClosed
+    | TransferEntered
+    | TransferSettled
+    | AgreementRefused
+    | OrderEntered
+    | OrderSettled
+    | AgreementCountersigned
+)
 
 
 @dataclass(frozen=True, slots=True)

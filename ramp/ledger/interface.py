@@ -3,18 +3,24 @@
 The operations are written once, over `Records`; a storage says how one unit of work reads and writes
 (`ramp.ledger.book.Book` in memory, `ramp.runtime.ledger_store.LedgerStore` in SQLite or PostgreSQL). Amounts are
 integers of minor units and times integers of microseconds since the Unix epoch. Refusals are `LedgerRefusal` with a
-code of `RefusalCode`; a refused operation changes nothing.
+code of `RefusalCode`; a refused operation changes nothing. Money moves by deposits, orders and refunds only.
+
+`evidence`, where an operation takes it, is the signed message on which the change rests: it is stored in the same unit
+of work, and only if something changed.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from ramp.ledger import rules
+from ramp.ledger import order_rules, rules
 from ramp.ledger.account import Account, AccountKind, Balance
 from ramp.ledger.entry import Entry, Refusal
+from ramp.ledger.evidence import Evidence, EvidenceKind
+from ramp.ledger.order import Order, OrderLine, OrderState, RememberedVoid
+from ramp.ledger.overview import Overview
 from ramp.ledger.records import Records
 from ramp.ledger.statement import Statement, make_statement
 from ramp.ledger.transfer import Transfer, TransferKind
@@ -25,7 +31,7 @@ Answer = TypeVar("Answer")
 
 
 class Ledger(ABC):
-    """Double-entry ledger of the market: accounts, deposits, escrow, payments, refunds, refusals, keys on file.
+    """Double-entry ledger of the market: accounts, deposits, orders, refunds, evidence, keys on file.
 
     Every operation is one indivisible unit of work and idempotent: repeated on the same terms it gives the same answer
     and changes nothing; the same key on other terms is refused (`duplicate_differs`).
@@ -62,7 +68,9 @@ class Ledger(ABC):
         """
         return self._write(lambda records: rules.close_account(records, account_id, at))
 
-    def deposit(self, deposit_id: str, account_id: str, amount: int, *, at: Instant, memo: str = "") -> Transfer:
+    def deposit(
+        self, deposit_id: str, account_id: str, amount: int, *, at: Instant, memo: str = "", evidence: str = ""
+    ) -> Transfer:
         """Credit an account with new money out of the market's issuing account.
 
         Args:
@@ -71,95 +79,178 @@ class Ledger(ABC):
             amount: minor units, above zero.
             at: now.
             memo: one line for people.
+            evidence: the keeper's signed order.
 
         Raises:
             LedgerRefusal: `unknown_account`, `account_closed`, `amount_not_positive`, `duplicate_differs`, ...
         """
-        return self._write(lambda records: rules.deposit(records, deposit_id, account_id, amount, at, memo))
+        return self._write(lambda records: rules.deposit(records, deposit_id, account_id, amount, at, memo, evidence))
 
-    def set_pending(
-        self, agreement_id: str, debit_account: str, credit_account: str, amount: int, *, at: Instant, memo: str = ""
-    ) -> Transfer:
-        """Reserve an agreement's payment (escrow); a pending transfer stays until it is posted or voided.
+    def reserve_order(
+        self,
+        order_id: str,
+        user: str,
+        lines: Iterable[OrderLine],
+        valid_until: Instant,
+        *,
+        at: Instant,
+        evidence: str = "",
+    ) -> Order:
+        """Set the money of several agreements aside in escrow, all of it or nothing.
 
-        Args:
-            agreement_id: the idempotency key.
-            debit_account: who will pay.
-            credit_account: who will be paid.
-            amount: minor units, above zero.
-            at: now.
-            memo: one line for people.
-
-        Raises:
-            LedgerRefusal: `insufficient_funds`, `unknown_account`, `agreement_refused`, `already_voided`, ...
-        """
-        parties = (debit_account, credit_account)
-        return self._write(lambda records: rules.set_pending(records, agreement_id, parties, amount, at, memo))
-
-    def post(self, agreement_id: str, *, at: Instant) -> Transfer:
-        """Post an agreement's pending payment.
-
-        Raises:
-            LedgerRefusal: `unknown_transfer`, `already_voided`.
-        """
-        return self._write(lambda records: rules.post(records, agreement_id, at))
-
-    def void(self, agreement_id: str, *, at: Instant) -> Transfer:
-        """Give an agreement's pending payment up; what was reserved is available again.
-
-        Raises:
-            LedgerRefusal: `unknown_transfer`, `already_posted`.
-        """
-        return self._write(lambda records: rules.void(records, agreement_id, at))
-
-    def pay(
-        self, agreement_id: str, debit_account: str, credit_account: str, amount: int, *, at: Instant, memo: str = ""
-    ) -> Transfer:
-        """Make an agreement's payment at once (paper section 5.1.2, step 3).
+        What cannot be reserved is entered as refused for good, with the code, and returned: `insufficient_funds`,
+        `unknown_account`, `account_closed`, `wrong_account`, `agreement_in_use`, `agreement_refused`, `no_lines`,
+        `expired`. A refused order does not use its agreement ids up. An order whose void came before it is entered as
+        voided. The same again gives the order as it stands now.
 
         Args:
-            agreement_id: the idempotency key.
-            debit_account: the user's account.
-            credit_account: the resource's account.
-            amount: minor units, above zero.
+            order_id: the user's name for the order, the idempotency key.
+            user: the account that will pay, of kind user.
+            lines: what is paid, at most `ORDER_LINES_MAX`; resources are accounts of kind resource.
+            valid_until: from this instant on the order is void unless it is posted.
             at: now.
-            memo: one line for people.
+            evidence: the user's signed order.
 
         Raises:
-            LedgerRefusal: `insufficient_funds`, `unknown_account`, `agreement_refused`, `already_pending`, ...
+            LedgerRefusal: `duplicate_differs` (that order id has another user, other lines or another deadline),
+                `malformed_value`, `amount_not_positive`, `amount_too_large`.
         """
-        parties = (debit_account, credit_account)
-        return self._write(lambda records: rules.pay(records, agreement_id, parties, amount, at, memo))
+        wanted = Order(order_id, user, tuple(lines), valid_until, at, OrderState.RESERVED)
+        return self._write(lambda records: order_rules.reserve_order(records, wanted, evidence))
 
-    def refund(self, agreement_id: str, amount: int | None = None, *, at: Instant, memo: str = "") -> Transfer:
-        """Give back an agreement's posted payment, once (paper section 5.1.2: cancellation).
+    def countersign(self, agreement_id: str, *, at: Instant, starts_at: Instant, evidence: str = "") -> Order:
+        """Note that an agreement has come with both signatures; with the last one of its order all lines are posted.
+
+        Args:
+            agreement_id: of a line of the order.
+            at: now; at or after the order's deadline the order is voided instead (`expired`).
+            starts_at: when the slot begins that the agreement is about.
+            evidence: the agreement with both signatures.
+
+        Returns:
+            The order as it stands then; unchanged if it was settled or refused before.
+
+        Raises:
+            LedgerRefusal: `unknown_transfer` if no order has the agreement.
+        """
+        return self._write(lambda records: order_rules.countersign(records, agreement_id, at, starts_at, evidence))
+
+    def void_order(
+        self, order_id: str, user: str, valid_until: Instant, *, at: Instant, code: str, reason: str, evidence: str = ""
+    ) -> Order:
+        """Give an order up, all its lines; what is posted, voided or refused stays so.
+
+        The void of an order that is not here is remembered until `valid_until`, so that the order is void when it
+        comes, provided that `user` has an open account and `valid_until` is ahead by at most `VOID_REMEMBERED_MAX`;
+        else nothing is entered.
+
+        Args:
+            order_id: which.
+            user: whose order.
+            valid_until: the order's deadline, as order and void carry it.
+            at: now.
+            code: machine-readable reason.
+            reason: the sentence for people.
+            evidence: the user's signed void.
+
+        Returns:
+            The order as it stands then; of one that is not here, a voided one without lines.
+
+        Raises:
+            LedgerRefusal: `unknown_order` if the order is another user's.
+        """
+        void = RememberedVoid(order_id, user, valid_until, at, code, reason, evidence)
+        return self._write(lambda records: order_rules.void_order(records, void))
+
+    def fail_agreement(
+        self, agreement_id: str, resource: str, *, at: Instant, reason: str, evidence: str = ""
+    ) -> Order:
+        """A resource says that it does not deliver: its order is voided (`resource_failed`), or that line refunded.
+
+        Args:
+            agreement_id: which.
+            resource: who says so; must be the one that the line names.
+            at: now.
+            reason: the sentence for people.
+            evidence: the resource's signed word.
+
+        Returns:
+            The order as it stands then. Of a posted one the line is given back in full and once, even if that brings
+            the resource below its credit limit; `transfer(agreement_id, TransferKind.REFUND)` shows it.
+
+        Raises:
+            LedgerRefusal: `unknown_transfer` if no order has the agreement or its line names another resource,
+                `account_closed`.
+        """
+        return self._write(
+            lambda records: order_rules.fail_agreement(records, agreement_id, resource, at, reason, evidence)
+        )
+
+    def refund(self, agreement_id: str, *, at: Instant, evidence: str = "", before_start: bool = False) -> Transfer:
+        """Give back an agreement's posted payment, once and in full (paper section 5.1.2: cancellation).
+
+        The money goes back even if that brings the resource below its credit limit: the resource owes it then.
 
         Args:
             agreement_id: whose payment.
-            amount: minor units, at most what was charged; None for all of it.
             at: now.
-            memo: one line for people.
+            evidence: the signed cancellation.
+            before_start: the buyer alone asks, which counts only before the slot begins.
 
         Raises:
-            LedgerRefusal: `unknown_transfer`, `not_posted`, `refund_exceeds_charge`, `already_refunded` (with another
-                amount), `insufficient_funds` (the resource has spent the money), ...
+            LedgerRefusal: `unknown_transfer`, `not_posted`, `account_closed`, `started`.
         """
-        return self._write(lambda records: rules.refund(records, agreement_id, amount, at, memo))
+        return self._write(lambda records: rules.refund(records, agreement_id, at, evidence, before_start))
 
-    def record_refusal(self, agreement_id: str, code: str, reason: str, *, at: Instant) -> Refusal:
-        """Refuse an agreement for good: from now on `pay` and `set_pending` refuse it. The first refusal stays.
+    def expire_orders(self, at: Instant) -> tuple[Order, ...]:
+        """Void every reserved order whose deadline is at or before `at`: those voided now, in order of entry."""
+        # Asked often and seldom in vain for long: a unit of work that only reads finds out whether there is one.
+        if not self._read(lambda records: records.open_orders(due=at)):
+            return ()
+        return self._write(lambda records: order_rules.expire_orders(records, at))
+
+    def next_deadline(self) -> Instant | None:
+        """The earliest deadline of a reserved order, or None if none is reserved."""
+        return self._read(lambda records: records.next_deadline())
+
+    def order(self, order_id: str) -> Order | None:
+        """The order of this id as it was last entered, or None; remembered voids are no orders."""
+        return self._read(lambda records: records.order(order_id))
+
+    def order_of(self, agreement_id: str) -> Order | None:
+        """The order that reserved, posted or voided the payment of an agreement, or None."""
+        return self._read(lambda records: records.order_of(agreement_id))
+
+    def open_orders(self, user: str | None = None) -> tuple[Order, ...]:
+        """Reserved orders of a user or of all, in order of entry."""
+        return self._read(lambda records: tuple(records.open_orders(user)))
+
+    def evidence(self, reference: str) -> tuple[Evidence, ...]:
+        """The signed messages on which changes of an order, agreement or deposit rest, as they came."""
+
+        def work(records: Records) -> tuple[Evidence, ...]:
+            early = (
+                Evidence(reference, EvidenceKind.VOID, void.evidence, void.voided_at)
+                for void in records.remembered_voids(reference)
+                if void.evidence
+            )
+            return (*records.evidence(reference), *early)
+
+        return self._read(work)
+
+    def overview(self, since: Instant | None, until: Instant | None, *, after: int = 0, limit: int = 500) -> Overview:
+        """All balances, and what was posted in a period, a page at a time (paper section 6.3).
 
         Args:
-            agreement_id: what is refused.
-            code: machine-readable reason, the ledger's or the verification's.
-            reason: the sentence for people; kept on one line.
-            at: now.
+            since: first instant, None for the beginning.
+            until: last instant (included), None for everything so far.
+            after: 0, or `next_after` of the page before.
+            limit: transfers on a page, 1 to `OVERVIEW_LIMIT_MAX`.
 
         Raises:
-            LedgerRefusal: `already_posted` or `already_pending` if the agreement has been paid meanwhile or has money
-                in escrow: paid and refused exclude each other.
+            LedgerRefusal: `malformed_value`.
         """
-        return self._write(lambda records: rules.record_refusal(records, agreement_id, code, reason, at))
+        return self._read(lambda records: rules.overview(records, since, until, after, limit))
 
     def use_nonce(self, signer: str, nonce: str, expires_at: Instant, now: Instant) -> bool:
         """Use up the nonce of a signed request: True exactly once and before its expiry, else False (a replay).
@@ -189,7 +280,7 @@ class Ledger(ABC):
         return self._read(lambda records: records.certificate(account_id))
 
     def refusal(self, agreement_id: str) -> Refusal | None:
-        """The final refusal of an agreement, or None."""
+        """The final refusal of an agreement from before there were orders, or None."""
         return self._read(lambda records: records.refusal(agreement_id))
 
     def transfer(self, agreement_id: str, kind: TransferKind = TransferKind.PAYMENT) -> Transfer | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ramp.ledger.account import Balance
 from ramp.ledger.entry import Entry, Refusal
+from ramp.ledger.evidence import Evidence
+from ramp.ledger.order import Order, RememberedVoid
+from ramp.ledger.overview import Total
 from ramp.ledger.transfer import Transfer, TransferKind
 from ramp.model.instant import Instant
 
@@ -34,6 +37,63 @@ class Records(Protocol):
         """Sum of what was posted to an account before an instant, in minor units."""
         ...
 
+    def trades(
+        self, since: Instant | None, until: Instant | None, after: int, limit: int
+    ) -> Sequence[tuple[int, Transfer]]:
+        """Transfers posted from `since` to `until` (both included) with the numbers of their posting entries.
+
+        Only those numbered above `after`, in order, at most `limit`.
+        """
+        ...
+
+    def totals(self, since: Instant | None, until: Instant | None) -> Mapping[TransferKind, Total]:
+        """Count and sum of the transfers posted from `since` to `until` (both included), by kind."""
+        ...
+
+    def order(self, order_id: str) -> Order | None:
+        """The order of this id as it stands, or None."""
+        ...
+
+    def order_of(self, agreement_id: str) -> Order | None:
+        """The order that entered the payment of an agreement, or None."""
+        ...
+
+    def open_orders(self, user: str | None = None, due: Instant | None = None) -> Sequence[Order]:
+        """Reserved orders in order of entry: of one user or all, with a deadline at or before `due` or any."""
+        ...
+
+    def next_deadline(self) -> Instant | None:
+        """The earliest deadline of a reserved order, or None."""
+        ...
+
+    def starts_at(self, agreement_id: str) -> Instant | None:
+        """When the slot of a countersigned agreement begins, or None."""
+        ...
+
+    def remembered_voids(self, order_id: str) -> Sequence[RememberedVoid]:
+        """Voids that came before their order, of all users that used this id."""
+        ...
+
+    def remember_void(self, void: RememberedVoid) -> None:
+        """Remember a void; there is none yet of this order id and user."""
+        ...
+
+    def forget_void(self, order_id: str, user: str) -> None:
+        """Forget the void of an order that has come."""
+        ...
+
+    def forget_voids(self, now: Instant) -> None:
+        """Forget the voids whose deadline has come."""
+        ...
+
+    def evidence(self, reference: str) -> Sequence[Evidence]:
+        """What is stored under a reference, in the order in which it came."""
+        ...
+
+    def add_evidence(self, evidence: Evidence) -> None:
+        """Store a signed message."""
+        ...
+
     def refusal(self, agreement_id: str) -> Refusal | None:
         """The refusal on file for an agreement, or None."""
         ...
@@ -42,8 +102,8 @@ class Records(Protocol):
         """All entries in order."""
         ...
 
-    def append(self, entry: Entry) -> None:
-        """Append an entry and apply its balance changes."""
+    def append(self, *entries: Entry) -> None:
+        """Append entries and apply their balance changes: all or none of them."""
         ...
 
     def certificate(self, account_id: str) -> str | None:

@@ -7,6 +7,7 @@ from typing import Final, NoReturn
 
 from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AMOUNT_MAX
+from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX
 
 IDENTIFIER_LENGTH_MAX: Final = 512
 """Longest identifier in characters; a JID with its parts is shorter in practice."""
@@ -19,7 +20,7 @@ CERTIFICATE_LENGTH_MAX: Final = 65_536
 
 
 class RefusalCode(StrEnum):
-    """Every reason for which the ledger refuses; the value of `LedgerRefusal.code`."""
+    """Every reason for which the ledger refuses: the value of `LedgerRefusal.code`, and of a refused order's code."""
 
     INSUFFICIENT_FUNDS = "insufficient_funds"
     UNKNOWN_ACCOUNT = "unknown_account"
@@ -31,13 +32,13 @@ class RefusalCode(StrEnum):
     AMOUNT_TOO_LARGE = "amount_too_large"
     MALFORMED_VALUE = "malformed_value"
     UNKNOWN_TRANSFER = "unknown_transfer"
+    UNKNOWN_ORDER = "unknown_order"
     DUPLICATE_DIFFERS = "duplicate_differs"
-    ALREADY_PENDING = "already_pending"
-    ALREADY_POSTED = "already_posted"
-    ALREADY_VOIDED = "already_voided"
-    ALREADY_REFUNDED = "already_refunded"
     NOT_POSTED = "not_posted"
-    REFUND_EXCEEDS_CHARGE = "refund_exceeds_charge"
+    STARTED = "started"
+    NO_LINES = "no_lines"
+    EXPIRED = "expired"
+    AGREEMENT_IN_USE = "agreement_in_use"
     AGREEMENT_REFUSED = "agreement_refused"
 
 
@@ -81,6 +82,17 @@ def check_instant(name: str, instant: int) -> None:
     """Refuse a moment that is no integer of microseconds since the Unix epoch."""
     if type(instant) is not int or instant < 0:
         refuse(RefusalCode.MALFORMED_VALUE, f"{name} {instant!r} is no integer of microseconds since 1970")
+
+
+def check_evidence(text: str) -> None:
+    """Refuse evidence that could not be kept as it is."""
+    surrogates = not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
+    if len(text) > EVIDENCE_LENGTH_MAX or "\0" in text or surrogates:
+        refuse(
+            RefusalCode.MALFORMED_VALUE,
+            f"evidence of {len(text)} characters cannot be kept; right are at most {EVIDENCE_LENGTH_MAX}, without NUL "
+            "and surrogates",
+        )
 
 
 def one_line(text: str) -> str:

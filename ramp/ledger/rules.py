@@ -1,9 +1,10 @@
 """The rules of the ledger: what each operation checks and enters. Written once, for every kind of storage.
 
-A rule reads through `Records`, refuses by raising `LedgerRefusal`, and otherwise appends at most one entry; storage
-applies that entry to balances. Every operation is idempotent: the same again gives the same answer and enters nothing,
-the same key with other terms is refused. Checks run in a fixed order (values, what is already there, sticky refusal,
-accounts, funds), so that every storage refuses with the same code.
+A rule reads through `Records`, refuses by raising `LedgerRefusal`, and otherwise appends entries, which storage applies
+to balances; it checks everything before it writes anything. Orders have rules of their own, `ramp.ledger.order_rules`.
+Every operation is idempotent: the same again gives the same answer and enters nothing, the same key with other terms
+is refused. Checks run in a fixed order (values, what is already there, accounts, funds), so that every storage refuses
+with the same code.
 
 Sources: paper sections 5.1.2 (debit and credit, refund on cancellation) and 6.3 (accounts, statement, keys on file).
 """
@@ -13,26 +14,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, Account, Balance
-from ramp.ledger.entry import (
-    AccountClosed,
-    AccountOpened,
-    AgreementRefused,
-    Refusal,
-    TransferEntered,
-    TransferSettled,
-)
+from ramp.ledger.entry import AccountClosed, AccountOpened, TransferEntered
+from ramp.ledger.evidence import Evidence, EvidenceKind
+from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     CERTIFICATE_LENGTH_MAX,
     RefusalCode,
     check_amount,
+    check_evidence,
     check_identifier,
     check_instant,
     one_line,
     refuse,
 )
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
-from ramp.model.instant import Instant
+from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 
 
@@ -80,105 +77,89 @@ def close_account(records: Records, account_id: str, at: Instant) -> Account:
     return closed
 
 
-def deposit(records: Records, deposit_id: str, account_id: str, amount: int, at: Instant, memo: str) -> Transfer:
-    """Credit an account out of the issuing account."""
-    wanted = _draft(TransferKind.DEPOSIT, deposit_id, (ISSUING_ACCOUNT, account_id), amount, at, memo)
-    there = _same_terms(records, wanted)
-    return there if there is not None else _enter(records, replace(wanted, posted_at=at))
-
-
-def set_pending(
-    records: Records, agreement_id: str, parties: tuple[str, str], amount: int, at: Instant, memo: str
+def deposit(
+    records: Records, deposit_id: str, account_id: str, amount: int, at: Instant, memo: str, evidence: str
 ) -> Transfer:
-    """Reserve a payment in escrow. Repeated after posting it gives the posted transfer; after voiding it is refused."""
-    wanted = _draft(TransferKind.PAYMENT, agreement_id, parties, amount, at, memo)
+    """Credit an account out of the issuing account."""
+    check_identifier("deposit id", deposit_id)
+    check_identifier("credit account", account_id)
+    check_amount("amount", amount)
+    check_instant("time", at)
+    check_evidence(evidence)
+    if account_id == ISSUING_ACCOUNT:
+        refuse(RefusalCode.SAME_ACCOUNT, f"deposit {deposit_id} goes from {ISSUING_ACCOUNT} to itself")
+    wanted = Transfer(
+        transfer_id=transfer_id_of(deposit_id, TransferKind.DEPOSIT),
+        debit_account=ISSUING_ACCOUNT,
+        credit_account=account_id,
+        amount=amount,
+        agreement_id=deposit_id,
+        kind=TransferKind.DEPOSIT,
+        entered_at=at,
+        posted_at=at,
+        memo=one_line(memo),
+    )
     there = _same_terms(records, wanted)
-    if there is None:
-        _check_not_refused(records, agreement_id)
-        return _enter(records, wanted)
-    _check_not_voided(there)
-    return there
-
-
-def pay(records: Records, agreement_id: str, parties: tuple[str, str], amount: int, at: Instant, memo: str) -> Transfer:
-    """Make a payment, posted at once."""
-    wanted = _draft(TransferKind.PAYMENT, agreement_id, parties, amount, at, memo)
-    there = _same_terms(records, wanted)
-    if there is None:
-        _check_not_refused(records, agreement_id)
-        return _enter(records, replace(wanted, posted_at=at))
-    _check_not_voided(there)
-    if there.state is TransferState.PENDING:
-        refuse(RefusalCode.ALREADY_PENDING, f"payment of {agreement_id} is in escrow already: post it instead")
-    return there
-
-
-def post(records: Records, agreement_id: str, at: Instant) -> Transfer:
-    """Post the pending payment of an agreement: the reserved money moves."""
-    check_instant("time", at)
-    there = _known_payment(records, agreement_id)
-    if there.state is TransferState.POSTED:
+    if there is not None:
         return there
-    _check_not_voided(there)
-    return _settle(records, replace(there, posted_at=at))
+    available = _open_balances(records, wanted)[ISSUING_ACCOUNT].available
+    if amount > available:
+        refuse(
+            RefusalCode.INSUFFICIENT_FUNDS,
+            f"{ISSUING_ACCOUNT} has {credits_text(available)} available, not {credits_text(amount)}",
+        )
+    records.append(TransferEntered(wanted))
+    store_evidence(records, EvidenceKind.DEPOSIT, deposit_id, evidence, at)
+    return wanted
 
 
-def void(records: Records, agreement_id: str, at: Instant) -> Transfer:
-    """Give up the pending payment of an agreement: the reserved money is free again."""
+def refund(records: Records, agreement_id: str, at: Instant, evidence: str, before_start: bool) -> Transfer:
+    """Give a posted payment back in full, once; what was given back stays the answer, also after the start."""
+    check_identifier("agreement id", agreement_id)
     check_instant("time", at)
-    there = _known_payment(records, agreement_id)
-    if there.state is TransferState.VOIDED:
+    check_evidence(evidence)
+    charge = records.transfer(agreement_id, TransferKind.PAYMENT)
+    if charge is None:
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
+    there = records.transfer(agreement_id, TransferKind.REFUND)
+    if there is not None:
         return there
-    if there.state is TransferState.POSTED:
-        refuse(RefusalCode.ALREADY_POSTED, f"payment of {agreement_id} is posted: refund it instead")
-    return _settle(records, replace(there, voided_at=at))
-
-
-def refund(records: Records, agreement_id: str, amount: int | None, at: Instant, memo: str) -> Transfer:
-    """Give a posted payment back, once, in whole (amount None) or in part."""
-    check_instant("time", at)
-    charge = _known_payment(records, agreement_id)
     if charge.state is not TransferState.POSTED:
         refuse(
             RefusalCode.NOT_POSTED, f"payment of {agreement_id} is {charge.state}; only a posted one can be refunded"
         )
-    amount = charge.amount if amount is None else amount
-    wanted = replace(
-        _draft(TransferKind.REFUND, agreement_id, (charge.credit_account, charge.debit_account), amount, at, memo),
+    if before_start:
+        starts_at = records.starts_at(agreement_id)
+        if starts_at is None or at >= starts_at:
+            when = "is not known" if starts_at is None else f"was at {iso(starts_at)}"
+            refuse(RefusalCode.STARTED, f"the start of {agreement_id} {when}: the resource must agree to the refund")
+    given_back = give_back(records, charge, at)
+    store_evidence(records, EvidenceKind.REFUND, agreement_id, evidence, at)
+    return given_back
+
+
+def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -> Transfer:
+    """Enter the refund of a posted payment that has none yet, whether or not the resource still has the money.
+
+    Raises:
+        LedgerRefusal: `account_closed`.
+    """
+    refunded = Transfer(
+        transfer_id=transfer_id_of(charge.agreement_id, TransferKind.REFUND),
+        debit_account=charge.credit_account,
+        credit_account=charge.debit_account,
+        amount=charge.amount,
+        agreement_id=charge.agreement_id,
+        kind=TransferKind.REFUND,
+        entered_at=at,
+        posted_at=at,
         reverses=charge.transfer_id,
+        memo=one_line(memo),
+        order_id=charge.order_id,
     )
-    if amount > charge.amount:
-        refuse(
-            RefusalCode.REFUND_EXCEEDS_CHARGE,
-            f"refund of {credits_text(amount)} for {agreement_id} is more than {credits_text(charge.amount)} charged",
-        )
-    there = records.transfer(agreement_id, TransferKind.REFUND)
-    if there is None:
-        return _enter(records, replace(wanted, posted_at=at))
-    if there.amount != amount:
-        refuse(
-            RefusalCode.ALREADY_REFUNDED,
-            f"{credits_text(there.amount)} of {agreement_id} were refunded already, not {credits_text(amount)}",
-        )
-    return there
-
-
-def record_refusal(records: Records, agreement_id: str, code: str, reason: str, at: Instant) -> Refusal:
-    """Refuse an agreement for good; the first refusal stays. One that is paid or in escrow cannot be refused."""
-    check_identifier("agreement id", agreement_id)
-    check_identifier("refusal code", code)
-    check_instant("time", at)
-    there = records.refusal(agreement_id)
-    if there is not None:
-        return there
-    payment = records.transfer(agreement_id, TransferKind.PAYMENT)
-    if payment is not None and payment.state is TransferState.POSTED:
-        refuse(RefusalCode.ALREADY_POSTED, f"{agreement_id} has been paid, so it cannot be refused any more")
-    if payment is not None and payment.state is TransferState.PENDING:
-        refuse(RefusalCode.ALREADY_PENDING, f"payment of {agreement_id} is in escrow: void it before refusing")
-    refusal = Refusal(agreement_id, str(code), one_line(reason), at)
-    records.append(AgreementRefused(refusal))
-    return refusal
+    _open_balances(records, refunded)
+    records.append(TransferEntered(refunded))
+    return refunded
 
 
 def register_certificate(records: Records, account_id: str, pem: str) -> None:
@@ -205,6 +186,28 @@ def use_nonce(records: Records, signer: str, nonce: str, expires_at: Instant, no
     return records.add_nonce(signer, nonce, expires_at)
 
 
+def overview(records: Records, since: Instant | None, until: Instant | None, after: int, limit: int) -> Overview:
+    """All balances, one page of the transfers posted in a period, and totals of the whole period."""
+    for name, instant in (("first instant", since), ("last instant", until)):
+        if instant is not None:
+            check_instant(name, instant)
+    if type(limit) is not int or not 1 <= limit <= OVERVIEW_LIMIT_MAX:
+        refuse(RefusalCode.MALFORMED_VALUE, f"limit {limit!r} is no integer from 1 to {OVERVIEW_LIMIT_MAX}")
+    if type(after) is not int or after < 0:
+        refuse(RefusalCode.MALFORMED_VALUE, f"after {after!r} is no number of an entry; right would be 0 or next_after")
+    found = records.trades(since, until, after, limit + 1)  # one more, to see whether there is a next page
+    page = found[:limit]
+    totals = records.totals(since, until)
+    return Overview(
+        balances=tuple(balance for _, balance in sorted(records.balances().items())),
+        trades=tuple(trade_of(transfer) for _, transfer in page),
+        next_after=page[-1][0] if len(found) > limit else None,
+        payments=totals.get(TransferKind.PAYMENT, Total()),
+        refunds=totals.get(TransferKind.REFUND, Total()),
+        deposits=totals.get(TransferKind.DEPOSIT, Total()),
+    )
+
+
 def known_balance(records: Records, account_id: str) -> Balance:
     """The balance of an account that must exist."""
     check_identifier("account id", account_id)
@@ -214,30 +217,10 @@ def known_balance(records: Records, account_id: str) -> Balance:
     return there
 
 
-def _draft(
-    kind: TransferKind, agreement_id: str, parties: tuple[str, str], amount: int, at: Instant, memo: str
-) -> Transfer:
-    """A pending transfer of well-formed values that is nowhere yet; `parties` are the debit and the credit account."""
-    debit_account, credit_account = parties
-    check_identifier("agreement id", agreement_id)
-    check_identifier("debit account", debit_account)
-    check_identifier("credit account", credit_account)
-    check_amount("amount", amount)
-    check_instant("time", at)
-    if debit_account == credit_account:
-        refuse(RefusalCode.SAME_ACCOUNT, f"{kind} {agreement_id} goes from {debit_account} to itself")
-    if kind is TransferKind.PAYMENT and ISSUING_ACCOUNT in parties:
-        refuse(RefusalCode.WRONG_ACCOUNT, f"payment {agreement_id}: the account {ISSUING_ACCOUNT} makes only deposits")
-    return Transfer(
-        transfer_id=transfer_id_of(agreement_id, kind),
-        debit_account=debit_account,
-        credit_account=credit_account,
-        amount=amount,
-        agreement_id=agreement_id,
-        kind=kind,
-        entered_at=at,
-        memo=one_line(memo),
-    )
+def store_evidence(records: Records, kind: EvidenceKind, reference: str, text: str, at: Instant) -> None:
+    """Keep the signed message on which a change rests; none is kept where none was given."""
+    if text:
+        records.add_evidence(Evidence(reference, kind, text, at))
 
 
 def _same_terms(records: Records, wanted: Transfer) -> Transfer | None:
@@ -256,45 +239,12 @@ def _same_terms(records: Records, wanted: Transfer) -> Transfer | None:
     return there
 
 
-def _known_payment(records: Records, agreement_id: str) -> Transfer:
-    check_identifier("agreement id", agreement_id)
-    there = records.transfer(agreement_id, TransferKind.PAYMENT)
-    if there is None:
-        refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
-    return there
-
-
-def _check_not_voided(transfer: Transfer) -> None:
-    if transfer.state is TransferState.VOIDED:
-        refuse(RefusalCode.ALREADY_VOIDED, f"payment of {transfer.agreement_id} was voided, which is final")
-
-
-def _check_not_refused(records: Records, agreement_id: str) -> None:
-    refusal = records.refusal(agreement_id)
-    if refusal is not None:
-        refuse(RefusalCode.AGREEMENT_REFUSED, f"{agreement_id} was refused for good: {refusal.code}: {refusal.reason}")
-
-
-def _enter(records: Records, transfer: Transfer) -> Transfer:
-    """Enter a transfer if both accounts are open and the debited one can bear it."""
+def _open_balances(records: Records, transfer: Transfer) -> dict[str, Balance]:
+    """The balances of a transfer's accounts, which must both be there and open."""
     balances = records.balances((transfer.debit_account, transfer.credit_account))
     for account_id in (transfer.debit_account, transfer.credit_account):
         if account_id not in balances:
             refuse(RefusalCode.UNKNOWN_ACCOUNT, f"there is no account {account_id}")
         if balances[account_id].account.closed_at is not None:
             refuse(RefusalCode.ACCOUNT_CLOSED, f"account {account_id} is closed")
-    available = balances[transfer.debit_account].available
-    if transfer.amount > available:
-        refuse(
-            RefusalCode.INSUFFICIENT_FUNDS,
-            f"{transfer.debit_account} has {credits_text(available)} available, not {credits_text(transfer.amount)}",
-        )
-    records.append(TransferEntered(transfer))
-    return transfer
-
-
-def _settle(records: Records, transfer: Transfer) -> Transfer:
-    """Settle a pending transfer; funds were secured when it was entered, so this cannot fail for lack of them."""
-    records.balances((transfer.debit_account, transfer.credit_account))  # keeps both from changing meanwhile
-    records.append(TransferSettled(transfer))
-    return transfer
+    return balances

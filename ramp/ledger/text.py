@@ -1,23 +1,30 @@
 """Text form of the ledger: printed, compared line by line, read back. After beancount's plain text accounting.
 
 ```
-; ramp ledger 1
+; ramp ledger 2
 1970-01-01T00:00:00Z open market alice credit_limit 0.00
 2026-03-01T12:00:00Z * deposit d-1 "start"         posted at once (! instead of *: pending, in escrow)
   market -100.00
   alice 100.00
-2026-03-01T12:05:00Z ! payment a-1 ""
+2026-03-01T12:05:00Z order o-1 of alice valid_until 2026-03-01T12:10:00Z reserved
+  a-1 hector 20.00                                 agreement, resource and cost of each line
+2026-03-01T12:05:00Z ! payment a-1 order o-1 ""
   alice -20.00
   hector 20.00
+2026-03-01T12:06:00Z countersign a-1 starts 2026-03-01T13:00:00Z
+2026-03-01T12:06:00Z post order o-1                or void order o-1 expired "too late"
 2026-03-01T12:06:00Z post payment a-1              or void
-2026-03-01T13:00:00Z * refund a-1 reverses payment:a-1 ""
-2026-03-01T13:01:00Z refuse a-2 bad_signature "the user's signature is broken"
+2026-03-01T12:07:00Z order o-2 of alice valid_until 2026-03-01T12:10:00Z refused insufficient_funds "too little"
+  a-2 hector 200.00
+2026-03-01T13:00:00Z * refund a-1 reverses payment:a-1 order o-1 ""
+2026-03-01T13:01:00Z refuse a-3 bad_signature "the user's signature is broken"     before there were orders
 2026-03-01T14:00:00Z close alice
 balance alice posted 100.00 reserved 0.00
 ```
 
 Entries stand in the order in which they happened. The balances at the end are assertions: reading checks them. Lines
-that begin with `;` and empty lines are skipped. Amounts are in credits, times in UTC.
+that begin with `;` and empty lines are skipped. Amounts are in credits, times in UTC. The form's first version had no
+orders and is read too.
 """
 
 from __future__ import annotations
@@ -35,26 +42,40 @@ from ramp.ledger.book import Book
 from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
+    AgreementCountersigned,
     AgreementRefused,
     Entry,
+    OrderEntered,
+    OrderSettled,
     Refusal,
     TransferEntered,
     TransferSettled,
     balance_changes,
 )
+from ramp.ledger.order import Order, OrderLine, OrderState
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
 from ramp.model.instant import Instant, from_iso, iso
 from ramp.model.money import credits_text, parse_credits
 
-HEADER: Final = "; ramp ledger 1"
+HEADER: Final = "; ramp ledger 2"
 """First line of every text, with the version of the form."""
+
+_HEADERS_READ: Final = ("; ramp ledger 1", HEADER)
 
 _QUOTED: Final = r'(?P<text>"(?:[^"\\]|\\.)*")'
 _OPEN: Final = re.compile(r"open (?P<kind>\S+) (?P<account>\S+) credit_limit (?P<limit>.+)")
 _CLOSE: Final = re.compile(r"close (?P<account>\S+)")
 _ENTER: Final = re.compile(
-    rf"(?P<flag>[*!]) (?P<kind>\S+) (?P<agreement>\S+)(?: reverses (?P<reverses>\S+))? {_QUOTED}"
+    rf"(?P<flag>[*!]) (?P<kind>\S+) (?P<agreement>\S+)(?: reverses (?P<reverses>\S+))?"
+    rf"(?: order (?P<order>\S+))? {_QUOTED}"
 )
+_ORDER: Final = re.compile(
+    r"order (?P<order>\S+) of (?P<user>\S+) valid_until (?P<until>\S+) "
+    rf"(?P<state>reserved|(?:refused|voided) (?P<code>\S+) {_QUOTED})"
+)
+_ORDER_LINE: Final = re.compile(r"  (?P<agreement>\S+) (?P<resource>\S+) (?P<cost>.+)")
+_COUNTERSIGN: Final = re.compile(r"countersign (?P<agreement>\S+) starts (?P<starts>\S+)")
+_SETTLE_ORDER: Final = re.compile(rf"(?:post order (?P<posted>\S+)|void order (?P<voided>\S+) (?P<code>\S+) {_QUOTED})")
 _SETTLE: Final = re.compile(r"(?P<verb>post|void) (?P<kind>\S+) (?P<agreement>\S+)")
 _REFUSE: Final = re.compile(rf"refuse (?P<agreement>\S+) (?P<code>\S+) {_QUOTED}")
 _LEG: Final = re.compile(r"  (?P<account>\S+) (?P<amount>.+)")
@@ -88,8 +109,9 @@ def _entry_lines(entry: Entry) -> Iterator[str]:
         case TransferEntered(transfer):
             flag = "*" if transfer.state is TransferState.POSTED else "!"
             reverses = f" reverses {transfer.reverses}" if transfer.reverses is not None else ""
-            memo = json.dumps(transfer.memo, ensure_ascii=False)
-            yield f"{iso(transfer.entered_at)} {flag} {transfer.kind} {transfer.agreement_id}{reverses} {memo}"
+            order_id = f" order {transfer.order_id}" if transfer.order_id else ""
+            references = f"{transfer.agreement_id}{reverses}{order_id}"
+            yield f"{iso(transfer.entered_at)} {flag} {transfer.kind} {references} {_quoted(transfer.memo)}"
             yield f"  {transfer.debit_account} {credits_text(-transfer.amount)}"
             yield f"  {transfer.credit_account} {credits_text(transfer.amount)}"
         case TransferSettled(transfer):
@@ -97,8 +119,25 @@ def _entry_lines(entry: Entry) -> Iterator[str]:
             verb = "post" if transfer.state is TransferState.POSTED else "void"
             yield f"{iso(transfer.settled_at)} {verb} {transfer.kind} {transfer.agreement_id}"
         case AgreementRefused(refusal):
-            reason = json.dumps(refusal.reason, ensure_ascii=False)
-            yield f"{iso(refusal.refused_at)} refuse {refusal.agreement_id} {refusal.code} {reason}"
+            yield f"{iso(refusal.refused_at)} refuse {refusal.agreement_id} {refusal.code} {_quoted(refusal.reason)}"
+        case OrderEntered(order):
+            terms = f"order {order.order_id} of {order.user} valid_until {iso(order.valid_until)}"
+            why = "" if order.state is OrderState.RESERVED else f" {order.code} {_quoted(order.reason)}"
+            yield f"{iso(order.entered_at)} {terms} {order.state}{why}"
+            for line in order.lines:
+                yield f"  {line.agreement_id} {line.resource} {credits_text(line.cost)}"
+        case OrderSettled(order):
+            assert order.settled_at is not None
+            if order.state is OrderState.POSTED:
+                yield f"{iso(order.settled_at)} post order {order.order_id}"
+            else:
+                yield f"{iso(order.settled_at)} void order {order.order_id} {order.code} {_quoted(order.reason)}"
+        case AgreementCountersigned(agreement_id, at, starts_at):
+            yield f"{iso(at)} countersign {agreement_id} starts {iso(starts_at)}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def parse_ledger(text: str, source: str = "ledger") -> Book:
@@ -125,12 +164,13 @@ class _Reader:
         self._number = 0  # of the line being read, from 1
         self._accounts: dict[str, Account] = {}
         self._transfers: dict[str, Transfer] = {}
+        self._orders: dict[str, Order] = {}
         self._posted: Counter[str] = Counter()
         self._reserved: Counter[str] = Counter()
 
     def read(self) -> Book:
         entries: list[Entry] = []
-        if not self._lines or self._lines[0].strip() != HEADER:
+        if not self._lines or self._lines[0].strip() not in _HEADERS_READ:
             self._number = 1
             self._fail(f"the first line must be {HEADER!r}")
         while (line := self._next_line()) is not None:
@@ -168,6 +208,12 @@ class _Reader:
             return AccountClosed(replace(self._accounts[found["account"]], closed_at=at))
         if found := _ENTER.fullmatch(rest):
             return self._entered(found, at)
+        if found := _ORDER.fullmatch(rest):
+            return self._order(found, at)
+        if found := _COUNTERSIGN.fullmatch(rest):
+            return self._countersigned(found, at)
+        if found := _SETTLE_ORDER.fullmatch(rest):
+            return self._order_settled(found, at)
         if found := _SETTLE.fullmatch(rest):
             transfer_id = transfer_id_of(found["agreement"], self._transfer_kind(found["kind"]))
             if transfer_id not in self._transfers:
@@ -179,7 +225,8 @@ class _Reader:
         if found := _REFUSE.fullmatch(rest):
             return AgreementRefused(Refusal(found["agreement"], found["code"], self._text(found["text"]), at))
         return self._fail(
-            f"{line!r} is no entry; right would be open, close, * or ! and a transfer, post, void, refuse"
+            f"{line!r} is no entry; right would be open, close, * or ! and a transfer, order, countersign, post, void, "
+            "refuse"
         )
 
     def _entered(self, found: re.Match[str], at: Instant) -> TransferEntered:
@@ -201,9 +248,59 @@ class _Reader:
             posted_at=at if found["flag"] == "*" else None,
             reverses=found["reverses"],
             memo=memo,
+            order_id=found["order"] or "",
         )
         self._transfers[transfer.transfer_id] = transfer
         return TransferEntered(transfer)
+
+    def _order(self, found: re.Match[str], at: Instant) -> OrderEntered:
+        state = OrderState(found["state"].partition(" ")[0])
+        reserved = state is OrderState.RESERVED
+        order = Order(
+            order_id=found["order"],
+            user=found["user"],
+            lines=tuple(self._order_lines()),
+            valid_until=self._instant(found["until"]),
+            entered_at=at,
+            state=state,
+            settled_at=None if reserved else at,
+            code="" if reserved else found["code"],
+            reason="" if reserved else self._text(found["text"]),
+        )
+        self._orders[order.order_id] = order
+        return OrderEntered(order)
+
+    def _order_lines(self) -> Iterator[OrderLine]:
+        while True:
+            before = self._number
+            line = self._next_line() or ""
+            found = _ORDER_LINE.fullmatch(line)
+            if found is None:
+                self._number = before  # the next entry's
+                return
+            yield OrderLine(found["agreement"], found["resource"], self._amount(found["cost"]))
+
+    def _countersigned(self, found: re.Match[str], at: Instant) -> AgreementCountersigned:
+        payment = self._transfers.get(transfer_id_of(found["agreement"], TransferKind.PAYMENT))
+        order = None if payment is None else self._orders.get(payment.order_id)
+        if order is None:
+            self._fail(f"countersign of {found['agreement']}, which no order has")
+        marked = {*order.countersigned, found["agreement"]}
+        in_order = tuple(line.agreement_id for line in order.lines if line.agreement_id in marked)
+        self._orders[order.order_id] = replace(order, countersigned=in_order)
+        return AgreementCountersigned(found["agreement"], at, self._instant(found["starts"]))
+
+    def _order_settled(self, found: re.Match[str], at: Instant) -> OrderSettled:
+        order_id = found["posted"] or found["voided"]
+        if order_id not in self._orders:
+            self._fail(f"end of order {order_id}, which was never entered")
+        order = replace(self._orders[order_id], settled_at=at)
+        if found["posted"]:
+            order = replace(order, state=OrderState.POSTED)
+        else:
+            order = replace(order, state=OrderState.VOIDED, code=found["code"], reason=self._text(found["text"]))
+        self._orders[order_id] = order
+        return OrderSettled(order)
 
     def _leg(self) -> tuple[str, int]:
         line = self._next_line() or ""

@@ -44,6 +44,8 @@ class Transfer:
         voided_at: when it was given up, or None.
         reverses: the transfer that a refund gives back, else None.
         memo: one line for people.
+        order_id: the order that a payment (and its refund) belongs to; empty for a deposit, and for payments that were
+            made before there were orders.
     """
 
     transfer_id: str
@@ -57,6 +59,7 @@ class Transfer:
     voided_at: Instant | None = None
     reverses: str | None = None
     memo: str = ""
+    order_id: str = ""
 
     @property
     def state(self) -> TransferState:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ramp.ledger.account import Account, Balance
+from ramp.ledger.account import Account, AccountKind, Balance
 from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
@@ -18,6 +18,7 @@ from ramp.ledger.entry import (
     TransferEntered,
     TransferSettled,
 )
+from ramp.ledger.order_validation import check_orders
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
 
 
@@ -39,6 +40,7 @@ def validate(entries: Sequence[Entry], balances: Mapping[str, Balance]) -> list[
         *check_overdrafts(entries),
         *check_refunds(transfers),
         *check_refused(entries, transfers),
+        *check_orders(entries, transfers),
         *check_balances(entries, transfers, balances),
     ]
 
@@ -74,8 +76,8 @@ def check_references(entries: Iterable[Entry]) -> list[str]:
                         findings.append(f"{transfer.transfer_id} references the unknown account {account_id}")
                     elif state[account_id].closed_at is not None:
                         findings.append(f"{transfer.transfer_id} references the closed account {account_id}")
-            case AgreementRefused():
-                pass
+            case _:
+                pass  # moves nothing
     return findings
 
 
@@ -118,19 +120,25 @@ def check_settlements(entries: Iterable[Entry]) -> list[str]:
     return findings
 
 
-def _terms(transfer: Transfer) -> tuple[str, str, int, str | None]:
-    return (transfer.debit_account, transfer.credit_account, transfer.amount, transfer.reverses)
+def _terms(transfer: Transfer) -> tuple[str, str, int, str | None, str]:
+    return (transfer.debit_account, transfer.credit_account, transfer.amount, transfer.reverses, transfer.order_id)
 
 
 def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
-    """After no entry is an account below its overdraft limit, what is reserved counted as spent."""
+    """After no entry is an account below its overdraft limit, what is reserved counted as spent.
+
+    Only refunds may bring one there, and only a resource's: it owes the money then.
+    """
     findings = []
     limits: dict[str, int] = {}
+    resources: set[str] = set()
     spendable: Counter[str] = Counter()
     pending: set[str] = set()
     for entry in entries:
         if isinstance(entry, AccountOpened):
             limits[entry.account.account_id] = entry.account.credit_limit
+            if entry.account.kind is AccountKind.RESOURCE:
+                resources.add(entry.account.account_id)
         if not isinstance(entry, TransferEntered | TransferSettled):
             continue
         transfer = entry.transfer
@@ -143,7 +151,8 @@ def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
         else:
             spendable[transfer.debit_account] += transfer.amount
         missing = -spendable[transfer.debit_account] - limits.get(transfer.debit_account, 0)
-        if missing > 0:
+        owed = transfer.kind is TransferKind.REFUND and transfer.debit_account in resources
+        if missing > 0 and not owed:
             findings.append(
                 f"{transfer.transfer_id} brings {transfer.debit_account} {missing} minor units below its limit"
             )
@@ -166,6 +175,8 @@ def check_refunds(transfers: Sequence[Transfer]) -> list[str]:
             continue
         if (transfer.debit_account, transfer.credit_account) != (charge.credit_account, charge.debit_account):
             findings.append(f"{transfer.transfer_id} is not between the parties of {charge.transfer_id}")
+        if transfer.order_id != charge.order_id:
+            findings.append(f"{transfer.transfer_id} is not of the order of {charge.transfer_id}")
         refunded[charge.transfer_id] += transfer.amount
         if refunded[charge.transfer_id] > charge.amount:
             findings.append(f"{transfer.transfer_id} brings refunds of {charge.transfer_id} above the charge")

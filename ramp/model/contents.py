@@ -176,11 +176,19 @@ class OrderPosted:
 
 @dataclass(frozen=True, slots=True)
 class OrderVoided:
-    """INFORM by the bank, final: nothing of the order is paid, nor ever will be."""
+    """INFORM by the bank, final: nothing of the order is paid, nor ever will be.
+
+    Attributes:
+        order_id: which.
+        code: why.
+        detail: the same as a sentence.
+        awaited: the lines whose countersigned agreement had not come: whom to pass over when going on.
+    """
 
     order_id: str
     code: str
     detail: str = ""
+    awaited: tuple[OrderLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

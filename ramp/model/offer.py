@@ -37,6 +37,7 @@ class RefusalCode(StrEnum):
     BAD_AGREEMENT = "bad_agreement"
     BAD_SIGNATURE = "bad_signature"
     PAYMENT_REFUSED = "payment_refused"
+    QUOTA = "quota_exceeded"
 
 
 @dataclass(frozen=True, slots=True)

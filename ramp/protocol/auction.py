@@ -23,10 +23,13 @@ from ramp.model.contents import (
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit
+from ramp.model.seal import Role
+from ramp.protocol.belief import said_by
 from ramp.protocol.calls import Calls
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.evaluator import Ranking, lowest_bids, shortcoming
 from ramp.protocol.events import Approval, AuctionOptions
+from ramp.protocol.listing_pages import ListingPages
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
@@ -92,6 +95,7 @@ class Auction(StateMachine[AuctionState]):
         self._resources: tuple[str, ...] = ()
         self._begun: Instant = 0
         self._nobody_registered = False
+        self._pages = ListingPages()
         self._silent: set[str] = set()
         self._rankings = {unit.number: Ranking(options.preference) for unit in request.units}
         self._best_offers = {unit.number: Ranking(options.preference) for unit in request.units}
@@ -124,10 +128,7 @@ class Auction(StateMachine[AuctionState]):
         """
         content = message.content
         if isinstance(content, DirectoryListing):
-            if message.sender != self._directory:
-                raise RemoteProtocolError(
-                    f"{message.sender} speaks for {self._directory}", conversation_id=self.conversation_id
-                )
+            said_by(message, self._directory, Role.DIRECTORY)
             return self._on_listing(content, now)
         if isinstance(content, Proposal):
             return self._on_proposal(message.sender, content, now)
@@ -172,7 +173,7 @@ class Auction(StateMachine[AuctionState]):
     # -- discovery -----------------------------------------------------------------------------------------------
 
     def _directory_query(self) -> Send:
-        query = DirectoryQuery(self.conversation_id, RESOURCE_SERVICE)
+        query = DirectoryQuery(self.conversation_id, RESOURCE_SERVICE, self._pages.after)
         return Send(
             Message(
                 Performative.QUERY_REF,
@@ -188,13 +189,19 @@ class Auction(StateMachine[AuctionState]):
     def _on_listing(self, listing: DirectoryListing, now: Instant) -> list[Effect]:
         if self.state is not AuctionState.DISCOVERING:
             return []
-        if not listing.names:
+        if not listing.names and not listing.more and not self._pages.names:
             self._nobody_registered = True
             self._limit = self._begun + self._timing.empty_limit
             self._arm()
             return []
+        if not self._pages.add(listing):
+            return []
         self._retry.answered(now)
-        self._resources = listing.names
+        if not self._pages.complete:
+            self._retry.begin(now)
+            self._arm()
+            return [self._directory_query()]
+        self._resources = self._pages.names
         self._asked = {unit.number: unit for unit in self.request.units}
         return self._open_round(AuctionState.BIDDING, "DirectoryListing", now)
 

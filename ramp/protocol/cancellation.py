@@ -1,132 +1,129 @@
-"""The user's side of giving one bought unit back, whether wished or because another unit failed.
+"""The user's side of giving one bought unit back, or of claiming the money of one that its seller has failed.
 
-The signed cancellation is sent until the resource answers. A resource that stays silent is not waited for without end:
-once the bank can no longer settle the agreement, the bank is asked what became of it.
+The signed cancellation is sent to the resource, which countersigns it for the bank. Money is back only on the bank's
+own word, so whatever the resource answers, or if it does not, the bank is asked next: it refunds on the buyer's
+signature alone while the slot has not begun by its clock. A claim rests on what the resource itself has sealed, and
+goes to the bank at once.
 """
 
 from __future__ import annotations
 
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Cancellation, Signed
-from ramp.model.contents import (
-    CancellationDone,
-    CancellationRefused,
-    Content,
-    Failed,
-    PaymentQuery,
-    PaymentStatus,
-)
+from ramp.model.contents import CancellationDone, CancellationRefused, Failed, RefundClaim, RefundMade, RefundRefused
 from ramp.model.instant import Instant
+from ramp.model.seal import Role, Seal
+from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.tables import CANCELLATION, CancellationState
-from ramp.protocol.timing import Pace, Retry
+from ramp.protocol.timing import Pace, Retry, earliest
 
-IN_DOUBT = "in_doubt"
-"""Outcome code: before the slot ended, neither the resource nor the bank said that the agreement was over."""
+S = CancellationState
+Answer = CancellationDone | CancellationRefused | RefundMade | RefundRefused
 
 
 class CancellationRequest(StateMachine[CancellationState]):
-    """One cancellation.
+    """One cancellation or claim.
 
     Args:
-        cancellation: the document.
-        agreement: what is cancelled.
+        demand: the cancellation, or what the resource has said of its failure, with its seal.
+        agreement: what is given back.
         pace: of the cancelling agent.
     """
 
-    def __init__(self, cancellation: Cancellation, agreement: Agreement, pace: Pace) -> None:
-        super().__init__(agreement.request_id, CANCELLATION, CancellationState.NEW)
-        self.cancellation = cancellation
+    def __init__(self, demand: Cancellation | tuple[Failed, Seal], agreement: Agreement, pace: Pace) -> None:
+        super().__init__(agreement.request_id, CANCELLATION, S.NEW)
+        self.demand = demand
         self.agreement = agreement
         self.outcome: CancellationOutcome | None = None
-        self._timing = pace.timing
+        self.seal: Seal | None = None
+        self._pace = pace
         self._retry = Retry(pace)
+        self._limit: Instant | None = None
+
+    @property
+    def doubt(self) -> str:
+        """What is not known yet and how it will end, or the empty string."""
+        if self.state is S.ENDED:
+            return ""
+        whom = self.agreement.resource if self.state is S.ASKING else "the bank"
+        return f"{whom} has been asked to give {self.agreement.agreement_id} back; the bank's answer decides"
 
     def start(self, now: Instant) -> list[Effect]:
-        """Send the cancellation."""
-        self._enter(CancellationState.ASKING, "start")
-        self._retry.begin(now)
-        self.deadline = self._retry.due
-        return [self._cancel()]
+        """Send the cancellation to the resource, or the claim to the bank."""
+        if isinstance(self.demand, Cancellation):
+            self._enter(S.ASKING, "start")
+            self._limit = now + self._pace.patience(self._pace.timing.cancellation_limit)
+            self._retry.begin(now)
+            self._arm()
+            return [self._ask()]
+        return self._turn_to_bank("claim", now)
 
-    def handle(self, content: Content, now: Instant) -> list[Effect]:
-        """Take the resource's or the bank's answer; after the end everything is ignored."""
-        if self.state is CancellationState.ENDED:
+    def handle(self, message: Message, content: Answer, now: Instant) -> list[Effect]:
+        """Take the resource's or the bank's answer; after the end everything is ignored.
+
+        Raises:
+            RemoteProtocolError: if it is not its sender's own word, or the sender has nothing to say here.
+        """
+        if self.state is S.ENDED:
             return []
-        agreement_id = self.agreement.agreement_id
-        if isinstance(content, CancellationDone | CancellationRefused | Failed):
-            self._retry.answered(now)
-        if isinstance(content, CancellationDone):
-            self._end(CancellationOutcome(agreement_id, True, content.refund), "CancellationDone")
-        elif isinstance(content, CancellationRefused):
-            outcome = CancellationOutcome(agreement_id, False, 0, content.code, content.detail)
-            self._end(outcome, "CancellationRefused")
-        elif isinstance(content, Failed):
-            self._end(CancellationOutcome(agreement_id, True, 0, content.code, content.detail), "Failed")
-        elif isinstance(content, PaymentStatus):
-            self._on_status(content)
+        agreement = self.agreement
+        if isinstance(content, CancellationDone | CancellationRefused):
+            said_by(message, agreement.resource, Role.RESOURCE)
+            return self._turn_to_bank(type(content).__name__, now) if self.state is S.ASKING else []
+        seal = said_by(message, agreement.bank, Role.BANK)
+        if isinstance(content, RefundMade):
+            self._end(CancellationOutcome(agreement.agreement_id, True, content.amount), seal, "RefundMade", now)
+        elif self.state is S.ASKING_BANK:
+            outcome = CancellationOutcome(agreement.agreement_id, False, 0, content.code, content.detail)
+            self._end(outcome, seal, "RefundRefused", now)
         return []
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Send again; once the bank can settle no more, ask it too; give up when the slot is over."""
+        """Send again; pass over a resource that takes too long."""
+        if self._limit is not None and now >= self._limit:
+            return self._turn_to_bank("deadline", now)
         if not self._retry.is_due(now):
             return []
-        if now > max(self.agreement.offer.end, self._bank_knows_at()) + self._timing.query_limit:
-            outcome = CancellationOutcome(
-                self.agreement.agreement_id,
-                False,
-                0,
-                IN_DOUBT,
-                "the resource does not answer, and the bank knows of no refund",
-            )
-            self._end(outcome, "deadline")
-            return []
         self._retry.again(now)
-        self.deadline = self._retry.due
-        effects: list[Effect] = [self._cancel()]
-        if now > self._bank_knows_at():
-            effects.append(ask_bank(self.agreement))
-        return effects
+        self._arm()
+        return [self._ask()]
 
-    def _bank_knows_at(self) -> Instant:
-        return self.agreement.valid_until + self._timing.bank_grace
+    def _turn_to_bank(self, stimulus: str, now: Instant) -> list[Effect]:
+        self._enter(S.ASKING_BANK, stimulus)
+        self._limit = None
+        self._retry.begin(now)
+        self._arm()
+        return [self._ask()]
 
-    def _on_status(self, status: PaymentStatus) -> None:
-        final = status.status in ("refused", "refunded")
-        if final or (status.status == "unknown" and status.bank_time > self.agreement.valid_until):
-            refund = self.agreement.cost if status.status == "refunded" else 0
-            self._end(CancellationOutcome(self.agreement.agreement_id, True, refund), "PaymentStatus")
-
-    def _cancel(self) -> Send:
+    def _ask(self) -> Send:
+        agreement = self.agreement
+        receiver = agreement.resource if self.state is S.ASKING else agreement.bank
+        performative = Performative.CANCEL if self.state is S.ASKING else Performative.REQUEST
+        content = (
+            Signed(self.demand)
+            if isinstance(self.demand, Cancellation)
+            else RefundClaim(self.demand[0], self.demand[1])
+        )
         return Send(
             Message(
-                Performative.CANCEL,
-                self.agreement.user,
-                self.agreement.resource,
+                performative,
+                agreement.user,
+                receiver,
                 self.conversation_id,
-                Signed(self.cancellation),
-                reply_with=self.cancellation.cancellation_id,
+                content,
+                reply_with=agreement.agreement_id,
             )
         )
 
-    def _end(self, outcome: CancellationOutcome, stimulus: str) -> None:
-        self._enter(CancellationState.ENDED, stimulus)
-        self.outcome = outcome
-        self._retry.stop()
-        self.deadline = None
+    def _end(self, outcome: CancellationOutcome, seal: Seal, stimulus: str, now: Instant) -> None:
+        self._enter(S.ENDED, stimulus)
+        self.outcome, self.seal = outcome, seal
+        self._retry.answered(now)
+        self._limit = None
+        self._arm()
 
-
-def ask_bank(agreement: Agreement) -> Send:
-    """A QUERY_REF to the bank: what became of this agreement?"""
-    return Send(
-        Message(
-            Performative.QUERY_REF,
-            agreement.user,
-            agreement.bank,
-            agreement.request_id,
-            PaymentQuery(agreement.agreement_id),
-            reply_with=f"{agreement.agreement_id}/status",
-        )
-    )
+    def _arm(self) -> None:
+        self.deadline = earliest(self._limit, self._retry.due)

@@ -1,352 +1,410 @@
-"""Second phase of the two-phase commit on the user's side (paper section 5.1.1, step 8), and its undoing.
+"""The bank's vote and the second phase of the two-phase commit, for the user (paper sections 5.1.1 step 8, 5.1.2).
 
-The decision is durable before the first CONFIRM leaves; a coordinator that restarts with that record goes on.
-Confirming does not yet end it, because money moves only then (section 5.1.2): a unit is settled when the resource
-proves that the bank has paid. If the bank refuses, or a hold had run out before the CONFIRM came, the unit has failed
-and the others are given back with refund, so that at the end all units stand or none.
+When all slots are held the bank is asked to set the whole cost aside: its vote comes before the decision. The decision
+is durable before the first CONFIRM leaves; a coordinator that restarts with that record goes on, one that restarts
+without it voids. Money moves only when the countersigned agreements of all units are at the bank, and then all at once.
+So there is nothing to roll back: where a unit fails, or takes too long, the bank is asked to void the order, and its
+answer, posted or void, is the end of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement
 from ramp.model.contents import (
-    CancellationDone,
-    CancellationRefused,
     Confirmed,
-    Content,
     Failed,
+    FundsReserved,
     NotUnderstood,
-    PaymentStatus,
+    OrderPosted,
+    OrderRefused,
+    OrderVoided,
+    OrderWithdrawal,
+    PaymentOrder,
     Settled,
 )
-from ramp.model.identifiers import IdSource
 from ramp.model.instant import Instant
-from ramp.model.request import RequestForQuotation
-from ramp.protocol.cancellation import CancellationRequest, ask_bank
-from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send
+from ramp.model.seal import Role, Seal
+from ramp.protocol.agreement_terms import order_lines
+from ramp.protocol.belief import said_by
+from ramp.protocol.confirmed_unit import ConfirmedUnit, UnitStage
+from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
-from ramp.protocol.outcome import BoughtUnit, RequestStatus
-from ramp.protocol.progress import UnitAdvanced
-from ramp.protocol.records import CommitDecided, Record, UndoDecided, UnitSettled
+from ramp.protocol.outcome import BoughtUnit
+from ramp.protocol.records import (
+    CommitDecided,
+    FailureTold,
+    FundsAsked,
+    OrderClosed,
+    Record,
+    UnitSettled,
+    VoidAsked,
+)
 from ramp.protocol.tables import CONFIRMATION, ConfirmationState
-from ramp.protocol.timing import Pace, Retry, Timing, earliest
-from ramp.protocol.voting import HeldUnit
+from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.voting import cancel_hold
+
+S = ConfirmationState
 
 
-class UnitStage(StrEnum):
-    """How far the confirmation of one unit has come."""
-
-    CONFIRMING = "confirming"
-    CONFIRMED = "confirmed"
-    SETTLED = "settled"
-    FAILED = "failed"
-    CANCELLING = "cancelling"
-    CANCELLED = "cancelled"
-
-
-UNSETTLED = (UnitStage.CONFIRMING, UnitStage.CONFIRMED)
-
-
-@dataclass(slots=True)
-class _Unit:
-    """One unit in the second phase."""
-
-    agreement: Agreement
-    retry: Retry
-    stage: UnitStage = UnitStage.CONFIRMING
-    transfer_id: str = ""
-    cancellation: CancellationRequest | None = None
+OPEN = (UnitStage.CONFIRMING, UnitStage.CONFIRMED)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationResult:
-    """How it ended: COMMITTED with the units, or FAILED with the reason and the agreements nobody could tell about."""
+    """How it ended: everything paid, or nothing.
 
-    status: RequestStatus
+    Attributes:
+        posted: whether the order is paid.
+        reason: one sentence where it is not.
+        units: what was bought.
+        blamed: the resources for whose failure or silence it is void; with the others one may go on.
+        claims: paid units that their resources say to have failed, with the resources' seals.
+    """
+
+    posted: bool
     reason: str
-    units: tuple[BoughtUnit, ...]
-    in_doubt: tuple[str, ...] = ()
-
-
-def draw_up_agreements(
-    request_id: str,
-    request: RequestForQuotation,
-    held: Sequence[HeldUnit],
-    meets_request: Mapping[int, bool],
-    *,
-    user: str,
-    bank: str,
-    ids: IdSource,
-    timing: Timing,
-    now: Instant,
-) -> tuple[Agreement, ...]:
-    """Draw up one agreement a held unit: RFQ unit, offer and reservation id (section 5.2.1)."""
-    return tuple(
-        Agreement(
-            agreement_id=ids.new("agreement"),
-            request_id=request_id,
-            units_total=len(held),
-            user=user,
-            resource=unit.offer.resource,
-            bank=bank,
-            request=request.unit(unit.unit),
-            offer=unit.offer,
-            reservation_id=unit.reservation_id,
-            cost=unit.offer.cost,
-            issued_at=now,
-            valid_until=now + timing.agreement_validity,
-            best_offer=not meets_request[unit.unit],
-        )
-        for unit in held
-    )
+    units: tuple[BoughtUnit, ...] = ()
+    blamed: frozenset[str] = frozenset()
+    claims: tuple[tuple[Failed, Seal], ...] = ()
 
 
 class Confirmation(StateMachine[ConfirmationState]):
-    """The second phase of one request.
+    """The second phase of one order.
 
     Args:
-        request_id: the auction.
-        agreements: what was decided, one a unit.
-        user: name of the buying agent.
-        ids: where new identifiers come from.
-        timing: the protocol's limits.
+        agreements: what is to be bought, one a unit; all of one request and one order.
+        pace: of the buying agent.
+        held_until: when the first of the holds runs out, as far as is known here.
     """
 
-    def __init__(
-        self, request_id: str, agreements: Sequence[Agreement], *, user: str, ids: IdSource, pace: Pace
-    ) -> None:
-        super().__init__(request_id, CONFIRMATION, ConfirmationState.NEW)
+    def __init__(self, agreements: Sequence[Agreement], *, pace: Pace, held_until: Instant = 0) -> None:
+        first = agreements[0]
+        super().__init__(first.request_id, CONFIRMATION, S.NEW)
+        self.order_id = first.order_id
+        self.valid_until = first.valid_until
+        self.agreements = tuple(agreements)
         self.result: ConfirmationResult | None = None
-        self._user = user
-        self._ids = ids
+        self._user = first.user
+        self._bank = first.bank
         self._pace = pace
-        self._timing = pace.timing
-        self._units = {agreement.agreement_id: _Unit(agreement, Retry(pace)) for agreement in agreements}
+        self._held_until = held_until
+        self._units = {agreement.agreement_id: ConfirmedUnit(agreement, Retry(pace)) for agreement in agreements}
+        self._vote: tuple[FundsReserved, Seal] | None = None
+        self._to_bank = Retry(pace)
+        self._asked_at: Instant = 0
+        self._limit: Instant | None = None
         self._reason = ""
+        self._blamed: frozenset[str] = frozenset()
 
     @property
-    def agreements(self) -> tuple[Agreement, ...]:
-        """What was decided, one agreement a unit."""
-        return tuple(unit.agreement for unit in self._units.values())
+    def decided(self) -> bool:
+        """Whether the decision to commit has been made."""
+        return self._vote is not None
+
+    @property
+    def doubt(self) -> str:
+        """What is not known yet and how it will end, or the empty string."""
+        if self.state is not S.VOIDING:
+            return ""
+        return f"{self._reason}; the bank has been asked to void order {self.order_id}, and its answer decides"
 
     def start(self, now: Instant) -> list[Effect]:
-        """Decide: make it durable, then confirm every unit."""
-        self._enter(ConfirmationState.CONFIRMING, "start")
-        effects: list[Effect] = [Persist(CommitDecided(self.conversation_id, self.agreements, now))]
-        for unit in self._units.values():
-            unit.retry.begin(now)
-            effects += [self._confirm(unit), self._advanced(unit)]
-        return self._armed(effects)
+        """Make the agreements durable, then ask the bank for its vote."""
+        self._enter(S.RESERVING, "start")
+        self._asked_at = now
+        margin = self._pace.timing.decision_margin
+        self._limit = min(now + self._pace.patience(self._pace.timing.funds_limit), self._held_until - margin)
+        self._to_bank.begin(now)
+        asked = FundsAsked(self.conversation_id, self.order_id, self.agreements, now)
+        return self._armed([Persist(asked), self._order(), *(unit.advanced() for unit in self._units.values())])
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Go on after a restart from the decision, the settlements and the undoing that are on record."""
+        """Go on after a restart from what is on record of this order; without a decision it is voided."""
+        void: VoidAsked | None = None
         for record in records:
-            if isinstance(record, UnitSettled):
+            if isinstance(record, UnitSettled) and record.agreement_id in self._units:
                 unit = self._units[record.agreement_id]
                 unit.stage, unit.transfer_id = UnitStage.SETTLED, record.transfer_id
-        undo = next((record for record in records if isinstance(record, UndoDecided)), None)
-        if undo is not None:
-            self._units[undo.failed_agreement_id].stage = UnitStage.FAILED
-            return self._armed(self._undo(undo, "recover", now))
-        self._enter(ConfirmationState.CONFIRMING, "recover")
-        effects: list[Effect] = []
-        for unit in self._units.values():
-            if unit.stage is UnitStage.CONFIRMING:
-                unit.retry.begin(now)
-                effects.append(self._confirm(unit))
-        self._end_confirming("recover")
-        return self._armed(effects)
+            elif isinstance(record, FailureTold) and record.failed.agreement_id in self._units:
+                unit = self._units[record.failed.agreement_id]
+                unit.stage, unit.failed = UnitStage.FAILED, (record.failed, record.failed_seal)
+            elif isinstance(record, CommitDecided) and record.order_id == self.order_id:
+                self._vote = record.vote, record.vote_seal
+            elif isinstance(record, VoidAsked) and record.order_id == self.order_id:
+                void = record
+            elif isinstance(record, OrderClosed) and record.order_id == self.order_id:
+                return self._recover_closed(record)
+        if self._all_settled:
+            self._enter(S.ENDED, "recover")
+            self._conclude_posted()
+            return self._armed([])
+        failed = any(unit.failed is not None for unit in self._units.values())
+        if self._vote is None or void is not None or failed:
+            undecided = "the user agent was interrupted before the decision" if not failed else "a unit has failed"
+            cancelled = self._cancel_holds() if self._vote is None else []
+            return self._armed(cancelled + self._void(void.reason if void else undecided, "recover", now))
+        self._enter(S.CONFIRMING, "recover")
+        return self._armed(self._confirm_all(now))
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
-        """Take what resource or bank say of a confirmed unit; late and doubled messages are harmless.
+        """Take what the bank says of the order or a resource of its unit; late and doubled messages are harmless.
 
         Raises:
-            RemoteProtocolError: if the content has no place here, or its sender speaks for another agent.
+            RemoteProtocolError: if the content has no place here, or is not its sender's own word.
         """
         content = message.content
-        if isinstance(content, NotUnderstood):
-            return []
-        if not isinstance(
-            content, Confirmed | Settled | Failed | CancellationDone | CancellationRefused | PaymentStatus
-        ):
-            raise RemoteProtocolError(
-                f"{type(content).__name__} has no place in a commitment", conversation_id=self.conversation_id
-            )
-        unit = self._units.get(content.agreement_id)
-        if unit is None:
-            return []
-        expected = unit.agreement.bank if isinstance(content, PaymentStatus) else unit.agreement.resource
-        if message.sender != expected:
-            raise RemoteProtocolError(f"{message.sender} speaks for {expected}", conversation_id=self.conversation_id)
-        effects: list[Effect] = []
-        if self.state is ConfirmationState.CONFIRMING:
-            effects = self._while_confirming(unit, content, now)
-        elif self.state is ConfirmationState.UNDOING and unit.cancellation is not None:
-            unit.cancellation.handle(content, now)
-            effects = self._end_undoing(type(content).__name__)
+        match content:
+            case FundsReserved() | OrderRefused() | OrderPosted() | OrderVoided():
+                if content.order_id != self.order_id:
+                    return []  # an earlier attempt's; it has ended
+                effects = self._on_bank(content, said_by(message, self._bank, Role.BANK), now)
+            case Confirmed() | Settled() | Failed():
+                unit = self._units.get(content.agreement_id)
+                if unit is None:
+                    return []
+                seal = said_by(message, unit.resource, Role.RESOURCE)
+                effects = self._on_resource(unit, content, seal, now)
+            case NotUnderstood():
+                return []
+            case _:
+                raise RemoteProtocolError(
+                    f"{type(content).__name__} has no place in a commitment", conversation_id=self.conversation_id
+                )
         return self._armed(effects)
 
+    def withdraw(self, now: Instant) -> list[Effect]:
+        """The owner no longer wants the request; ignored once it is decided."""
+        if self.state is not S.RESERVING:
+            return []
+        cancelled = self._cancel_holds()
+        return self._armed(cancelled + self._void("the user withdrew the request", "RequestWithdrawn", now))
+
     def tick(self, now: Instant) -> list[Effect]:
-        """Confirm or cancel again; ask the bank once it can settle no more."""
+        """Ask or confirm again; void what takes too long."""
         effects: list[Effect] = []
-        for unit in self._units.values():
-            if unit.cancellation is not None:
-                if unit.cancellation.deadline is not None and now >= unit.cancellation.deadline:
-                    effects += unit.cancellation.tick(now)
-            elif unit.stage in UNSETTLED and unit.retry.is_due(now):
-                unit.retry.again(now)
-                effects.append(self._confirm(unit))
-                if now > unit.agreement.valid_until + self._timing.bank_grace:
-                    effects.append(ask_bank(unit.agreement))
-        if self.state is ConfirmationState.UNDOING:
-            effects += self._end_undoing("deadline")
+        if self._limit is not None and now >= self._limit:
+            if self.state is S.RESERVING:
+                effects += [*self._cancel_holds(), *self._void("the bank does not answer", "deadline", now)]
+            else:
+                effects += self._give_up(now)
+        if self._to_bank.is_due(now):
+            self._to_bank.again(now)
+            effects.append(self._order() if self.state is S.RESERVING else self._withdrawal())
+        if self.state is S.CONFIRMING and self._vote is not None:
+            for unit in self._units.values():
+                if unit.stage in OPEN and unit.retry.is_due(now):
+                    unit.retry.again(now)
+                    effects.append(unit.confirm(*self._vote))
         return self._armed(effects)
+
+    # -- the bank ------------------------------------------------------------------------------------------------
+
+    def _order(self) -> Send:
+        order = PaymentOrder(self.order_id, order_lines(self.agreements), self.valid_until)
+        return self._request(order)
+
+    def _withdrawal(self) -> Send:
+        return self._request(OrderWithdrawal(self.order_id, self.valid_until, self._reason))
+
+    def _request(self, content: PaymentOrder | OrderWithdrawal) -> Send:
+        return Send(
+            Message(
+                Performative.REQUEST,
+                self._user,
+                self._bank,
+                self.conversation_id,
+                content,
+                reply_with=self.order_id,
+            )
+        )
+
+    def _on_bank(
+        self, content: FundsReserved | OrderRefused | OrderPosted | OrderVoided, seal: Seal, now: Instant
+    ) -> list[Effect]:
+        if self.state is S.ENDED:
+            return []
+        if isinstance(content, FundsReserved):
+            return self._on_reserved(content, seal, now) if self.state is S.RESERVING else []
+        if isinstance(content, OrderPosted):
+            return self._on_posted(content, seal, now) if self.state is S.VOIDING else []
+        if isinstance(content, OrderRefused) and self.state is S.CONFIRMING:
+            return []  # a copy from before: the order cannot be refused and reserved
+        self._to_bank.answered(now)
+        detail = content.detail or content.code
+        reason = self._reason or f"the bank refuses the order: {detail}"
+        if isinstance(content, OrderVoided) and not self._reason:
+            reason = f"the bank has voided the order: {detail}"
+        closed = OrderClosed(self.conversation_id, self.order_id, (), reason, seal, now)
+        let_go = self.state is S.VOIDING and not self.decided  # the holds were let go when the voiding began
+        self._enter(S.ENDED, type(content).__name__)
+        if isinstance(content, OrderVoided) and self.decided:
+            awaited = frozenset(line.resource for line in content.awaited)
+            self._blamed = self._failed or awaited & self._blamed or awaited or self._blamed
+        self.result = ConfirmationResult(False, reason, blamed=self._blamed)
+        effects: list[Effect] = [Persist(closed), *([] if let_go else self._cancel_holds())]
+        for unit in self._units.values():
+            if unit.stage is not UnitStage.FAILED:
+                unit.stage = UnitStage.VOIDED
+                effects.append(unit.advanced())
+        return effects
+
+    def _on_reserved(self, vote: FundsReserved, seal: Seal, now: Instant) -> list[Effect]:
+        if (vote.user, vote.lines, vote.valid_until) != (self._user, order_lines(self.agreements), self.valid_until):
+            raise RemoteProtocolError("the bank's vote is for another order", conversation_id=self.conversation_id)
+        self._to_bank.answered(now)
+        margin = self._pace.timing.decision_margin
+        if min(self._held_until, self._asked_at + vote.valid_for) < now + margin:
+            reason = "a hold or the money set aside was about to run out before all had voted"
+            return [*self._cancel_holds(), *self._void(reason, "FundsReserved", now)]
+        self._enter(S.CONFIRMING, "FundsReserved")
+        self._vote = vote, seal
+        return [
+            Persist(CommitDecided(self.conversation_id, self.order_id, vote, seal, now)),
+            *self._confirm_all(now),
+        ]
+
+    def _on_posted(self, posted: OrderPosted, seal: Seal, now: Instant) -> list[Effect]:
+        self._to_bank.answered(now)
+        paid = {payment.agreement_id: payment.transfer_id for payment in posted.transfers}
+        if paid.keys() != self._units.keys():
+            raise RemoteProtocolError("the bank has posted another order", conversation_id=self.conversation_id)
+        effects: list[Effect] = [
+            Persist(OrderClosed(self.conversation_id, self.order_id, posted.transfers, "", seal, now))
+        ]
+        self._enter(S.ENDED, "OrderPosted")
+        for agreement_id, unit in self._units.items():
+            unit.transfer_id = paid[agreement_id]
+            if unit.stage is not UnitStage.FAILED:
+                unit.stage = UnitStage.SETTLED
+                effects.append(unit.advanced())
+        self._conclude_posted()
+        return effects
+
+    def _recover_closed(self, closed: OrderClosed) -> list[Effect]:
+        self._enter(S.ENDED, "recover")
+        for payment in closed.transfers:
+            unit = self._units[payment.agreement_id]
+            unit.transfer_id = payment.transfer_id
+            unit.stage = UnitStage.SETTLED if unit.failed is None else UnitStage.FAILED
+        if closed.transfers:
+            self._conclude_posted()
+        else:
+            self.result = ConfirmationResult(False, closed.detail)
+        return self._armed([])
+
+    # -- voiding -------------------------------------------------------------------------------------------------
+
+    def _void(self, reason: str, stimulus: str, now: Instant) -> list[Effect]:
+        self._enter(S.VOIDING, stimulus)
+        self._reason = reason
+        self._limit = None
+        for unit in self._units.values():
+            unit.retry.stop()
+        self._to_bank.begin(now)
+        return [Persist(VoidAsked(self.conversation_id, self.order_id, reason, now)), self._withdrawal()]
+
+    def _give_up(self, now: Instant) -> list[Effect]:
+        self._blamed = self._laggards()
+        return self._void(f"{', '.join(sorted(self._blamed))} did not settle in time", "deadline", now)
+
+    @property
+    def _failed(self) -> frozenset[str]:
+        return frozenset(unit.resource for unit in self._units.values() if unit.stage is UnitStage.FAILED)
+
+    def _laggards(self) -> frozenset[str]:
+        """Who keeps the order from being settled, as far as is known here: those who say nothing, else all."""
+        silent = {unit.resource for unit in self._units.values() if unit.stage is UnitStage.CONFIRMING}
+        return frozenset(silent or {unit.resource for unit in self._units.values() if unit.stage in OPEN})
+
+    def _cancel_holds(self) -> list[Effect]:
+        """Let every slot go that may still be held; firm ones end on the bank's word, and holds end by themselves."""
+        return [
+            cancel_hold(self._user, unit.resource, self.conversation_id, unit.agreement.offer.offer_id)
+            for unit in self._units.values()
+            if unit.stage is not UnitStage.FAILED
+        ]
 
     # -- confirming ----------------------------------------------------------------------------------------------
 
-    def _confirm(self, unit: _Unit) -> Send:
-        return Send(
-            Message(
-                Performative.CONFIRM,
-                self._user,
-                unit.agreement.resource,
-                self.conversation_id,
-                Signed(unit.agreement),
-                reply_with=unit.agreement.agreement_id,
-            )
-        )
-
-    def _while_confirming(self, unit: _Unit, content: Content, now: Instant) -> list[Effect]:
-        if unit.stage not in UNSETTLED:
-            return []
-        if isinstance(content, Confirmed) and unit.stage is UnitStage.CONFIRMING:
-            unit.stage = UnitStage.CONFIRMED
-            unit.retry.heard(now)
-            return [self._advanced(unit)]
-        if isinstance(content, Settled):
-            return self._settle(unit, content.transfer_id, content.agreement, "Settled", now)
-        if isinstance(content, Failed):
-            return self._fail(unit, content.detail or str(content.code), "Failed", now)
-        if isinstance(content, PaymentStatus):
-            if content.status == "paid":
-                return self._settle(unit, content.transfer_id, None, "PaymentStatus", now)
-            if content.status != "unknown" or content.bank_time > unit.agreement.valid_until:
-                return self._fail(unit, f"the bank says {content.status}", "PaymentStatus", now)
-        return []
-
-    def _settle(
-        self, unit: _Unit, transfer_id: str, signed: Signed | None, stimulus: str, now: Instant
-    ) -> list[Effect]:
-        parties = (unit.agreement.user, unit.agreement.resource)
-        if signed is not None and (signed.body != unit.agreement or signed.signers != parties):
-            raise RemoteProtocolError(
-                "the proof is of another agreement or lacks a signature", conversation_id=self.conversation_id
-            )
-        unit.stage = UnitStage.SETTLED
-        unit.transfer_id = transfer_id
-        unit.retry.answered(now)
-        agreement_id = unit.agreement.agreement_id
-        effects: list[Effect] = [] if signed is None else [SaveAgreement(agreement_id, signed)]
-        settled = UnitSettled(self.conversation_id, agreement_id, transfer_id, signed, now)
-        effects += [Persist(settled), self._advanced(unit)]
-        self._end_confirming(stimulus)
-        return effects
-
-    def _end_confirming(self, stimulus: str) -> None:
-        if all(unit.stage is UnitStage.SETTLED for unit in self._units.values()):
-            self._enter(ConfirmationState.ENDED, stimulus)
-            self.result = ConfirmationResult(RequestStatus.COMMITTED, "", self._bought())
-
-    def _bought(self) -> tuple[BoughtUnit, ...]:
-        return tuple(
-            BoughtUnit(
-                unit.agreement.request.number,
-                unit.agreement.offer,
-                unit.agreement.agreement_id,
-                unit.agreement.reservation_id,
-                unit.transfer_id,
-                not unit.agreement.best_offer,
-            )
-            for unit in self._units.values()
-        )
-
-    # -- undoing -------------------------------------------------------------------------------------------------
-
-    def _fail(self, failed: _Unit, detail: str, stimulus: str, now: Instant) -> list[Effect]:
-        failed.stage = UnitStage.FAILED
-        failed.retry.stop()
-        reason = f"unit {failed.agreement.request.number} failed at {failed.agreement.resource}: {detail}"
-        cancellations = tuple(
-            Cancellation(
-                cancellation_id=self._ids.new("cancellation"),
-                agreement_id=unit.agreement.agreement_id,
-                offer_id=unit.agreement.offer.offer_id,
-                user=self._user,
-                resource=unit.agreement.resource,
-                rollback=True,
-                reason=reason,
-                issued_at=now,
-            )
-            for unit in self._units.values()
-            if unit is not failed
-        )
-        undo = UndoDecided(self.conversation_id, failed.agreement.agreement_id, reason, cancellations, now)
-        return [self._advanced(failed, detail), Persist(undo), *self._undo(undo, stimulus, now)]
-
-    def _undo(self, undo: UndoDecided, stimulus: str, now: Instant) -> list[Effect]:
-        self._enter(ConfirmationState.UNDOING, stimulus)
-        self._reason = undo.reason
-        effects: list[Effect] = []
-        for cancellation in undo.cancellations:
-            unit = self._units[cancellation.agreement_id]
-            unit.stage = UnitStage.CANCELLING
-            unit.retry.stop()
-            unit.cancellation = CancellationRequest(cancellation, unit.agreement, self._pace)
-            effects += [*unit.cancellation.start(now), self._advanced(unit)]
-        return effects + self._end_undoing("nothing to cancel")
-
-    def _end_undoing(self, stimulus: str) -> list[Effect]:
+    def _confirm_all(self, now: Instant) -> list[Effect]:
+        assert self._vote is not None
+        self._limit = now + self._pace.patience(self._pace.timing.confirm_limit)
         effects: list[Effect] = []
         for unit in self._units.values():
-            outcome = unit.cancellation.outcome if unit.cancellation is not None else None
-            if unit.stage is UnitStage.CANCELLING and outcome is not None:
-                unit.stage = UnitStage.CANCELLED
-                effects.append(self._advanced(unit, outcome.detail))
-        ongoing = any(unit.stage is UnitStage.CANCELLING for unit in self._units.values())
-        if ongoing or self.state is not ConfirmationState.UNDOING:
-            return effects
-        self._enter(ConfirmationState.ENDED, stimulus)
-        standing = tuple(
-            agreement_id
-            for agreement_id, unit in self._units.items()
-            if unit.cancellation is not None
-            and unit.cancellation.outcome is not None
-            and not unit.cancellation.outcome.done
-        )
-        doubt = f"; could not be given back: {', '.join(standing)}" if standing else ""
-        self.result = ConfirmationResult(RequestStatus.FAILED, self._reason + doubt, (), standing)
+            if unit.stage is not UnitStage.SETTLED:
+                unit.stage = UnitStage.CONFIRMING
+                unit.retry.begin(now)
+                effects += [unit.confirm(*self._vote), unit.advanced()]
         return effects
+
+    def _on_resource(
+        self, unit: ConfirmedUnit, content: Confirmed | Settled | Failed, seal: Seal, now: Instant
+    ) -> list[Effect]:
+        if isinstance(content, Settled):
+            return self._settle(unit, content, now)
+        if self.state not in (S.CONFIRMING, S.VOIDING) or unit.stage not in OPEN:
+            return []
+        if isinstance(content, Confirmed):
+            if unit.stage is UnitStage.CONFIRMED or self.state is S.VOIDING:
+                return []
+            unit.stage = UnitStage.CONFIRMED
+            unit.retry.heard(now)
+            return [unit.advanced()]
+        unit.stage = UnitStage.FAILED
+        unit.failed = content, seal
+        unit.retry.stop()
+        detail = content.detail or str(content.code)
+        told = FailureTold(self.conversation_id, content, seal, now)
+        effects: list[Effect] = [Persist(told), unit.advanced(detail)]
+        if self.state is S.CONFIRMING:
+            reason = f"unit {unit.agreement.request.number} failed at {unit.resource}: {detail}"
+            effects += self._void(reason, "Failed", now)
+        return effects
+
+    def _settle(self, unit: ConfirmedUnit, settled: Settled, now: Instant) -> list[Effect]:
+        """The resource's proof that the bank has paid; one that comes after the end is only kept."""
+        unit.check_proof(settled)
+        agreement, payment, seal = unit.agreement, settled.payment, settled.payment_seal
+        kept: list[Effect] = [SaveAgreement(agreement.agreement_id, settled.agreement, seal.text)]
+        if self.state is S.ENDED or unit.stage is UnitStage.SETTLED:
+            return kept if self.state is S.ENDED else []
+        unit.stage, unit.transfer_id = UnitStage.SETTLED, payment.transfer_id
+        unit.retry.answered(now)
+        record = UnitSettled(
+            self.conversation_id, agreement.agreement_id, payment.transfer_id, settled.agreement, seal, now
+        )
+        effects: list[Effect] = [*kept, Persist(record), unit.advanced()]
+        if self._all_settled:
+            self._enter(S.ENDED, "Settled")
+            self._conclude_posted()
+        return effects
+
+    @property
+    def _all_settled(self) -> bool:
+        return all(unit.stage is UnitStage.SETTLED for unit in self._units.values())
+
+    def _conclude_posted(self) -> None:
+        failed = [unit for unit in self._units.values() if unit.failed is not None]
+        reason = "; ".join(
+            f"{unit.resource} was paid for unit {unit.agreement.request.number} and says that it failed; "
+            "the money is claimed back"
+            for unit in failed
+        )
+        claims = tuple(unit.failed for unit in failed if unit.failed is not None)
+        bought = tuple(unit.bought() for unit in self._units.values())
+        self.result = ConfirmationResult(True, reason, bought, claims=claims)
 
     # -- common --------------------------------------------------------------------------------------------------
 
-    def _advanced(self, unit: _Unit, detail: str = "") -> Report:
-        agreement = unit.agreement
-        return Report(
-            UnitAdvanced(self.conversation_id, agreement.request.number, agreement.resource, unit.stage.value, detail)
-        )
-
     def _armed(self, effects: list[Effect]) -> list[Effect]:
-        deadlines: list[Instant | None] = []
-        if self.state is not ConfirmationState.ENDED:
-            deadlines = [
-                unit.cancellation.deadline if unit.cancellation is not None else unit.retry.due
-                for unit in self._units.values()
-            ]
-        self.deadline = earliest(*deadlines)
+        if self.state is S.ENDED:
+            self.deadline = None
+            return effects
+        retries = [unit.retry.due for unit in self._units.values()] if self.state is S.CONFIRMING else []
+        self.deadline = earliest(self._limit, self._to_bank.due, *retries)
         return effects

@@ -1,21 +1,71 @@
-"""The directory: who sells now. Registrations are leases renewed by heartbeats, so a resource that dies disappears."""
+"""The directory: who sells now. Registrations are leases renewed by heartbeats, so a resource that dies disappears.
+
+A registration or withdrawal is its resource's own sealed word, numbered: only a higher number than the last counts, so
+one that was captured strikes nobody out and keeps nobody listed.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import Deregistration, DirectoryListing, DirectoryQuery, NotUnderstood, Registration
+from ramp.model.contents import (
+    Content,
+    Deregistration,
+    DirectoryListing,
+    DirectoryQuery,
+    NotUnderstood,
+    Registered,
+    Registration,
+)
 from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.seal import Role
+from ramp.protocol.auction import RESOURCE_SERVICE
+from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import Effect, Send
 from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.timing import Timing
+
+ROLE_OF_SERVICE: Final = {RESOURCE_SERVICE: Role.RESOURCE}
+"""The market's services, and who may offer them."""
 
 LEASE_MAX: Duration = 10 * MINUTE
 """Longer leases are cut to this, so that nobody stays listed for ever."""
 
-REGISTRATIONS_MAX = 10_000
-"""More agents than this are not listed; bounds the listing's size and the memory."""
+REGISTRATIONS_MAX = 100_000
+"""More agents than this are not listed; each is certified, so this bounds the memory only."""
+
+PAGE_NAMES_MAX = 500
+"""Names in one listing; with 2 500 of them it would come near the size limit of a message."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What is known of one agent.
+
+    Attributes:
+        number: the highest.
+        until: when its lease ends, or 0 where it is not listed.
+        watched: when the heap of ends looks at it next; older items of the heap are stale.
+    """
+
+    number: int
+    until: Instant = 0
+    watched: Instant = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAgent:
+    """What outlives a directory: an agent of a service, and the highest number seen of it."""
+
+    service: str
+    name: str
+    number: int
 
 
 class DirectoryParty:
@@ -26,57 +76,77 @@ class DirectoryParty:
 
     Args:
         name: the agent's name.
-        known: (service, name) of those registered when it ended.
-        known_for: how long they are listed without a heartbeat.
+        timing: the protocol's limits.
+        known: those registered when it ended.
     """
 
-    def __init__(self, name: str, *, known: Iterable[tuple[str, str]] = (), known_for: Duration = MINUTE) -> None:
+    def __init__(self, name: str, *, timing: Timing, known: Iterable[KnownAgent] = ()) -> None:
         self.name = name
-        self._known = tuple(known)
-        self._known_for = min(known_for, LEASE_MAX)
         self.deadline: Instant | None = None
-        self._leases: dict[tuple[str, str], Instant] = {}
+        self.changes = 0
+        self._timing = timing
+        self._known = tuple(known)
+        self._entries: dict[tuple[str, str], _Entry] = {}
+        self._listed: dict[str, list[str]] = {service: [] for service in ROLE_OF_SERVICE}
+        self._ends: list[tuple[Instant, str, str]] = []
 
     def start(self, now: Instant) -> list[Effect]:
         """The directory waits for registrations."""
-        self._leases = dict.fromkeys(self._known[:REGISTRATIONS_MAX], now + self._known_for)
-        self.tick(now)
+        for agent in self._known:
+            if agent.service in ROLE_OF_SERVICE:
+                self._list(agent.service, agent.name, agent.number, self._timing.lease, now)
+        self._arm()
         return []
 
     @property
-    def registered(self) -> tuple[tuple[str, str], ...]:
-        """(service, name) of everybody listed, in order."""
-        return tuple(sorted(self._leases))
+    def registered(self) -> tuple[KnownAgent, ...]:
+        """Everybody listed, in order; `changes` counts up whenever their names change."""
+        return tuple(
+            KnownAgent(service, name, self._entries[service, name].number)
+            for service, names in self._listed.items()
+            for name in names
+        )
 
     def tick(self, now: Instant) -> list[Effect]:
         """Strike out whose lease has run out."""
-        self._leases = {key: until for key, until in self._leases.items() if until > now}
-        self.deadline = min(self._leases.values(), default=None)
+        while self._ends and self._ends[0][0] <= now:
+            looked_at, service, name = heappop(self._ends)
+            entry = self._entries[service, name]
+            if entry.watched != looked_at:
+                continue
+            entry.watched = 0
+            if entry.until > now:
+                self._watch(service, name, entry)
+            else:
+                self._strike_out(service, name, entry)
+        self._arm()
         return []
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Register, strike out, list.
 
         Raises:
-            RemoteProtocolError: if a message has no place here.
+            RemoteProtocolError: if a message has no place here, or is not its sender's own word.
         """
         if not isinstance(event, MessageReceived):
             return []
         message = event.message
         match message.content:
-            case Registration(service, lease):
-                key = (service, message.sender)
-                if key in self._leases or len(self._leases) < REGISTRATIONS_MAX:
-                    self._leases[key] = now + min(lease, LEASE_MAX)
-                self.tick(now)
-                return [self._reply(message, DirectoryListing("", service, ()))]
-            case Deregistration(service):
-                self._leases.pop((service, message.sender), None)
+            case Registration(service, lease, number):
+                self._check(message, service, now)
+                highest = self._list(service, message.sender, number, lease, now)
+                self._arm()
+                return [self._reply(message, Registered(service, highest))]
+            case Deregistration(service, number):
+                self._check(message, service, now)
+                entry = self._entries.get((service, message.sender))
+                if entry is not None and number > entry.number:
+                    entry.number = number
+                    self._strike_out(service, message.sender, entry)
                 return []
-            case DirectoryQuery(query_id, service):
+            case DirectoryQuery(query_id, service, after):
                 self.tick(now)
-                names = sorted(name for registered, name in self._leases if registered == service)
-                return [self._reply(message, DirectoryListing(query_id, service, tuple(names)))]
+                return [self._reply(message, self._page(query_id, service, after))]
             case NotUnderstood():
                 return []
             case _:
@@ -85,14 +155,62 @@ class DirectoryParty:
                     conversation_id=message.conversation_id,
                 )
 
-    def _reply(self, message: Message, listing: DirectoryListing) -> Send:
+    def _check(self, message: Message, service: str, now: Instant) -> None:
+        role = ROLE_OF_SERVICE.get(service)
+        if role is None:
+            known = ", ".join(sorted(ROLE_OF_SERVICE))
+            raise RemoteProtocolError(
+                f"there is no service {service!r}; right would be {known}", conversation_id=message.conversation_id
+            )
+        sealed_lately(message, role, now, self._timing)
+
+    def _list(self, service: str, name: str, number: int, lease: Duration, now: Instant) -> int:
+        """Renew a lease if the number is new; returns the highest number known."""
+        entry = self._entries.get((service, name))
+        if entry is None:
+            if len(self._entries) >= REGISTRATIONS_MAX:
+                return number
+            entry = self._entries[service, name] = _Entry(number - 1)
+        if number <= entry.number:
+            return entry.number
+        listed = entry.until != 0
+        entry.number, entry.until = number, now + min(lease, LEASE_MAX)
+        if not listed:
+            insort(self._listed[service], name)
+            self.changes += 1
+        if not entry.watched or entry.until < entry.watched:
+            self._watch(service, name, entry)
+        return number
+
+    def _watch(self, service: str, name: str, entry: _Entry) -> None:
+        """Put an end on the heap; a renewal leaves the one that is there, which is then looked at too early."""
+        entry.watched = entry.until
+        heappush(self._ends, (entry.until, service, name))
+
+    def _strike_out(self, service: str, name: str, entry: _Entry) -> None:
+        if entry.until:
+            entry.until = 0
+            names = self._listed[service]
+            del names[bisect_right(names, name) - 1]
+            self.changes += 1
+
+    def _page(self, query_id: str, service: str, after: str) -> DirectoryListing:
+        names = self._listed.get(service, [])
+        first = bisect_right(names, after) if after else 0
+        page = tuple(names[first : first + PAGE_NAMES_MAX])
+        return DirectoryListing(query_id, service, page, more=first + len(page) < len(names))
+
+    def _arm(self) -> None:
+        self.deadline = self._ends[0][0] if self._ends else None
+
+    def _reply(self, message: Message, content: Content) -> Send:
         return Send(
             Message(
                 Performative.INFORM,
                 self.name,
                 message.sender,
                 message.conversation_id,
-                listing,
+                content,
                 in_reply_to=message.reply_with,
             )
         )

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Signed
+from ramp.model.agreement import Signed
+from ramp.model.contents import OrderLine
 from ramp.model.instant import Instant
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
@@ -76,36 +77,111 @@ AskPlugin = QuoteSlots | HoldSlot | ConfirmSlot | ReleaseSlot | DescribeMachine
 
 
 @dataclass(frozen=True, slots=True)
-class PostPayment:
-    """Ask the ledger to move an agreement's cost from user to resource, once; answered by `PaymentPosted`."""
+class ReserveFunds:
+    """Ask the ledger to set all lines of an order aside, or to refuse it for good; answered by `OrderStands`.
 
-    agreement: Agreement
+    Here as below, `evidence` is the sealed message or signed document on which the change rests; it is kept with it.
+    """
+
+    call_id: str
+    order_id: str
+    user: str
+    lines: tuple[OrderLine, ...]
+    valid_until: Instant
+    evidence: str
 
 
 @dataclass(frozen=True, slots=True)
-class RefusePayment:
-    """Ask the ledger never to pay an agreement, unless it has; answered by `PaymentPosted`."""
+class CountersignLine:
+    """Tell the ledger that an agreement is there with both signatures; answered by `OrderStands`.
 
+    The last one of an order posts the whole order.
+    """
+
+    call_id: str
     agreement_id: str
+    starts_at: Instant
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class VoidOrder:
+    """Ask the ledger to void an order that is not posted, seen or not; answered by `OrderStands`."""
+
+    call_id: str
+    order_id: str
+    user: str
+    valid_until: Instant
     code: str
     detail: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailLine:
+    """Tell the ledger that a resource has failed: voids its order, or refunds; answered by `OrderStands`."""
+
+    call_id: str
+    agreement_id: str
+    resource: str
+    detail: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOrders:
+    """Ask the ledger to void what has run out; answered by `OrdersSwept`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpAgreement:
+    """Ask the ledger what became of an agreement; answered by `OrderStands`."""
+
+    call_id: str
+    agreement_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class PostRefund:
-    """Ask the ledger to reverse, once, what the user paid to the resource; answered by `RefundPosted`."""
+    """Ask the ledger to reverse, once, what the user paid to the resource; answered by `RefundPosted`.
 
-    agreement_id: str
-    user: str
-    resource: str
-
-
-@dataclass(frozen=True, slots=True)
-class LookUpPayment:
-    """Ask the ledger what became of an agreement; answered by `PaymentLookedUp`."""
+    Attributes:
+        call_id: names the question.
+        agreement_id: whose payment.
+        user: who must have paid.
+        resource: who must have been paid.
+        before_start: only while the slot has not begun, for the buyer alone asks.
+        evidence: the cancellation.
+    """
 
     call_id: str
     agreement_id: str
+    user: str
+    resource: str
+    before_start: bool
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class PostDeposit:
+    """Ask the ledger to credit an account, once; answered by `DepositPosted`."""
+
+    call_id: str
+    deposit_id: str
+    account: str
+    amount: int
+    memo: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpOverview:
+    """Ask the ledger for all accounts and a page of the trading; answered by `OverviewLookedUp`."""
+
+    call_id: str
+    since: Instant | None
+    until: Instant | None
+    after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +196,27 @@ class LookUpAccount:
     until: Instant | None
 
 
-AskLedger = PostPayment | RefusePayment | PostRefund | LookUpPayment | LookUpAccount
+AskLedger = (
+    ReserveFunds
+    | CountersignLine
+    | VoidOrder
+    | FailLine
+    | SweepOrders
+    | LookUpAgreement
+    | PostRefund
+    | PostDeposit
+    | LookUpAccount
+    | LookUpOverview
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SaveAgreement:
-    """Keep a signed agreement where its owner finds it (a file under the state folder)."""
+    """Keep a signed agreement, and the bank's word that it is paid, where their owner finds them (two files)."""
 
     agreement_id: str
     signed: Signed
+    payment: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +234,16 @@ Effect = (
     | ConfirmSlot
     | ReleaseSlot
     | DescribeMachine
-    | PostPayment
-    | RefusePayment
+    | ReserveFunds
+    | CountersignLine
+    | VoidOrder
+    | FailLine
+    | SweepOrders
+    | LookUpAgreement
     | PostRefund
-    | LookUpPayment
+    | PostDeposit
     | LookUpAccount
+    | LookUpOverview
     | SaveAgreement
     | Report
 )

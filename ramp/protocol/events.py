@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ramp.model.acl import Message
-from ramp.model.contents import StatementLine
+from ramp.model.contents import AccountLine, OrderLine, PaymentMade, RefundMade, StatementLine, TradeLine
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestForQuotation
@@ -108,6 +108,25 @@ class ResourcesAsked:
     query_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class DepositOrdered:
+    """The keeper orders a deposit; `deposit_id` is its idempotency key."""
+
+    deposit_id: str
+    account: str
+    amount: int
+    memo: str
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewAsked:
+    """The keeper wants to see all trading."""
+
+    query_id: str
+    since: Instant | None
+    until: Instant | None
+
+
 Command = (
     RequestSubmitted
     | OffersApproved
@@ -116,6 +135,8 @@ Command = (
     | AccountAsked
     | MachineAsked
     | ResourcesAsked
+    | DepositOrdered
+    | OverviewAsked
 )
 
 
@@ -158,21 +179,67 @@ class MachineDescribed:
     snapshot: str
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentPosted:
-    """The ledger's answer to `PostPayment`: a transfer id, or the refusal's code."""
+class OrderFate(StrEnum):
+    """How an order stands in the ledger."""
 
-    agreement_id: str
-    transfer_id: str
-    amount: int
+    RESERVED = "reserved"
+    POSTED = "posted"
+    VOIDED = "voided"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderStanding:
+    """An order as the ledger has it.
+
+    Attributes:
+        order_id: which.
+        user: whose money.
+        lines: one an agreement; none of a void that was remembered before its order came.
+        valid_until: by the bank's clock.
+        fate: reserved, posted, voided or refused.
+        code: why it is void or refused.
+        detail: the same as a sentence.
+        transfers: the payments of a posted order, in the order of the lines.
+        refunds: what has been given back of it since.
+        awaited: the lines whose countersigned agreement is not there.
+    """
+
+    order_id: str
+    user: str
+    lines: tuple[OrderLine, ...]
+    valid_until: Instant
+    fate: OrderFate
     code: str = ""
     detail: str = ""
+    transfers: tuple[PaymentMade, ...] = ()
+    refunds: tuple[RefundMade, ...] = ()
+    awaited: tuple[OrderLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OrderStands:
+    """The ledger's answer about an order; None where it knows none, with the code of its refusal."""
+
+    call_id: str
+    order: OrderStanding | None
+    code: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersSwept:
+    """The ledger's answer to `SweepOrders`: what has been voided now, and what is still reserved."""
+
+    voided: tuple[OrderStanding, ...]
+    reserved: tuple[OrderStanding, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RefundPosted:
     """The ledger's answer to `PostRefund`."""
 
+    call_id: str
     agreement_id: str
     transfer_id: str
     amount: int
@@ -181,15 +248,25 @@ class RefundPosted:
 
 
 @dataclass(frozen=True, slots=True)
-class PaymentLookedUp:
-    """The ledger's answer to `LookUpPayment`."""
+class DepositPosted:
+    """The ledger's answer to `PostDeposit`."""
 
     call_id: str
-    agreement_id: str
-    status: str
+    deposit_id: str
     transfer_id: str
-    amount: int = 0
+    amount: int
     code: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewLookedUp:
+    """The ledger's answer to `LookUpOverview`."""
+
+    call_id: str
+    accounts: tuple[AccountLine, ...]
+    trades: tuple[TradeLine, ...]
+    next_after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +287,11 @@ Answer = (
     | SlotHeld
     | SlotConfirmed
     | MachineDescribed
-    | PaymentPosted
+    | OrderStands
+    | OrdersSwept
     | RefundPosted
-    | PaymentLookedUp
+    | DepositPosted
     | AccountLookedUp
+    | OverviewLookedUp
 )
 Event = Command | MessageReceived | Answer

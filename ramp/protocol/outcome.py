@@ -15,7 +15,8 @@ class RequestStatus(StrEnum):
     COMMITTED: all units bought and paid. QUOTED: the auction stopped before accepting, as asked.
     NO_OFFERS: some unit had no acceptable offer. WITHDRAWN: offers there were, but the resources would not hold them.
     REJECTED: the user declined the offers or withdrew the request. FAILED: the commitment or the payment failed, or
-    the user agent was interrupted; whatever had been agreed was undone.
+    the user agent was interrupted; nothing was paid. Only where a resource takes the money and then says itself that it
+    has failed are there units in a failed outcome: all were paid, and that one's money is claimed back.
     """
 
     COMMITTED = "committed"
@@ -88,7 +89,6 @@ class RequestOutcome:
         units: what was bought or quoted; for `no_offers` the best offers that do not meet the request.
         started_at: when the request was submitted.
         duration: from submission to the end.
-        in_doubt: agreements whose fate could not be learnt.
     """
 
     request_id: str
@@ -98,7 +98,6 @@ class RequestOutcome:
     units: tuple[BoughtUnit, ...]
     started_at: Instant
     duration: Duration
-    in_doubt: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

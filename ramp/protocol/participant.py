@@ -2,11 +2,14 @@
 
 The reservation notification to the bank follows (section 5.1.2) and, if it comes to that, the cancellation. The slot is
 held with a deadline that is part of the durable state; the vote yes is durable before AGREE leaves; the signed
-agreement is durable before it is acknowledged and sent to the bank. What has once been answered stays answered: a
-repeated message gets the same reply.
+agreement is durable before it is acknowledged and sent to the bank. No slot becomes firm without the bank's vote for
+it, and from then on only the bank's sealed word ends it: paid, void or refunded. What has once been answered stays
+answered: a repeated message gets the same reply.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -14,6 +17,7 @@ from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.contents import (
     CancellationDone,
     CancellationRefused,
+    Commitment,
     Confirmed,
     Content,
     Failed,
@@ -21,6 +25,7 @@ from ramp.model.contents import (
     HoldGranted,
     HoldRefused,
     PaymentMade,
+    PaymentQuery,
     PaymentRefused,
     RefundMade,
     RefundRefused,
@@ -29,7 +34,9 @@ from ramp.model.contents import (
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit
+from ramp.model.seal import Seal
 from ramp.model.slot import Reservation, Slot
+from ramp.protocol.agreement_terms import agreement_problem, vote_problem
 from ramp.protocol.effects import ConfirmSlot, Effect, HoldSlot, Persist, ReleaseSlot, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.records import (
@@ -72,7 +79,7 @@ class Participant(StateMachine[ParticipantState]):
         self._resource = resource
         self._bank = bank
         self._retry = Retry(pace)
-        self._transfer_id = ""
+        self._paid: tuple[PaymentMade, Seal] | None = None
         self._cancellation: Signed | None = None
 
     @property
@@ -96,7 +103,7 @@ class Participant(StateMachine[ParticipantState]):
         elif isinstance(record, AgreementReceived):
             self.agreement = record.agreement
         elif isinstance(record, AgreementPaid):
-            self._transfer_id = record.transfer_id
+            self._paid = record.payment, record.payment_seal
         elif isinstance(record, CancellationReceived):
             self._cancellation = record.cancellation
         elif isinstance(record, CancellationDropped):
@@ -109,12 +116,13 @@ class Participant(StateMachine[ParticipantState]):
         if self.released is not None:
             self._enter(S.RELEASED, "recover")
             return [ReleaseSlot(self.offer.offer_id)]
-        if self._transfer_id and self._cancellation is not None:
+        if self._paid is not None and self._cancellation is not None:
             self._enter(S.REFUNDING, "recover")
-            return [self._request(self._cancellation, now)]
-        if self._transfer_id:
+            return [self._request(now)]
+        if self._paid is not None:
             self._enter(S.SOLD, "recover")
-            return []
+            # the bank may have refunded on the buyer's word while this agent was away
+            return [self._request(now)] if now < self.offer.end else []
         if self.agreement is not None:
             self._enter(S.CONFIRMING, "recover")
             return [ConfirmSlot(self.offer.offer_id)]
@@ -130,10 +138,12 @@ class Participant(StateMachine[ParticipantState]):
         if self.state is S.HELD and now >= self.until:
             reason = "no CONFIRM came while the slot was held"
             return self._release(RefusalCode.HOLD_EXPIRED, reason, "deadline", now)
-        if self.state in (S.SETTLING, S.REFUNDING) and self._retry.is_due(now):
+        if self._retry.is_due(now):
             self._retry.again(now)
             self.deadline = self._retry.due
-            return [self._to_bank(self._pending())]
+            return [self._to_bank()]
+        if self.state is S.SOLD and self._retry.due is None and self.deadline is not None:
+            return [self._request(now)]  # the slot begins: the bank's word from now on is final
         return []
 
     # -- the plug-in's answers -----------------------------------------------------------------------------------
@@ -156,9 +166,9 @@ class Participant(StateMachine[ParticipantState]):
             return []
         if isinstance(answer, Refusal):
             effects = self._release(answer.code, answer.detail, "SlotConfirmed", now)
-            return [*effects, self._failure()]
+            return [*effects, self._failure(), self._failure_to_bank()]
         self._enter(S.SETTLING, "SlotConfirmed")
-        return [self._acknowledge(), self._request(self._pending(), now)]
+        return [self._acknowledge(), self._request(now)]
 
     # -- the user's messages -------------------------------------------------------------------------------------
 
@@ -168,46 +178,42 @@ class Participant(StateMachine[ParticipantState]):
             return [self._agree(now)]
         return [self._refuse()] if self.state is S.RELEASED else []
 
-    def on_hold_cancelled(self, now: Instant) -> list[Effect]:
-        """The user lets the hold go (step 9).
-
-        Raises:
-            RemoteProtocolError: if the unit is already confirmed, which only a signed cancellation can undo.
-        """
-        if self.state not in (S.HELD, S.RELEASED):
-            raise RemoteProtocolError(
-                "a confirmed unit is cancelled by a signed cancellation only", conversation_id=self.conversation_id
-            )
-        effects: list[Effect] = []
+    def on_hold_cancelled(self, seal: Seal, now: Instant) -> list[Effect]:
+        """The user lets the hold go (step 9). A slot that is firm ends on the bank's word: ask it at once."""
         if self.state is S.HELD:
-            effects = self._release(RefusalCode.CANCELLED, "the user cancelled the hold", "HoldCancelled", now)
-        done = HoldCancelled(self.conversation_id, self.offer.offer_id)
-        return [*effects, self._to_user(Performative.INFORM, done)]
+            detail = "the user cancelled the hold"
+            effects = self._release(RefusalCode.CANCELLED, detail, "HoldCancelled", now, seal=seal)
+            return [*effects, self._hold_cancelled()]
+        if self.state is S.RELEASED:
+            return [self._hold_cancelled()]
+        return [self._request(now)] if self.state is S.SETTLING else []
 
-    def on_agreement(self, signed: Signed, now: Instant) -> list[Effect]:
-        """The user's signed agreement (step 8), for the first time or again.
+    def on_commitment(self, commitment: Commitment, now: Instant) -> list[Effect]:
+        """The user's signed agreement with the bank's vote (step 8), for the first time or again.
 
         Raises:
             RemoteProtocolError: if it is not signed by the buyer, and by the buyer only.
         """
+        signed = commitment.agreement
         assert isinstance(signed.body, Agreement)
         self._check_signer(signed, signed.body.user)
         if self.state is S.RELEASED:
             return [self._failure(signed)]
-        problem = self._problem(signed)
+        problem = self._problem(commitment)
         if problem:
             return [self._failure(signed, RefusalCode.BAD_AGREEMENT, problem)]
         if self.state is S.HELD:
-            self._enter(S.CONFIRMING, "Agreement")
+            self._enter(S.CONFIRMING, "Commitment")
             self.agreement = signed
             self.deadline = None
-            return [Persist(AgreementReceived(self.offer.offer_id, signed, now)), ConfirmSlot(self.offer.offer_id)]
+            record = AgreementReceived(self.offer.offer_id, signed, commitment.vote, commitment.vote_seal, now)
+            return [Persist(record), ConfirmSlot(self.offer.offer_id)]
         if self.state is S.SETTLING:
             return [self._acknowledge()]
         return [self._settled()] if self.state is S.SOLD else []
 
     def on_cancellation(self, signed: Signed, now: Instant) -> list[Effect]:
-        """The user's signed cancellation: after payment the bank refunds first, then the slot is released.
+        """The user's signed cancellation: the bank refunds first, then the slot is released.
 
         Raises:
             RemoteProtocolError: if it is not signed by the buyer, and by the buyer only.
@@ -217,42 +223,41 @@ class Participant(StateMachine[ParticipantState]):
         self._check_signer(signed, body.user)
         if self.state is S.RELEASED:
             return [self._cancelled(body.agreement_id)]
-        if self.state is S.HELD:
-            effects = self._release(RefusalCode.CANCELLED, body.reason, "Cancellation", now)
-            return [*effects, self._cancelled(body.agreement_id)]
-        if self.agreement is not None and body.agreement_id != self.agreed.agreement_id:
-            return [self._refuse_cancellation("unknown_agreement", "the slot is sold under another agreement", body)]
+        if self.agreement is None or body.agreement_id != self.agreed.agreement_id:
+            return [self._refuse_cancellation("unknown_agreement", "the slot is not sold under that agreement", body)]
         if self.state is S.SETTLING and self._cancellation is None:
             self._cancellation = signed
             return [Persist(CancellationReceived(self.offer.offer_id, signed, now))]
         if self.state is not S.SOLD:
             return []
-        # only a request of several units can have failed elsewhere; a single one is not rolled back
-        is_rollback = body.rollback and self.agreed.units_total > 1
-        if not is_rollback and now >= self.offer.start:
+        if now >= self.offer.start:
             return [self._refuse_cancellation("started", "the slot has begun", body)]
         self._enter(S.REFUNDING, "Cancellation")
         self._cancellation = signed
-        return [Persist(CancellationReceived(self.offer.offer_id, signed, now)), self._request(signed, now)]
+        return [Persist(CancellationReceived(self.offer.offer_id, signed, now)), self._request(now)]
 
     # -- the bank's answers --------------------------------------------------------------------------------------
 
-    def on_bank(self, content: Content, now: Instant) -> list[Effect]:
+    def on_bank(self, content: Content, seal: Seal, now: Instant) -> list[Effect]:
         """What the bank says of the payment or the refund; repeated answers are ignored."""
         if isinstance(content, PaymentMade) and self.state is S.SETTLING:
-            return self._on_paid(content, now)
+            return self._on_paid(content, seal, now)
+        if isinstance(content, PaymentMade) and self.state is S.SOLD:
+            self._still_sold(seal, now)
+            return []
         if isinstance(content, PaymentRefused) and self.state is S.SETTLING:
-            detail = f"the bank refuses: {content.detail or content.code}"
-            effects = self._release(RefusalCode.PAYMENT_REFUSED, detail, "PaymentRefused", now)
+            detail = f"the bank does not pay: {content.detail or content.code}"
+            effects = self._release(RefusalCode.PAYMENT_REFUSED, detail, "PaymentRefused", now, seal=seal)
             answer = self._cancelled(content.agreement_id) if self._cancellation is not None else self._failure()
             return [*effects, answer]
-        if isinstance(content, RefundMade) and self.state in (S.REFUNDING, S.SOLD):
-            # SOLD: a copy of a request that was refused at first; the money is back, so the slot has to go as well
-            effects = self._release(RefusalCode.CANCELLED, "cancelled by the user", "RefundMade", now, content.amount)
+        if isinstance(content, RefundMade) and self.state in (S.REFUNDING, S.SOLD, S.SETTLING):
+            # SOLD, SETTLING: the bank has refunded on the buyer's word alone, or on a copy of an earlier request
+            detail = "cancelled by the user"
+            effects = self._release(RefusalCode.CANCELLED, detail, "RefundMade", now, content.amount, seal)
             return [*effects, self._cancelled(content.agreement_id)]
         if isinstance(content, RefundRefused) and self.state is S.REFUNDING:
             self._enter(S.SOLD, "RefundRefused")
-            self._stop_waiting()
+            self._still_sold(seal, now)
             assert self._cancellation is not None
             assert isinstance(self._cancellation.body, Cancellation)
             refused = self._refuse_cancellation(content.code, content.detail, self._cancellation.body)
@@ -260,18 +265,29 @@ class Participant(StateMachine[ParticipantState]):
             return [Persist(CancellationDropped(self.offer.offer_id, now)), refused]
         return []
 
-    def _on_paid(self, paid: PaymentMade, now: Instant) -> list[Effect]:
+    def _on_paid(self, paid: PaymentMade, seal: Seal, now: Instant) -> list[Effect]:
         self._retry.answered(now)
-        self._transfer_id = paid.transfer_id
+        self._paid = paid, seal
         assert self.agreement is not None
-        record = AgreementPaid(self.offer.offer_id, paid.agreement_id, paid.transfer_id, now)
-        effects: list[Effect] = [Persist(record), SaveAgreement(paid.agreement_id, self.agreement)]
+        record = AgreementPaid(self.offer.offer_id, paid, seal, now)
+        effects: list[Effect] = [Persist(record), SaveAgreement(paid.agreement_id, self.agreement, seal.text)]
         if self._cancellation is not None:
             self._enter(S.REFUNDING, "PaymentMade")
-            return [*effects, self._request(self._cancellation, now)]
+            return [*effects, self._request(now)]
         self._enter(S.SOLD, "PaymentMade")
-        self._stop_waiting()
+        self._still_sold(seal, now)
         return [*effects, self._settled()]
+
+    def _still_sold(self, seal: Seal, now: Instant) -> None:
+        """Wait for the slot's start by the bank's clock: from then on it refunds no more on the buyer's word alone.
+
+        Args:
+            seal: on the bank's last word.
+            now: the present.
+        """
+        self._retry.stop()
+        left = self.offer.start - seal.signed_at
+        self.deadline = max(self.offer.start, now + left) if left > 0 else None
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -281,47 +297,38 @@ class Participant(StateMachine[ParticipantState]):
                 "the document is not signed by the buyer, and by the buyer only", conversation_id=self.conversation_id
             )
 
-    def _problem(self, signed: Signed) -> str:
-        """What is wrong with an agreement for this hold, or the empty string."""
-        body = signed.body
+    def _problem(self, commitment: Commitment) -> str:
+        """What is wrong with an agreement and its vote for this hold, or the empty string."""
+        body = commitment.agreement.body
         assert isinstance(body, Agreement)
-        facts = (
-            (body.user, self.user, "user"),
-            (body.resource, self._resource, "resource"),
-            (body.bank, self._bank, "bank"),
-            (body.offer, self.offer, "offer"),
-            (body.reservation_id, self.reservation_id, "reservation id"),
-            (body.cost, self.offer.cost, "cost"),
-            (body.request.number, self.unit.number, "unit"),
-        )
-        for found, right, what in facts:
-            if found != right:
-                return f"its {what} is not the one agreed"
-        if self.agreement is not None and body.agreement_id != self.agreed.agreement_id:
-            return "the slot is already sold under another agreement"
-        return ""
+        if (body.user, body.resource, body.bank) != (self.user, self._resource, self._bank):
+            return "its parties are not the ones agreed"
+        problem = agreement_problem(body, self.offer, self.unit, self.reservation_id)
+        if not problem and self.agreement is not None and body.agreement_id != self.agreed.agreement_id:
+            problem = "the slot is already sold under another agreement"
+        return problem or vote_problem(body, commitment.vote, commitment.vote_seal)
 
-    def _pending(self) -> Signed:
-        """What the bank is being asked: the refund if one is under way, else the payment."""
-        if self.state is S.REFUNDING and self._cancellation is not None:
-            return self._cancellation
-        assert self.agreement is not None
-        return self.agreement
-
-    def _request(self, signed: Signed, now: Instant) -> Send:
+    def _request(self, now: Instant) -> Send:
         self._retry.begin(now)
         self.deadline = self._retry.due
-        return self._to_bank(signed)
+        return self._to_bank()
 
-    def _to_bank(self, signed: Signed) -> Send:
-        bank = self.agreed.bank
+    def _to_bank(self) -> Send:
+        """What the bank is being asked: the payment, the refund, or whether the sale still stands."""
+        asked: Signed | PaymentQuery = PaymentQuery(self.agreed.agreement_id)
+        if self.state is S.SETTLING:
+            assert self.agreement is not None
+            asked = self.agreement
+        elif self.state is S.REFUNDING:
+            assert self._cancellation is not None
+            asked = self._cancellation
         return Send(
             Message(
-                Performative.REQUEST,
+                Performative.QUERY_REF if isinstance(asked, PaymentQuery) else Performative.REQUEST,
                 self._resource,
-                bank,
+                self.agreed.bank,
                 self.conversation_id,
-                signed,
+                asked,
                 reply_with=self.agreed.agreement_id,
             )
         )
@@ -330,11 +337,19 @@ class Participant(StateMachine[ParticipantState]):
         self._retry.stop()
         self.deadline = None
 
-    def _release(self, code: RefusalCode, detail: str, stimulus: str, now: Instant, refund: int = 0) -> list[Effect]:
+    def _release(
+        self,
+        code: RefusalCode,
+        detail: str,
+        stimulus: str,
+        now: Instant,
+        refund: int = 0,
+        seal: Seal | None = None,
+    ) -> list[Effect]:
         self._enter(S.RELEASED, stimulus)
         self._stop_waiting()
         agreement_id = self.agreed.agreement_id if self.agreement is not None else ""
-        self.released = SlotReleased(self.offer.offer_id, agreement_id, code, detail, refund, now)
+        self.released = SlotReleased(self.offer.offer_id, agreement_id, code, detail, refund, seal, now)
         return [Persist(self.released), ReleaseSlot(self.offer.offer_id)]
 
     def _to_user(self, performative: Performative, content: Content) -> Send:
@@ -363,7 +378,8 @@ class Participant(StateMachine[ParticipantState]):
 
     def _settled(self) -> Send:
         assert self.agreement is not None
-        proof = Settled(self.agreed.agreement_id, self.offer.offer_id, self._transfer_id, self.agreement)
+        assert self._paid is not None
+        proof = Settled(self.agreed.agreement_id, self.offer.offer_id, self.agreement, *self._paid)
         return self._to_user(Performative.INFORM, proof)
 
     def _failure(self, signed: Signed | None = None, code: RefusalCode | None = None, detail: str = "") -> Send:
@@ -373,6 +389,14 @@ class Participant(StateMachine[ParticipantState]):
             assert self.released is not None
             code, detail = self.released.code, self.released.detail
         return self._to_user(Performative.FAILURE, Failed(body.agreement_id, self.offer.offer_id, code, detail))
+
+    def _failure_to_bank(self) -> Send:
+        """The bank voids the whole order on it, so that nobody waits for this unit."""
+        failure = self._failure().message
+        return Send(replace(failure, receiver=self.agreed.bank, in_reply_to=""))
+
+    def _hold_cancelled(self) -> Send:
+        return self._to_user(Performative.INFORM, HoldCancelled(self.conversation_id, self.offer.offer_id))
 
     def _cancelled(self, agreement_id: str) -> Send:
         refund = self.released.refund if self.released is not None else 0

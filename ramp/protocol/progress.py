@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.contents import AccountQueryRefused, AccountStatement, DirectoryListing, MachineStatus
+from ramp.model.contents import (
+    AccountQueryRefused,
+    AccountStatement,
+    DepositMade,
+    DirectoryListing,
+    KeeperRefused,
+    MachineStatus,
+    MarketOverview,
+)
 from ramp.model.instant import Duration
 from ramp.model.offer import Offer
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RoundRecord
@@ -74,12 +82,41 @@ class CancellationEnded:
     outcome: CancellationOutcome
 
 
+Answer = (
+    AccountStatement
+    | AccountQueryRefused
+    | MachineStatus
+    | DirectoryListing
+    | DepositMade
+    | KeeperRefused
+    | MarketOverview
+)
+"""What an owner's questions and the keeper's orders are answered with."""
+
+
 @dataclass(frozen=True, slots=True)
 class QueryAnswered:
     """A bank, resource or directory has answered a query of the owner (None: no answer came)."""
 
     query_id: str
-    answer: AccountStatement | AccountQueryRefused | MachineStatus | DirectoryListing | None
+    answer: Answer | None
 
 
-Progress = RoundOpened | RoundClosed | ApprovalAsked | UnitAdvanced | RequestEnded | CancellationEnded | QueryAnswered
+@dataclass(frozen=True, slots=True)
+class KeeperOrdered:
+    """The bank has carried out an order of the market's keeper; for the bank's log."""
+
+    keeper: str
+    what: str
+
+
+Progress = (
+    RoundOpened
+    | RoundClosed
+    | ApprovalAsked
+    | UnitAdvanced
+    | RequestEnded
+    | CancellationEnded
+    | QueryAnswered
+    | KeeperOrdered
+)

@@ -8,13 +8,14 @@ from ramp.model.acl import Message
 from ramp.model.contents import HoldCancelled, HoldGranted, HoldRefused, Proposal
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Instant
+from ramp.protocol.agreement_terms import draw_up_agreements
 from ramp.protocol.auction import Auction, AuctionResult
-from ramp.protocol.confirmation import Confirmation, draw_up_agreements
+from ramp.protocol.confirmation import Confirmation
 from ramp.protocol.effects import Effect, Persist, Report
 from ramp.protocol.events import RequestSubmitted
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.protocol.progress import RequestEnded
-from ramp.protocol.records import CommitDecided, Record, RequestConcluded, RequestStarted
+from ramp.protocol.records import AcceptanceAsked, FundsAsked, OrderClosed, Record, RequestConcluded, RequestStarted
 from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.voting import Voting, cancel_hold, reject
 
@@ -50,6 +51,7 @@ class Purchase:
         )
         self._voting: Voting | None = None
         self._won: AuctionResult | None = None
+        self._blamed: frozenset[str] = frozenset()
         self._recalled = False
         self._recalled_decided = False
 
@@ -61,6 +63,11 @@ class Purchase:
         if self.confirmation is not None:
             return self.confirmation.state.value
         return self._voting.state.value if self._voting is not None else self._auction.state.value
+
+    @property
+    def doubt(self) -> str:
+        """What is in doubt at present and how it will end, or the empty string."""
+        return self.confirmation.doubt if self.outcome is None and self.confirmation is not None else ""
 
     def start(self, now: Instant) -> list[Effect]:
         """Begin the auction."""
@@ -76,13 +83,20 @@ class Purchase:
             now: the present.
         """
         self.started_at = next(record.at for record in records if isinstance(record, RequestStarted))
-        decided = next((record for record in records if isinstance(record, CommitDecided)), None)
-        if decided is None:
-            self._voting = Voting(self.request_id, {}, user=self._user, pace=self._pace)
-            effects = self._voting.recover(records, now)
-        else:
-            self.confirmation = self._new_confirmation(decided)
+        asked = [record for record in records if isinstance(record, FundsAsked)]
+        closed = {record.order_id: record for record in records if isinstance(record, OrderClosed)}
+        if asked and (asked[-1].order_id not in closed or closed[asked[-1].order_id].transfers):
+            self.confirmation = Confirmation(asked[-1].agreements, pace=self._pace)
             effects = self.confirmation.recover(records, now)
+        else:
+            ordered = {agreement.offer.offer_id for each in asked for agreement in each.agreements}
+            open_offers = [
+                record
+                for record in records
+                if isinstance(record, AcceptanceAsked) and record.offer.offer_id not in ordered
+            ]
+            self._voting = Voting(self.request_id, {}, user=self._user, pace=self._pace)
+            effects = self._voting.recover(open_offers, now)
         return self._armed(effects + self._advance(now))
 
     def recall(self, outcome: RequestOutcome, *, decided: bool) -> None:
@@ -103,7 +117,7 @@ class Purchase:
         if self._recalled:
             return self._after_the_end(message)
         if isinstance(content, HoldGranted | HoldRefused | HoldCancelled):
-            effects = self._voting.handle(message, now) if self._voting is not None else []
+            effects = self._on_vote(message, content, now)
         elif self.confirmation is not None and not isinstance(content, Proposal):
             effects = self.confirmation.handle(message, now)
         elif self._voting is None:
@@ -118,9 +132,9 @@ class Purchase:
 
     def withdraw(self, now: Instant) -> list[Effect]:
         """The owner no longer wants the request; ignored once it is decided."""
-        if self.confirmation is not None or self.outcome is not None:
+        if self.outcome is not None:
             return []
-        machine = self._voting or self._auction
+        machine = self.confirmation or self._voting or self._auction
         return self._armed(machine.withdraw(now) + self._advance(now))
 
     def tick(self, now: Instant) -> list[Effect]:
@@ -130,6 +144,16 @@ class Purchase:
             if machine is not None and machine.deadline is not None and now >= machine.deadline:
                 effects += machine.tick(now)
         return self._armed(effects + self._advance(now))
+
+    def _on_vote(
+        self, message: Message, content: HoldGranted | HoldRefused | HoldCancelled, now: Instant
+    ) -> list[Effect]:
+        if self._voting is not None:
+            return self._voting.handle(message, now)
+        decided = self.confirmation is not None and self.confirmation.decided
+        if isinstance(content, HoldGranted) and not decided:  # the vote was cut off by a restart
+            return [cancel_hold(self._user, message.sender, self.request_id, content.offer_id)]
+        return []
 
     # -- late messages -------------------------------------------------------------------------------------------
 
@@ -160,10 +184,7 @@ class Purchase:
         if self.outcome is not None:
             return []
         if self.confirmation is not None:
-            result = self.confirmation.result
-            if result is None:
-                return []
-            return self._end(result.status, result.reason, result.units, now, result.in_doubt)
+            return self._after_confirmation(self.confirmation, now)
         if self._voting is not None:
             return self._after_voting(self._voting, now)
         return self._after_auction(now)
@@ -198,33 +219,39 @@ class Purchase:
             user=self._user,
             bank=self._bank,
             ids=self._ids,
-            timing=self._pace.timing,
+            valid_for=self._pace.timing.agreement_validity,
             now=now,
         )
-        self.confirmation = self._new_confirmation(CommitDecided(self.request_id, agreements, now))
-        lost = "another offer was accepted"
-        losers: list[Effect] = [
-            reject(self._user, offer.resource, self.request_id, offer.offer_id, lost) for offer in voting.losers()
-        ]
-        return self.confirmation.start(now) + losers
+        held_until = min(unit.held_until for unit in result.held)
+        self.confirmation = Confirmation(agreements, pace=self._pace, held_until=held_until)
+        return self.confirmation.start(now)
 
-    def _new_confirmation(self, decided: CommitDecided) -> Confirmation:
-        return Confirmation(self.request_id, decided.agreements, user=self._user, ids=self._ids, pace=self._pace)
+    def _after_confirmation(self, confirmation: Confirmation, now: Instant) -> list[Effect]:
+        result = confirmation.result
+        if result is None:
+            return []
+        if result.posted:
+            status = RequestStatus.FAILED if result.claims else RequestStatus.COMMITTED
+            return self._end(status, result.reason, result.units, now)
+        self._blamed |= result.blamed
+        left = self._voting.remaining(self._blamed) if self._voting is not None and result.blamed else {}
+        if not left or not all(left.values()):
+            return self._end(RequestStatus.FAILED, result.reason, (), now)
+        self.confirmation = None  # nothing was paid: go on with the next best of every unit
+        self._voting = Voting(self.request_id, left, user=self._user, pace=self._pace)
+        return self._voting.start(now)
 
-    def _end(
-        self,
-        status: RequestStatus,
-        reason: str,
-        units: tuple[BoughtUnit, ...],
-        now: Instant,
-        in_doubt: tuple[str, ...] = (),
-    ) -> list[Effect]:
+    def _end(self, status: RequestStatus, reason: str, units: tuple[BoughtUnit, ...], now: Instant) -> list[Effect]:
         rounds = tuple(self._auction.rounds)
         duration = now - self.started_at
-        self.outcome = RequestOutcome(
-            self.request_id, status, reason, rounds, units, self.started_at, duration, in_doubt
-        )
-        return [Persist(RequestConcluded(self.request_id, self.outcome, now)), Report(RequestEnded(self.outcome))]
+        self.outcome = RequestOutcome(self.request_id, status, reason, rounds, units, self.started_at, duration)
+        lost = "another offer was accepted" if status is RequestStatus.COMMITTED else "the request has ended"
+        left = self._voting.losers() if self._voting is not None else ()
+        return [
+            Persist(RequestConcluded(self.request_id, self.outcome, now)),
+            Report(RequestEnded(self.outcome)),
+            *(reject(self._user, offer.resource, self.request_id, offer.offer_id, lost) for offer in left),
+        ]
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         machines = (self._auction, self._voting, self.confirmation)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.contents import Failed, FundsReserved, PaymentMade
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit
+from ramp.model.seal import Seal
 from ramp.model.slot import Slot
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
@@ -37,36 +39,79 @@ class AcceptanceAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitDecided:
-    """User: the decision of the two-phase commit. Without this record a restarted coordinator presumes abort."""
+class FundsAsked:
+    """User: agreements are drawn up, and the bank is about to be asked to set their costs aside.
+
+    A coordinator that restarts with this record and without `CommitDecided` voids the order (presumed abort).
+    """
 
     request_id: str
+    order_id: str
     agreements: tuple[Agreement, ...]
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
-class UnitSettled:
-    """User: the bank has paid for this agreement; the proof has both signatures (None if only the bank said so)."""
+class CommitDecided:
+    """User: the decision of the two-phase commit, with the bank's vote on which it rests."""
 
     request_id: str
-    agreement_id: str
-    transfer_id: str
-    signed: Signed | None
+    order_id: str
+    vote: FundsReserved
+    vote_seal: Seal
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
-class UndoDecided:
-    """User: a confirmed unit failed, so the others are given back.
+class UnitSettled:
+    """User: the bank has paid for this agreement; the proof has both signatures and the bank's seal."""
 
-    `cancellations` are the documents for the units that have not failed.
+    request_id: str
+    agreement_id: str
+    transfer_id: str
+    signed: Signed
+    payment_seal: Seal
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class FailureTold:
+    """User: a resource has said that its unit cannot be had; its seal is worth a refund if it has been paid."""
+
+    request_id: str
+    failed: Failed
+    failed_seal: Seal
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class VoidAsked:
+    """User: the order is to be void; a restarted user asks the bank again instead of confirming."""
+
+    request_id: str
+    order_id: str
+    reason: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class OrderClosed:
+    """User: the bank's final word on an order, posted as a whole or void as a whole.
+
+    Attributes:
+        request_id: of the auction.
+        order_id: which order.
+        transfers: the payments in the order of the agreements; none where it is void.
+        detail: why it is void.
+        seal: the bank's.
+        at: when.
     """
 
     request_id: str
-    failed_agreement_id: str
-    reason: str
-    cancellations: tuple[Cancellation, ...]
+    order_id: str
+    transfers: tuple[PaymentMade, ...]
+    detail: str
+    seal: Seal
     at: Instant
 
 
@@ -88,22 +133,33 @@ class CancellationStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class RefundClaimed:
+    """User: a resource that was paid says itself that it has failed; the money is claimed back."""
+
+    failed: Failed
+    failed_seal: Seal
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
 class CancellationConcluded:
-    """User: how a cancellation ended."""
+    """User: how a cancellation or claim ended, with the bank's seal on it."""
 
     outcome: CancellationOutcome
+    seal: Seal
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class HoldIntended:
-    """Resource: a slot is about to be held for an accepted offer."""
+    """Resource: a slot is about to be held for an accepted offer; the user's seal is on the acceptance."""
 
     offer: Offer
     unit: RequestUnit
     slot: Slot
     user: str
     until: Instant
+    seal: Seal
     at: Instant
 
 
@@ -119,10 +175,12 @@ class HoldMade:
 
 @dataclass(frozen=True, slots=True)
 class AgreementReceived:
-    """Resource: the user's signed agreement, accepted; from here on only the bank or a cancellation ends it."""
+    """Resource: the user's signed agreement and the bank's vote, accepted; from here on only the bank ends it."""
 
     offer_id: str
     agreement: Signed
+    vote: FundsReserved
+    vote_seal: Seal
     at: Instant
 
 
@@ -131,8 +189,8 @@ class AgreementPaid:
     """Resource: the bank has paid."""
 
     offer_id: str
-    agreement_id: str
-    transfer_id: str
+    payment: PaymentMade
+    payment_seal: Seal
     at: Instant
 
 
@@ -155,24 +213,29 @@ class CancellationDropped:
 
 @dataclass(frozen=True, slots=True)
 class SlotReleased:
-    """Resource: the slot is free again; the last record of its offer."""
+    """Resource: the slot is free again; the last record of its offer, with the seal of whoever ended it."""
 
     offer_id: str
     agreement_id: str
     code: RefusalCode
     detail: str
     refund: int
+    seal: Seal | None
     at: Instant
 
 
 Record = (
     RequestStarted
     | AcceptanceAsked
+    | FundsAsked
     | CommitDecided
     | UnitSettled
-    | UndoDecided
+    | FailureTold
+    | VoidAsked
+    | OrderClosed
     | RequestConcluded
     | CancellationStarted
+    | RefundClaimed
     | CancellationConcluded
     | HoldIntended
     | HoldMade

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -11,9 +12,9 @@ from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.contents import (
     Acceptance,
     CallForProposals,
-    CancellationDone,
+    CancellationRefused,
+    Commitment,
     Deregistration,
-    DirectoryListing,
     Failed,
     HoldCancelled,
     HoldRefused,
@@ -24,16 +25,20 @@ from ramp.model.contents import (
     PaymentRefused,
     RefundMade,
     RefundRefused,
+    Registered,
     Registration,
     Rejection,
     Unverified,
 )
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
+from ramp.model.seal import Role
 from ramp.protocol.auction import RESOURCE_SERVICE
+from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.effects import DescribeMachine, Effect, Send
 from ramp.protocol.events import Event, MachineDescribed, MessageReceived, SlotConfirmed, SlotHeld, SlotsQuoted
 from ramp.protocol.participant import Participant
+from ramp.protocol.quotas import Quotas, Unpaid
 from ramp.protocol.records import (
     AgreementPaid,
     AgreementReceived,
@@ -46,10 +51,17 @@ from ramp.protocol.records import (
 )
 from ramp.protocol.seller import Seller
 from ramp.protocol.tables import ParticipantState
-from ramp.protocol.timing import Pace, Timing, earliest
+from ramp.protocol.timing import Pace, Timing
 
 RELEASED_MAX = 20_000
 """Released offers remembered, so that repeated messages get the same answer; they are repeated within minutes."""
+
+
+UNPAID = (ParticipantState.HOLDING, ParticipantState.HELD, ParticipantState.CONFIRMING, ParticipantState.SETTLING)
+"""States in which a slot is set aside for a buyer who has not paid."""
+
+FINAL = (ParticipantState.SOLD, ParticipantState.RELEASED)
+"""States in which nothing is awaited but what somebody may ask for later."""
 
 
 class ResourceParty:
@@ -61,9 +73,12 @@ class ResourceParty:
         bank: name of the Banking Agent that the resource trusts with its money.
         seller: the bidding side.
         timing: the protocol's limits.
+        quotas: what one buyer may have set aside without having paid.
     """
 
-    def __init__(self, name: str, *, directory: str, bank: str, seller: Seller, timing: Timing) -> None:
+    def __init__(
+        self, name: str, *, directory: str, bank: str, seller: Seller, timing: Timing, quotas: Quotas | None = None
+    ) -> None:
         self.name = name
         self.deadline: Instant | None = None
         self.participants: OrderedDict[str, Participant] = OrderedDict()
@@ -73,7 +88,11 @@ class ResourceParty:
         self._timing = timing
         self._pace = Pace(timing)
         self._by_agreement: dict[str, Participant] = {}
-        self._waiting: dict[str, Participant] = {}
+        self._unpaid = Unpaid(quotas or Quotas(), seller.cores)
+        self._open: dict[str, None] = {}
+        self._armed_for: dict[str, Instant] = {}
+        self._alarms: list[tuple[Instant, str]] = []
+        self._number = 0
         self._released: OrderedDict[str, None] = OrderedDict()
         self._next_heartbeat: Instant = 0
         self._described: dict[str, Message] = {}
@@ -81,7 +100,7 @@ class ResourceParty:
     @property
     def has_open_participants(self) -> bool:
         """Whether some accepted offer is neither sold nor released."""
-        return bool(self._waiting)
+        return bool(self._open)
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -89,7 +108,7 @@ class ResourceParty:
         """Register with the directory."""
         self._next_heartbeat = now + self._timing.heartbeat
         self._arm()
-        return [self._registration()]
+        return [self._registration(now)]
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take every hold and sale up again from the journal, and register."""
@@ -140,15 +159,19 @@ class ResourceParty:
         effects: list[Effect] = []
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self._timing.heartbeat
-            effects.append(self._registration())
-        for participant in list(self._waiting.values()):
-            if participant.deadline is not None and now >= participant.deadline:
+            effects.append(self._registration(now))
+        while self._alarms and self._alarms[0][0] <= now:
+            due, offer_id = heappop(self._alarms)
+            participant = self.participants.get(offer_id)
+            if participant is not None and self._armed_for.get(offer_id) == due:
+                del self._armed_for[offer_id]
                 effects += self._kept(participant, participant.tick(now))
         return self._armed(effects)
 
-    def leave(self) -> list[Effect]:
+    def leave(self, now: Instant) -> list[Effect]:
         """Deregister, so that no later auction calls this resource."""
-        leaving = Deregistration(RESOURCE_SERVICE)
+        self._number = max(self._number + 1, now)
+        leaving = Deregistration(RESOURCE_SERVICE, self._number)
         return [Send(Message(Performative.CANCEL, self.name, self._directory, self.name, leaving))]
 
     # -- messages ------------------------------------------------------------------------------------------------
@@ -165,8 +188,8 @@ class ResourceParty:
                 return self._on_acceptance(message, content, now)
             case HoldCancelled(offer_id=offer_id):
                 return self._on_hold_cancelled(message, offer_id, now)
-            case Signed(body=Agreement()):
-                return self._on_agreement(message, content, now)
+            case Commitment():
+                return self._on_commitment(message, content, now)
             case Signed(body=Cancellation()):
                 return self._on_cancellation(message, content, now)
             case PaymentMade() | PaymentRefused() | RefundMade() | RefundRefused():
@@ -174,7 +197,11 @@ class ResourceParty:
             case MachineQuery(query_id, horizon):
                 self._described[query_id] = message
                 return [DescribeMachine(query_id, horizon)]
-            case DirectoryListing() | NotUnderstood():
+            case Registered(number=number):
+                said_by(message, self._directory, Role.DIRECTORY)
+                self._number = max(self._number, number)
+                return []
+            case NotUnderstood():
                 return []
             case Unverified():
                 raise RemoteProtocolError(
@@ -187,6 +214,7 @@ class ResourceParty:
                 )
 
     def _on_acceptance(self, message: Message, acceptance: Acceptance, now: Instant) -> list[Effect]:
+        seal = sealed_lately(message, Role.USER, now, self._timing)
         participant = self.participants.get(acceptance.offer_id)
         if participant is not None:
             self._check_user(participant, message)
@@ -195,23 +223,29 @@ class ResourceParty:
         if found is None or found.user != message.sender:
             unknown = HoldRefused(acceptance.request_id, acceptance.offer_id, RefusalCode.UNKNOWN_OFFER)
             return [self._reply(message, Performative.REFUSE, unknown)]
+        too_much = self._unpaid.problem(message.sender, found.offer.cores)
+        if too_much:
+            refused = HoldRefused(acceptance.request_id, acceptance.offer_id, RefusalCode.QUOTA, too_much)
+            return [self._reply(message, Performative.REFUSE, refused)]
         self._seller.forget(acceptance.offer_id)
         until = now + self._timing.hold_time
-        intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, now)
+        intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now)
         participant = self._new_participant(intended)
         self.participants[acceptance.offer_id] = participant
         return self._kept(participant, participant.start(now))
 
     def _on_hold_cancelled(self, message: Message, offer_id: str, now: Instant) -> list[Effect]:
+        seal = sealed_lately(message, Role.USER, now, self._timing)
         participant = self.participants.get(offer_id)
         if participant is not None:
             self._check_user(participant, message)
-            return self._kept(participant, participant.on_hold_cancelled(now))
+            return self._kept(participant, participant.on_hold_cancelled(seal, now))
         self._seller.forget(offer_id)
         return [self._reply(message, Performative.INFORM, HoldCancelled(message.conversation_id, offer_id))]
 
-    def _on_agreement(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
-        body = signed.body
+    def _on_commitment(self, message: Message, commitment: Commitment, now: Instant) -> list[Effect]:
+        sealed_by(message, Role.USER)
+        body = commitment.agreement.body
         assert isinstance(body, Agreement)
         participant = self.participants.get(body.offer.offer_id)
         sold = self._by_agreement.get(body.agreement_id)
@@ -224,7 +258,8 @@ class ResourceParty:
             )
             return [self._reply(message, Performative.FAILURE, twice)]
         if participant is not None:
-            return self._kept(participant, participant.on_agreement(signed, now))
+            self._check_user(participant, message)
+            return self._kept(participant, participant.on_commitment(commitment, now))
         unknown = Failed(
             body.agreement_id, body.offer.offer_id, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer"
         )
@@ -236,20 +271,17 @@ class ResourceParty:
         participant = self.participants.get(body.offer_id)
         if participant is not None:
             return self._kept(participant, participant.on_cancellation(signed, now))
-        self._seller.forget(body.offer_id)
-        return [self._reply(message, Performative.INFORM, CancellationDone(body.agreement_id, 0))]
+        unknown = CancellationRefused(body.agreement_id, "unknown_agreement", "nothing is sold under that agreement")
+        return [self._reply(message, Performative.REFUSE, unknown)]
 
     def _on_bank(
         self, message: Message, content: PaymentMade | PaymentRefused | RefundMade | RefundRefused, now: Instant
     ) -> list[Effect]:
+        seal = said_by(message, self._bank, Role.BANK)
         participant = self._by_agreement.get(content.agreement_id)
         if participant is None:
             return []
-        if message.sender != participant.agreed.bank:
-            raise RemoteProtocolError(
-                f"{message.sender} speaks for {participant.agreed.bank}", conversation_id=message.conversation_id
-            )
-        return self._kept(participant, participant.on_bank(content, now))
+        return self._kept(participant, participant.on_bank(content, seal, now))
 
     def _described_to(self, call_id: str, snapshot: str) -> list[Effect]:
         asked = self._described.pop(call_id, None)
@@ -267,7 +299,7 @@ class ResourceParty:
         self,
         message: Message,
         performative: Performative,
-        content: HoldRefused | HoldCancelled | Failed | CancellationDone | MachineStatus,
+        content: HoldRefused | HoldCancelled | Failed | CancellationRefused | MachineStatus,
     ) -> Send:
         return Send(
             Message(
@@ -280,8 +312,9 @@ class ResourceParty:
             )
         )
 
-    def _registration(self) -> Send:
-        registration = Registration(RESOURCE_SERVICE, self._timing.lease)
+    def _registration(self, now: Instant) -> Send:
+        self._number = max(self._number + 1, now)
+        registration = Registration(RESOURCE_SERVICE, self._timing.lease, self._number)
         return Send(Message(Performative.SUBSCRIBE, self.name, self._directory, self.name, registration))
 
     def _new_participant(self, intended: HoldIntended) -> Participant:
@@ -292,10 +325,19 @@ class ResourceParty:
         offer_id = participant.offer.offer_id
         if participant.agreement is not None:
             self._by_agreement[participant.agreed.agreement_id] = participant
-        if participant.deadline is not None:
-            self._waiting[offer_id] = participant
+        if participant.state in UNPAID:
+            self._unpaid.add(participant.user, offer_id, participant.offer.cores)
         else:
-            self._waiting.pop(offer_id, None)
+            self._unpaid.remove(participant.user, offer_id)
+        if participant.state in FINAL:
+            self._open.pop(offer_id, None)
+        else:
+            self._open[offer_id] = None
+        if participant.deadline is None:
+            self._armed_for.pop(offer_id, None)
+        elif self._armed_for.get(offer_id) != participant.deadline:
+            self._armed_for[offer_id] = participant.deadline
+            heappush(self._alarms, (participant.deadline, offer_id))
         if participant.state is ParticipantState.RELEASED:
             self._released[offer_id] = None
             if len(self._released) > RELEASED_MAX:
@@ -310,5 +352,7 @@ class ResourceParty:
         return effects
 
     def _arm(self) -> None:
-        waiting = (participant.deadline for participant in self._waiting.values())
-        self.deadline = earliest(self._next_heartbeat, *waiting)
+        alarms = self._alarms
+        while alarms and self._armed_for.get(alarms[0][1]) != alarms[0][0]:
+            heappop(alarms)  # it has been put off or is not needed any more
+        self.deadline = min(self._next_heartbeat, alarms[0][0]) if alarms else self._next_heartbeat

@@ -97,6 +97,11 @@ class Seller:
         self._pending: dict[str, _Pending] = {}
         self._calls = 0
 
+    @property
+    def cores(self) -> int:
+        """Cores of the machine."""
+        return self._terms.cores
+
     def on_call(self, message: Message, call: CallForProposals, now: Instant) -> list[Effect]:
         """Step one: the static terms; then ask the plug-in for what is left."""
         answered = self._answers.get((message.sender, call.request_id, call.round_number))

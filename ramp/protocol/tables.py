@@ -33,11 +33,12 @@ class VotingState(StrEnum):
 
 
 class ConfirmationState(StrEnum):
-    """User: the coordinator's second phase (step 8), and giving back what was confirmed."""
+    """User: the bank's vote, then the coordinator's second phase (step 8); voiding where it cannot go on."""
 
     NEW = "new"
+    RESERVING = "reserving"
     CONFIRMING = "confirming"
-    UNDOING = "undoing"
+    VOIDING = "voiding"
     ENDED = "ended"
 
 
@@ -55,10 +56,11 @@ class ParticipantState(StrEnum):
 
 
 class CancellationState(StrEnum):
-    """User: giving one bought unit back."""
+    """User: giving one bought unit back, or claiming the money of one that its seller has failed."""
 
     NEW = "new"
     ASKING = "asking"
+    ASKING_BANK = "asking_bank"
     ENDED = "ended"
 
 
@@ -116,20 +118,24 @@ VOTING: Final = _moves(
 )
 
 CONFIRMATION: Final = _moves(
-    (_C.NEW, "start", _C.CONFIRMING),
+    (_C.NEW, "start", _C.RESERVING),
     (_C.NEW, "recover", _C.CONFIRMING),
-    (_C.NEW, "recover", _C.UNDOING),
+    (_C.NEW, "recover", _C.VOIDING),
+    (_C.NEW, "recover", _C.ENDED),
+    (_C.RESERVING, "FundsReserved", _C.CONFIRMING),
+    (_C.RESERVING, "FundsReserved", _C.VOIDING),
+    (_C.RESERVING, "OrderRefused", _C.ENDED),
+    (_C.RESERVING, "OrderVoided", _C.ENDED),
+    (_C.RESERVING, "RequestWithdrawn", _C.VOIDING),
+    (_C.RESERVING, "deadline", _C.VOIDING),
     (_C.CONFIRMING, "Settled", _C.ENDED),
-    (_C.CONFIRMING, "PaymentStatus", _C.ENDED),
-    (_C.CONFIRMING, "recover", _C.ENDED),
-    (_C.CONFIRMING, "Failed", _C.UNDOING),
-    (_C.CONFIRMING, "PaymentStatus", _C.UNDOING),
-    (_C.UNDOING, "Failed", _C.ENDED),
-    (_C.UNDOING, "CancellationDone", _C.ENDED),
-    (_C.UNDOING, "CancellationRefused", _C.ENDED),
-    (_C.UNDOING, "PaymentStatus", _C.ENDED),
-    (_C.UNDOING, "deadline", _C.ENDED),
-    (_C.UNDOING, "nothing to cancel", _C.ENDED),
+    (_C.CONFIRMING, "OrderVoided", _C.ENDED),
+    (_C.CONFIRMING, "Failed", _C.VOIDING),
+    (_C.CONFIRMING, "deadline", _C.VOIDING),
+    (_C.VOIDING, "Settled", _C.ENDED),
+    (_C.VOIDING, "OrderPosted", _C.ENDED),
+    (_C.VOIDING, "OrderVoided", _C.ENDED),
+    (_C.VOIDING, "OrderRefused", _C.ENDED),
 )
 
 PARTICIPANT: Final = _moves(
@@ -138,13 +144,13 @@ PARTICIPANT: Final = _moves(
     (_P.HOLDING, "SlotHeld", _P.RELEASED),
     (_P.HELD, "deadline", _P.RELEASED),
     (_P.HELD, "HoldCancelled", _P.RELEASED),
-    (_P.HELD, "Cancellation", _P.RELEASED),
-    (_P.HELD, "Agreement", _P.CONFIRMING),
+    (_P.HELD, "Commitment", _P.CONFIRMING),
     (_P.CONFIRMING, "SlotConfirmed", _P.SETTLING),
     (_P.CONFIRMING, "SlotConfirmed", _P.RELEASED),
     (_P.SETTLING, "PaymentMade", _P.SOLD),
     (_P.SETTLING, "PaymentMade", _P.REFUNDING),
     (_P.SETTLING, "PaymentRefused", _P.RELEASED),
+    (_P.SETTLING, "RefundMade", _P.RELEASED),
     (_P.SOLD, "Cancellation", _P.REFUNDING),
     (_P.SOLD, "RefundMade", _P.RELEASED),
     (_P.REFUNDING, "RefundMade", _P.RELEASED),
@@ -159,11 +165,13 @@ PARTICIPANT: Final = _moves(
 
 CANCELLATION: Final = _moves(
     (_X.NEW, "start", _X.ASKING),
-    (_X.ASKING, "CancellationDone", _X.ENDED),
-    (_X.ASKING, "CancellationRefused", _X.ENDED),
-    (_X.ASKING, "Failed", _X.ENDED),
-    (_X.ASKING, "PaymentStatus", _X.ENDED),
-    (_X.ASKING, "deadline", _X.ENDED),
+    (_X.NEW, "claim", _X.ASKING_BANK),
+    (_X.ASKING, "CancellationDone", _X.ASKING_BANK),
+    (_X.ASKING, "CancellationRefused", _X.ASKING_BANK),
+    (_X.ASKING, "deadline", _X.ASKING_BANK),
+    (_X.ASKING, "RefundMade", _X.ENDED),
+    (_X.ASKING_BANK, "RefundMade", _X.ENDED),
+    (_X.ASKING_BANK, "RefundRefused", _X.ENDED),
 )
 
 TABLES: Final = {

@@ -20,11 +20,16 @@ class Timing:
         hold_time: how long a resource holds a slot for an accepted offer (step 10); long enough for the user to pass
             over several silent resources.
         decision_margin: the user decides only while every hold has at least this long to run.
-        agreement_validity: the bank settles an agreement no later than this after the decision.
-        bank_grace: how long after that the user waits before it asks the bank itself.
+        agreement_validity: how long money is set aside for agreements, and they hold; what is not posted then is void.
+        funds_limit: a bank that has not voted after this long is asked to void instead.
+        confirm_limit: a purchase that is not settled this long after the decision is to be void; the buyer may go on
+            with the next best. Later where answers take long (`Pace`).
+        cancellation_limit: a resource that has not countersigned a cancellation after this long is passed over: the
+            bank refunds on the buyer's word.
         offer_validity: how long a resource stands by an offer.
         query_limit: how long an owner's query to bank, resource or directory is retried.
-        account_query_age: the bank refuses signed account queries older than this; bounds the memory of nonces.
+        message_age: sealed messages that begin something are refused when they are older than this, or newer than the
+            clock; bounds the memory of nonces, and how far two parties' clocks may be apart.
         discovery_limit: how long a silent directory is asked before a request ends without offers; five queries, so
             that a line that loses a third of all messages seldom ends one.
         empty_limit: how long a directory that lists nobody is asked again; a market that starts fills in this time.
@@ -38,11 +43,13 @@ class Timing:
     vote_limit: Duration = 8 * SECOND
     hold_time: Duration = 2 * MINUTE
     decision_margin: Duration = 5 * SECOND
-    agreement_validity: Duration = 5 * MINUTE
-    bank_grace: Duration = 10 * SECOND
+    agreement_validity: Duration = 2 * MINUTE
+    funds_limit: Duration = 15 * SECOND
+    confirm_limit: Duration = 30 * SECOND
+    cancellation_limit: Duration = 15 * SECOND
     offer_validity: Duration = 10 * MINUTE
     query_limit: Duration = 20 * SECOND
-    account_query_age: Duration = 5 * MINUTE
+    message_age: Duration = 5 * MINUTE
     discovery_limit: Duration = 30 * SECOND
     empty_limit: Duration = 10 * SECOND
     lease: Duration = 15 * SECOND
@@ -77,6 +84,10 @@ class Pace:
     def vote_limit(self) -> Duration:
         """How long a resource may take to vote: while answers are slow, long enough for one retransmission."""
         return max(self.timing.vote_limit, 2 * self.pause)
+
+    def patience(self, limit: Duration) -> Duration:
+        """A limit, or as long as two retransmissions take while answers are slow."""
+        return max(limit, 4 * self.pause)
 
     def observe(self, round_trip: Duration) -> None:
         """Take the time from a message to its answer into account.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from ramp.errors import RemoteProtocolError
-from ramp.model.acl import Message, Performative
-from ramp.model.agreement import AccountQuery, Agreement, Cancellation, Signed
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.contents import (
+    AccountQuery,
     AccountQueryRefused,
     AccountStatement,
     CancellationDone,
@@ -17,19 +17,24 @@ from ramp.model.contents import (
     DirectoryListing,
     DirectoryQuery,
     Failed,
+    FundsReserved,
     HoldCancelled,
     HoldGranted,
     MachineQuery,
     MachineStatus,
     NotUnderstood,
-    PaymentStatus,
+    OrderPosted,
+    OrderRefused,
+    OrderVoided,
     RefundMade,
+    RefundRefused,
 )
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Instant
+from ramp.model.seal import Role, Seal
 from ramp.protocol.auction import RESOURCE_SERVICE
-from ramp.protocol.cancellation import CancellationRequest
-from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.belief import said_by, sealed_by
+from ramp.protocol.effects import Effect, Report
 from ramp.protocol.events import (
     AccountAsked,
     AgreementCancelled,
@@ -41,21 +46,25 @@ from ramp.protocol.events import (
     RequestWithdrawn,
     ResourcesAsked,
 )
-from ramp.protocol.outcome import CancellationOutcome, RequestStatus
-from ramp.protocol.progress import CancellationEnded, QueryAnswered
+from ramp.protocol.listing_pages import ListingPages
+from ramp.protocol.outcome import CancellationOutcome
+from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.purchase import Purchase
+from ramp.protocol.questions import Questions
 from ramp.protocol.records import (
     AcceptanceAsked,
-    CancellationConcluded,
-    CancellationStarted,
     CommitDecided,
+    FailureTold,
+    FundsAsked,
+    OrderClosed,
     Record,
     RequestConcluded,
     RequestStarted,
-    UndoDecided,
     UnitSettled,
+    VoidAsked,
 )
-from ramp.protocol.timing import Pace, Retry, Timing, earliest
+from ramp.protocol.returns import Returns
+from ramp.protocol.timing import Pace, Timing, earliest
 from ramp.protocol.voting import cancel_hold
 
 NOT_ACTIVE = "not_active"
@@ -67,15 +76,6 @@ REPLAYED = "replayed"
 
 NONCE_MARK = "#"
 """Separates a query's id from the count of its tries; a nonce is good for one answer, and that may get lost."""
-
-
-@dataclass(slots=True)
-class _Query:
-    """A question of the owner that waits for its answer."""
-
-    send: Send
-    retry: Retry
-    limit: Instant
 
 
 class UserParty:
@@ -100,25 +100,36 @@ class UserParty:
         self._timing = timing
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
-        self._cancellations: dict[str, CancellationRequest] = {}
-        self._queries: dict[str, _Query] = {}
-        self._given_back: set[str] = set()
+        self._returns = Returns(self.agreements, self._pace)
+        self._questions = Questions(name, self._pace)
+        self._pages: dict[str, ListingPages] = {}
+        self._bought: set[str] = set()
+        self._claims: list[tuple[Failed, Seal]] = []
 
     @property
     def open_cancellations(self) -> tuple[str, ...]:
         """Agreements that the owner is giving back and that have not been answered for."""
-        return tuple(self._cancellations)
+        return self._returns.open
 
     def agreement_state(self, agreement_id: str) -> str:
-        """What an agreement is now: `settling`, `active`, `cancelling`, `cancelled`, or `undone` with its request."""
-        if agreement_id in self._given_back:
+        """What an agreement is now: `settling`, `active`, `cancelling`, `cancelled`, or `void` with its order."""
+        if agreement_id in self._returns.done:
             return "cancelled"
-        if agreement_id in self._cancellations:
+        if agreement_id in self._returns:
             return "cancelling"
-        outcome = self.purchases[self.agreements[agreement_id].request_id].outcome
-        if outcome is None:
-            return "settling"
-        return "active" if outcome.status is RequestStatus.COMMITTED else "undone"
+        if agreement_id in self._bought:
+            return "active"
+        agreement = self.agreements[agreement_id]
+        purchase = self.purchases[agreement.request_id]
+        confirmation = purchase.confirmation
+        if purchase.outcome is None and confirmation is not None and confirmation.result is None:
+            return "settling" if agreement in confirmation.agreements else "void"
+        return "void"
+
+    def doubts(self) -> dict[str, str]:
+        """Everything that is in doubt at present, by request or agreement, and how it will end."""
+        found = {request_id: purchase.doubt for request_id, purchase in self._running.items() if purchase.doubt}
+        return found | self._returns.doubts
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -129,26 +140,27 @@ class UserParty:
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take every unfinished request and cancellation up again from the journal."""
         by_request: dict[str, list[Record]] = {}
-        cancellations: dict[str, Cancellation] = {}
         for record in records:
             if isinstance(
                 record,
-                RequestStarted | AcceptanceAsked | CommitDecided | UnitSettled | UndoDecided | RequestConcluded,
+                RequestStarted
+                | AcceptanceAsked
+                | FundsAsked
+                | CommitDecided
+                | UnitSettled
+                | FailureTold
+                | VoidAsked
+                | OrderClosed
+                | RequestConcluded,
             ):
                 by_request.setdefault(record.request_id, []).append(record)
-            elif isinstance(record, CancellationStarted):
-                cancellations[record.cancellation.agreement_id] = record.cancellation
-            elif isinstance(record, CancellationConcluded):
-                cancellations.pop(record.outcome.agreement_id, None)
-                if record.outcome.done:
-                    self._given_back.add(record.outcome.agreement_id)
         effects: list[Effect] = []
         for request_id, its_records in by_request.items():
             effects += self._recover_request(request_id, its_records, now)
-        for agreement_id, cancellation in cancellations.items():
-            machine = CancellationRequest(cancellation, self.agreements[agreement_id], self._pace)
-            self._cancellations[agreement_id] = machine
-            effects += machine.start(now)
+        claims, self._claims = self._claims, []
+        effects += self._returns.recover(records, now)
+        for failed, seal in claims:
+            effects += self._returns.claim(failed, seal, now)
         return self._armed(effects)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
@@ -166,19 +178,9 @@ class UserParty:
         effects: list[Effect] = []
         for purchase in list(self._running.values()):
             if purchase.deadline is not None and now >= purchase.deadline:
-                effects += self._kept(purchase, purchase.tick(now))
-        for agreement_id, machine in list(self._cancellations.items()):
-            if machine.deadline is not None and now >= machine.deadline:
-                effects += machine.tick(now) + self._end_cancellation(agreement_id, now)
-        for query_id, query in list(self._queries.items()):
-            if now >= query.limit:
-                del self._queries[query_id]
-                effects.append(Report(QueryAnswered(query_id, None)))
-            elif query.retry.is_due(now):
-                query.retry.again(now)
-                query.send = _renewed(query.send, now)
-                effects.append(query.send)
-        return self._armed(effects)
+                effects += self._kept(purchase, purchase.tick(now), now)
+        effects += self._returns.tick(now)
+        return self._armed(effects + self._questions.tick(now))
 
     # -- commands ------------------------------------------------------------------------------------------------
 
@@ -188,22 +190,35 @@ class UserParty:
                 if event.request_id in self.purchases:
                     return []
                 purchase = self._new_purchase(event)
-                return self._kept(purchase, purchase.start(now))
+                return self._kept(purchase, purchase.start(now), now)
             case OffersApproved(request_id, approved) if request_id in self._running:
                 purchase = self._running[request_id]
-                return self._kept(purchase, purchase.approve(approved, now))
+                return self._kept(purchase, purchase.approve(approved, now), now)
             case RequestWithdrawn(request_id) if request_id in self._running:
                 purchase = self._running[request_id]
-                return self._kept(purchase, purchase.withdraw(now))
+                return self._kept(purchase, purchase.withdraw(now), now)
             case AgreementCancelled(agreement_id, reason):
                 return self._cancel(agreement_id, reason, now)
             case AccountAsked(query_id, since, until):
-                body = AccountQuery(query_id, self.name, now, since, until)
-                return self._ask(query_id, self._bank, Signed(body), now)
+
+                def query(tries: int) -> Content:
+                    nonce = query_id if tries == 1 else f"{query_id}{NONCE_MARK}{tries}"
+                    return AccountQuery(nonce, self.name, since, until)
+
+                return self._questions.ask(query_id, self._bank, query, now, role=Role.BANK)
             case MachineAsked(query_id, resource, horizon):
-                return self._ask(query_id, resource, MachineQuery(query_id, horizon), now)
+                return self._questions.ask(
+                    query_id, resource, lambda _: MachineQuery(query_id, horizon), now, role=None
+                )
             case ResourcesAsked(query_id):
-                return self._ask(query_id, self._directory, DirectoryQuery(query_id, RESOURCE_SERVICE), now)
+                pages = self._pages[query_id] = ListingPages()
+                return self._questions.ask(
+                    query_id,
+                    self._directory,
+                    lambda _: DirectoryQuery(query_id, RESOURCE_SERVICE, pages.after),
+                    now,
+                    role=Role.DIRECTORY,
+                )
             case _:
                 return []
 
@@ -221,7 +236,7 @@ class UserParty:
         return purchase
 
     def _cancel(self, agreement_id: str, reason: str, now: Instant) -> list[Effect]:
-        if agreement_id in self._cancellations:
+        if agreement_id in self._returns:
             return []
         agreement = self.agreements.get(agreement_id)
         if agreement is None or self.agreement_state(agreement_id) != "active":
@@ -235,79 +250,78 @@ class UserParty:
             offer_id=agreement.offer.offer_id,
             user=self.name,
             resource=agreement.resource,
-            rollback=False,
             reason=reason,
             issued_at=now,
         )
-        machine = CancellationRequest(cancellation, agreement, self._pace)
-        self._cancellations[agreement_id] = machine
-        return [Persist(CancellationStarted(cancellation, now)), *machine.start(now)]
-
-    def _ask(self, query_id: str, receiver: str, content: Content, now: Instant) -> list[Effect]:
-        send = Send(
-            Message(
-                Performative.QUERY_REF,
-                self.name,
-                receiver,
-                query_id,
-                content,
-                reply_with=query_id,
-                reply_by=self._timing.query_limit,
-            )
-        )
-        retry = Retry(self._pace)
-        retry.begin(now)
-        self._queries[query_id] = _Query(send, retry, now + self._timing.query_limit)
-        return [send]
+        return self._returns.cancel(cancellation, now)
 
     # -- messages ------------------------------------------------------------------------------------------------
 
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content
-        if isinstance(content, AccountStatement | AccountQueryRefused):
-            return self._answered(content.nonce.partition(NONCE_MARK)[0], message, content, now)
-        if isinstance(content, MachineStatus | DirectoryListing) and content.query_id in self._queries:
-            return self._answered(content.query_id, message, content, now)
-        if isinstance(content, RefundMade):
-            return []
-        if isinstance(content, CancellationDone | CancellationRefused | Failed | PaymentStatus):
-            machine = self._cancellations.get(content.agreement_id)
-            if machine is not None:
-                agreement = machine.agreement
-                expected = agreement.bank if isinstance(content, PaymentStatus) else agreement.resource
-                self._check_sender(message, expected)
-                return machine.handle(content, now) + self._end_cancellation(content.agreement_id, now)
-            if isinstance(content, CancellationDone) and machine is None:
-                late = self._given_back_late(message, content, now)
-                if late:
-                    return late
-        purchase = self.purchases.get(message.conversation_id)
+        match content:
+            case AccountStatement() | AccountQueryRefused():
+                return self._on_account(message, content, now)
+            case MachineStatus(query_id=query_id) if query_id in self._questions:
+                return self._questions.answered(query_id, message, content, now)
+            case DirectoryListing(query_id=query_id) if query_id in self._questions:
+                return self._on_listing(message, content, now)
+            case CancellationDone() | CancellationRefused() | RefundMade() | RefundRefused():
+                return self._returns.handle(message, content, now)
+            case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
+                seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
+                return self._returns.claim(content, seal, now)
+        purchase = self._purchase_of(message)
         if purchase is not None:
-            return self._kept(purchase, purchase.handle(message, now))
+            return self._kept(purchase, purchase.handle(message, now), now)
         if isinstance(content, HoldGranted):
+            sealed_by(message, Role.RESOURCE)
             return [cancel_hold(self.name, message.sender, message.conversation_id, content.offer_id)]
-        if isinstance(content, HoldCancelled | NotUnderstood | MachineStatus | DirectoryListing):
+        if isinstance(
+            content,
+            HoldCancelled
+            | NotUnderstood
+            | MachineStatus
+            | DirectoryListing
+            | FundsReserved
+            | OrderRefused
+            | OrderVoided
+            | OrderPosted,
+        ):
             return []
         raise RemoteProtocolError(
             f"{type(content).__name__} belongs to no conversation here", conversation_id=message.conversation_id
         )
 
-    def _answered(
-        self,
-        query_id: str,
-        message: Message,
-        answer: AccountStatement | AccountQueryRefused | MachineStatus | DirectoryListing,
-        now: Instant,
+    def _purchase_of(self, message: Message) -> Purchase | None:
+        """The purchase that a message belongs to; what the bank says unasked names the order only."""
+        content = message.content
+        if not isinstance(content, FundsReserved | OrderRefused | OrderPosted | OrderVoided):
+            return self.purchases.get(message.conversation_id)
+        for purchase in self._running.values():
+            if purchase.confirmation is not None and purchase.confirmation.order_id == content.order_id:
+                return purchase
+        return None
+
+    def _on_account(
+        self, message: Message, answer: AccountStatement | AccountQueryRefused, now: Instant
     ) -> list[Effect]:
-        query = self._queries.get(query_id)
-        if query is None:
-            return []
-        self._check_sender(message, query.send.message.receiver)
+        query_id = answer.nonce.partition(NONCE_MARK)[0]
         if isinstance(answer, AccountQueryRefused) and answer.code == REPLAYED:
             return []  # a copy of our own query that the network made; the real answer is on its way
-        query.retry.answered(now)
-        del self._queries[query_id]
-        return [Report(QueryAnswered(query_id, answer))]
+        return self._questions.answered(query_id, message, answer, now)
+
+    def _on_listing(self, message: Message, listing: DirectoryListing, now: Instant) -> list[Effect]:
+        query_id = listing.query_id
+        self._questions.check(query_id, message)
+        pages = self._pages[query_id]
+        if not pages.add(listing):
+            return []
+        if pages.complete:
+            del self._pages[query_id]
+            whole = DirectoryListing(query_id, listing.service, pages.names)
+            return self._questions.answered(query_id, message, whole, now)
+        return self._questions.again(query_id, now)
 
     # -- bookkeeping ---------------------------------------------------------------------------------------------
 
@@ -316,65 +330,44 @@ class UserParty:
         if started is None:
             return []
         purchase = self._new_purchase(RequestSubmitted(request_id, started.request, started.options))
-        decided = next((record for record in records if isinstance(record, CommitDecided)), None)
-        if decided is not None:
-            self.agreements.update({agreement.agreement_id: agreement for agreement in decided.agreements})
+        for record in records:
+            if isinstance(record, FundsAsked):
+                self.agreements.update({each.agreement_id: each for each in record.agreements})
         concluded = next((record for record in records if isinstance(record, RequestConcluded)), None)
         if concluded is not None:
-            purchase.recall(concluded.outcome, decided=decided is not None)
+            decided = any(isinstance(record, CommitDecided) for record in records)
+            purchase.recall(concluded.outcome, decided=decided)
+            self._bought.update(unit.agreement_id for unit in concluded.outcome.units if unit.agreement_id)
             del self._running[request_id]
+            self._claims += [
+                (record.failed, record.failed_seal)
+                for record in records
+                if isinstance(record, FailureTold) and record.failed.agreement_id in self._bought
+            ]
             return []
-        return self._kept(purchase, purchase.recover(records, now))
+        return self._kept(purchase, purchase.recover(records, now), now)
 
-    def _kept(self, purchase: Purchase, effects: list[Effect]) -> list[Effect]:
+    def _kept(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
         """Keep the agreements that a purchase has come to; forget its deadline once it has ended."""
-        if purchase.confirmation is not None:
-            for agreement in purchase.confirmation.agreements:
+        confirmation = purchase.confirmation
+        if confirmation is not None:
+            for agreement in confirmation.agreements:
                 self.agreements.setdefault(agreement.agreement_id, agreement)
-        if purchase.outcome is not None and purchase.deadline is None:
-            self._running.pop(purchase.request_id, None)
+        if purchase.outcome is not None:
+            bought = {unit.agreement_id for unit in purchase.outcome.units if unit.agreement_id}
+            if not bought <= self._bought:
+                self._bought |= bought
+                claims = confirmation.result.claims if confirmation is not None and confirmation.result else ()
+                for failed, seal in claims:
+                    effects += self._returns.claim(failed, seal, now)
+            if purchase.deadline is None:
+                self._running.pop(purchase.request_id, None)
         return effects
-
-    def _end_cancellation(self, agreement_id: str, now: Instant) -> list[Effect]:
-        outcome = self._cancellations[agreement_id].outcome
-        if outcome is None:
-            return []
-        del self._cancellations[agreement_id]
-        if outcome.done:
-            self._given_back.add(agreement_id)
-        return [Persist(CancellationConcluded(outcome, now)), Report(CancellationEnded(outcome))]
-
-    def _given_back_late(self, message: Message, done: CancellationDone, now: Instant) -> list[Effect]:
-        """A unit is back after all, though its cancellation was refused at first (a copy got through later)."""
-        agreement = self.agreements.get(done.agreement_id)
-        if agreement is None or self.agreement_state(done.agreement_id) != "active":
-            return []
-        self._check_sender(message, agreement.resource)
-        self._given_back.add(done.agreement_id)
-        outcome = CancellationOutcome(done.agreement_id, True, done.refund)
-        return [Persist(CancellationConcluded(outcome, now)), Report(CancellationEnded(outcome))]
-
-    def _check_sender(self, message: Message, expected: str) -> None:
-        if message.sender != expected:
-            raise RemoteProtocolError(
-                f"{message.sender} speaks for {expected}", conversation_id=message.conversation_id
-            )
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         self.deadline = earliest(
             *(purchase.deadline for purchase in self._running.values()),
-            *(machine.deadline for machine in self._cancellations.values()),
-            *(earliest(query.retry.due, query.limit) for query in self._queries.values()),
+            self._returns.deadline,
+            self._questions.deadline,
         )
         return effects
-
-
-def _renewed(send: Send, now: Instant) -> Send:
-    """The same question again; an account query takes a new nonce, for the bank answers each only once."""
-    content = send.message.content
-    if not (isinstance(content, Signed) and isinstance(content.body, AccountQuery)):
-        return send
-    query_id, _, tries = content.body.nonce.partition(NONCE_MARK)
-    nonce = f"{query_id}{NONCE_MARK}{int(tries or 1) + 1}"
-    body = replace(content.body, nonce=nonce, issued_at=now)
-    return Send(replace(send.message, content=Signed(body)))

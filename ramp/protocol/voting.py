@@ -15,6 +15,8 @@ from ramp.model.acl import Message, Performative
 from ramp.model.contents import Acceptance, HoldCancelled, HoldGranted, HoldRefused, NotUnderstood, Rejection
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
+from ramp.model.seal import Role
+from ramp.protocol.belief import sealed_by
 from ramp.protocol.effects import Effect, Persist, Report, Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus
@@ -35,7 +37,7 @@ class HeldUnit:
         unit: the unit's number.
         offer: the accepted offer.
         reservation_id: the resource's name for the slot.
-        held_until: end of the hold as far as is known here.
+        held_until: end of the hold as far as is known here: counted from the first sending of the question.
     """
 
     unit: int
@@ -61,6 +63,7 @@ class _Ballot:
     candidates: tuple[Offer, ...]
     retry: Retry
     index: int = 0
+    asked_at: Instant = 0
     limit: Instant = 0
     held: HeldUnit | None = None
     lost: bool = False
@@ -122,13 +125,16 @@ class Voting(StateMachine[VotingState]):
         content = message.content
         effects: list[Effect] = []
         if isinstance(content, HoldGranted):
+            sealed_by(message, Role.RESOURCE)
             effects = self._on_granted(message.sender, content, now)
         elif isinstance(content, HoldRefused):
+            sealed_by(message, Role.RESOURCE)
             self._check_voter(message.sender, content.offer_id)
             self._voted(content.offer_id, now)
             effects = self._on_refused(content.offer_id, str(content.code), content.detail, "HoldRefused", now)
         elif isinstance(content, HoldCancelled):
-            self._forget_cancelling(content.offer_id, now)
+            sealed_by(message, Role.RESOURCE)
+            self._forget_cancelling(message.sender, content.offer_id, now)
             self._end_if_cancelled("HoldCancelled")
         elif not isinstance(content, NotUnderstood):
             raise RemoteProtocolError(f"{type(content).__name__} is no vote", conversation_id=self.conversation_id)
@@ -160,9 +166,17 @@ class Voting(StateMachine[VotingState]):
         """The candidates that were never asked because a better one was held."""
         return tuple(offer for ballot in self._ballots.values() for offer in ballot.candidates[ballot.index + 1 :])
 
+    def remaining(self, blamed: frozenset[str]) -> dict[int, tuple[Offer, ...]]:
+        """Of each unit, the candidates that were never asked and are of none of these resources, best first."""
+        return {
+            number: tuple(offer for offer in ballot.candidates[ballot.index + 1 :] if offer.resource not in blamed)
+            for number, ballot in self._ballots.items()
+        }
+
     # -- asking --------------------------------------------------------------------------------------------------
 
     def _ask(self, ballot: _Ballot, now: Instant) -> list[Effect]:
+        ballot.asked_at = now
         ballot.limit = now + self._pace.vote_limit
         ballot.retry.begin(now)
         asked = UnitAdvanced(self.conversation_id, ballot.number, ballot.offer.resource, "asking")
@@ -217,7 +231,7 @@ class Voting(StateMachine[VotingState]):
         self._check_voter(sender, granted.offer_id)
         if not ballot.open:
             return []
-        held_until = now + granted.hold_for
+        held_until = ballot.asked_at + granted.hold_for  # from the question on: the answer may have taken long
         ballot.held = HeldUnit(ballot.number, ballot.offer, granted.reservation_id, held_until)
         ballot.retry.answered(now)
         agreed = UnitAdvanced(self.conversation_id, ballot.number, sender, "agreed", granted.reservation_id)
@@ -266,10 +280,11 @@ class Voting(StateMachine[VotingState]):
         self._cancelling[offer.offer_id] = (offer, retry, now + self._pace.vote_limit)
         return cancel_hold(self._user, offer.resource, self.conversation_id, offer.offer_id)
 
-    def _forget_cancelling(self, offer_id: str, now: Instant) -> None:
-        _, retry, _ = self._cancelling.pop(offer_id, (None, None, None))
-        if retry is not None:
+    def _forget_cancelling(self, sender: str, offer_id: str, now: Instant) -> None:
+        offer, retry, _ = self._cancelling.get(offer_id, (None, None, None))
+        if offer is not None and retry is not None and offer.resource == sender:
             retry.answered(now)
+            del self._cancelling[offer_id]
 
     def _end_if_cancelled(self, stimulus: str) -> None:
         if self.state is VotingState.ABORTING and not self._cancelling:

@@ -23,4 +23,6 @@ ORDER_WITHDRAWAL: Final = Record(
     contents.OrderWithdrawal, {"order_id": TEXT, "valid_until": INSTANT, "reason": SENTENCE}
 )
 ORDER_POSTED: Final = Record(contents.OrderPosted, {"order_id": TEXT}, children={"transfers": PAYMENT_MADE})
-ORDER_VOIDED: Final = Record(contents.OrderVoided, {"order_id": TEXT, "code": TEXT, "detail": SENTENCE})
+ORDER_VOIDED: Final = Record(
+    contents.OrderVoided, {"order_id": TEXT, "code": TEXT, "detail": SENTENCE}, children={"awaited": LINE}
+)

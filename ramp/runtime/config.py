@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError
+from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy
+from ramp.protocol.quotas import Quotas
 from ramp.protocol.seller import PriceRange
 from ramp.protocol.timing import Timing
 
@@ -36,17 +38,35 @@ class ServerConfig:
         kind: `embedded`, `prosody` (both started with the swarm) or `external`.
         addresses: (host, port) of an external one, tried in turn.
         ca_file: authorities that sign its certificate; None for the system's.
-        register: whether accounts may be made by the agents themselves.
+        register: whether agents make their accounts themselves, on an external server that lets them (XEP-0077).
         federation: whether agents of other domains take part.
-        passwords: file with `name = "password"` lines for accounts that exist already, or None.
+        passwords: JSON file `{"name": "password"}` for accounts that exist already, or None.
+        accounts: local names of further accounts that a server started with the swarm has, for agents that are not.
     """
 
     kind: str = EMBEDDED
     addresses: tuple[tuple[str, int], ...] = ()
     ca_file: Path | None = None
-    register: bool = True
+    register: bool = False
     federation: bool = False
     passwords: Path | None = None
+    accounts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaConfig:
+    """What an agent takes from one sender; what comes above it is dropped unread.
+
+    The defaults are far above what an honest party sends to another: 30 requests of 25 units at once are some 750
+    messages to a resource, and repeats come after pauses that double.
+
+    Attributes:
+        messages_per_sender_per_second: in the long run.
+        burst: messages at once, after a silence of at least `burst / messages_per_sender_per_second` seconds.
+    """
+
+    messages_per_sender_per_second: int = 200
+    burst: int = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +116,10 @@ class SwarmConfig:
         resources_per_process: how many Resource Agents share one process; with 1 every agent of any role has its own.
         bank: local name of the Banking Agent.
         directory: local name of the directory agent.
+        keeper: local name of the market's keeper.
+        signed_offers: whether calls and proposals are sealed as well.
+        quotas: what an agent takes from one sender.
+        holds: what one buyer may have set aside at a resource without having paid.
     """
 
     path: Path
@@ -108,6 +132,16 @@ class SwarmConfig:
     resources_per_process: int = 10
     bank: str = "bank"
     directory: str = "directory"
+    keeper: str = "keeper"
+    signed_offers: bool = False
+    quotas: QuotaConfig = field(default_factory=QuotaConfig)
+    holds: Quotas = field(default_factory=Quotas)
+
+    def roles(self) -> dict[str, Role]:
+        """Every agent's local name and what it is certified to be, in the order of starting."""
+        market = {self.bank: Role.BANK, self.directory: Role.DIRECTORY, self.keeper: Role.KEEPER}
+        users = {user.name: Role.USER for user in self.users}
+        return market | users | {resource.name: Role.RESOURCE for resource in self.resources}
 
     def address(self, local_name: str) -> str:
         """Full name of an agent: `name@domain`."""

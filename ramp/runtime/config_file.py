@@ -7,6 +7,7 @@ what would be right.
 from __future__ import annotations
 
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from importlib import metadata
@@ -17,6 +18,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND
 from ramp.model.money import parse_credits
 from ramp.model.slot import StaticTerms
+from ramp.protocol.quotas import Quotas
 from ramp.protocol.seller import PriceRange
 from ramp.protocol.timing import Timing
 from ramp.runtime.config import (
@@ -25,6 +27,7 @@ from ramp.runtime.config import (
     PLUGIN_GROUP,
     PRICING_GROUP,
     PROSODY,
+    QuotaConfig,
     ResourceConfig,
     ServerConfig,
     SwarmConfig,
@@ -125,10 +128,13 @@ def load_config(path: Path) -> SwarmConfig:
     return config
 
 
+_MARKET_KEYS: Final = {"domain", "ledger", "resources_per_process", "bank", "directory", "keeper", "signed_offers"}
+
+
 def _read_swarm(reader: _Reader, data: Mapping[str, Any]) -> SwarmConfig:
-    reader.unknown("", data, {"market", "server", "timing", "users", "machines", "resources"})
+    reader.unknown("", data, {"market", "server", "timing", "quotas", "users", "machines", "resources"})
     market = reader.table(data, "market")
-    reader.unknown("market.", market, {"domain", "ledger", "resources_per_process", "bank", "directory"})
+    reader.unknown("market.", market, _MARKET_KEYS)
     machines = reader.table(data, "machines")
     users = tuple(_read_user(reader, index, table) for index, table in enumerate(reader.tables(data, "users"), 1))
     resources = tuple(
@@ -146,16 +152,23 @@ def _read_swarm(reader: _Reader, data: Mapping[str, Any]) -> SwarmConfig:
         resources_per_process=reader.whole("market.", market, "resources_per_process", 10),
         bank=reader.text("market.", market, "bank", "bank"),
         directory=reader.text("market.", market, "directory", "directory"),
+        keeper=reader.text("market.", market, "keeper", "keeper"),
+        signed_offers=reader.truth("market.", market, "signed_offers", False),
+        quotas=_read_quotas(reader, reader.table(data, "quotas")),
+        holds=_read_holds(reader, reader.table(data, "quotas")),
     )
     _check_names(reader, config)
     return config
 
 
 def _check_names(reader: _Reader, config: SwarmConfig) -> None:
-    names = [config.bank, config.directory]
+    names = [config.bank, config.directory, config.keeper]
     names += [user.name for user in config.users] + [resource.name for resource in config.resources]
+    names += config.server.accounts
     for name in names:
-        if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name != name.lower():
+        # NFKC and case folding leave a name alone that has one spelling only; the XMPP server's check is stricter still
+        plain = unicodedata.normalize("NFKC", name).casefold()
+        if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name != plain:
             reader.wrong("name", name, "lower-case letters, digits, dots, hyphens and underscores")
     for name in sorted({name for name in names if names.count(name) > 1}):
         reader.findings.append(f"name: {name!r} is used {names.count(name)} times; every agent needs its own")
@@ -166,7 +179,9 @@ def _check_names(reader: _Reader, config: SwarmConfig) -> None:
 
 
 def _read_server(reader: _Reader, table: Mapping[str, Any]) -> ServerConfig:
-    reader.unknown("server.", table, {"kind", "addresses", "ca_file", "register", "federation", "passwords"})
+    reader.unknown(
+        "server.", table, {"kind", "addresses", "ca_file", "register", "federation", "passwords", "accounts"}
+    )
     addresses: list[tuple[str, int]] = []
     listed = table.get("addresses", [])
     for address in listed if isinstance(listed, list) else [listed]:
@@ -180,13 +195,25 @@ def _read_server(reader: _Reader, table: Mapping[str, Any]) -> ServerConfig:
         reader.wrong("server.kind", kind, f'"{EMBEDDED}", "{PROSODY}" or "external"')
     if kind == "external" and not addresses:
         reader.findings.append('server.addresses: an external server needs addresses = ["host:port"]')
+    register = reader.truth("server.", table, "register", False)
+    if register and kind != "external":
+        reader.wrong(
+            "server.register", register, f"false: the accounts of the {kind} server are made by the supervisor"
+        )
+    accounts = table.get("accounts", [])
+    if not isinstance(accounts, list) or not all(isinstance(name, str) for name in accounts):
+        reader.wrong("server.accounts", accounts, 'a list of names such as ["visitor"]')
+        accounts = []
+    elif accounts and kind == "external":
+        reader.wrong("server.accounts", accounts, "left out: an external server's accounts are made by its owner")
     return ServerConfig(
         kind=kind,
         addresses=tuple(addresses),
         ca_file=_read_path(reader, table, "ca_file"),
-        register=reader.truth("server.", table, "register", True),
+        register=register,
         federation=reader.truth("server.", table, "federation", False),
         passwords=_read_path(reader, table, "passwords"),
+        accounts=tuple(accounts),
     )
 
 
@@ -207,6 +234,22 @@ def _read_timing(reader: _Reader, table: Mapping[str, Any]) -> Timing:
             else:
                 timing = replace(timing, **{known[key]: round(value * SECOND)})
     return timing
+
+
+def _read_quotas(reader: _Reader, table: Mapping[str, Any]) -> QuotaConfig:
+    known = [entry.name for entry in fields(QuotaConfig)]
+    reader.unknown("quotas.", table, {*known, *(entry.name for entry in fields(Quotas))})
+    standard = QuotaConfig()
+    return QuotaConfig(**{key: reader.whole("quotas.", table, key, getattr(standard, key)) for key in known})
+
+
+def _read_holds(reader: _Reader, table: Mapping[str, Any]) -> Quotas:
+    default = Quotas()
+    share = table.get("cores_share_max", default.cores_share_max)
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        reader.wrong("quotas.cores_share_max", share, "a part from 0 to 1")
+        share = default.cores_share_max
+    return Quotas(reader.whole("quotas.", table, "holds_max", default.holds_max), float(share))
 
 
 def _read_user(reader: _Reader, index: int, table: Mapping[str, Any]) -> UserConfig:

@@ -14,13 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ramp.errors import LedgerRefusal, PluginError, RemoteProtocolError
-from ramp.ledger.interface import Ledger
-from ramp.ledger.transfer import TransferKind, TransferState
-from ramp.model.acl import Message, Performative
+from ramp.errors import PluginError, RemoteProtocolError
+from ramp.model.acl import SEALED, Message, Performative
 from ramp.model.agreement import Signed
-from ramp.model.contents import NotUnderstood, Settled
-from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.contents import Commitment, NotUnderstood, Settled
+from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.ports import Notary
 from ramp.model.request import RequestUnit
@@ -31,14 +29,8 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
-from ramp.protocol.user_party import REPLAYED
+from ramp.runtime.bank_ledger import BankLedger
 from ramp.runtime.snapshot import snapshot_text
-
-NONCE_LIFETIME: Duration = 30 * MINUTE
-"""Nonces of account queries are remembered this long; queries themselves are accepted for a fraction of it."""
-
-NOT_THEIR_PAYMENT = "bad_terms"
-"""Code of a refund that two parties ask for who are not the ones between whom the money moved."""
 
 
 class Journal(Protocol):
@@ -59,23 +51,25 @@ class Ports:
 
     Attributes:
         send: gives a message to the network.
-        notary: signs and verifies in the party's name; None for parties that sign nothing (directory).
+        notary: signs, seals and verifies in the party's name.
         journal: durable memory; None for parties that keep none (bank, directory).
         plugin: the machine; resources only.
         ledger: the accounts; bank only.
-        keep_agreement: stores a signed agreement for its owner.
+        keep_agreement: stores a signed agreement and the bank's word that it is paid for their owner.
         watch: is told the progress of conversations.
         before: called before every effect; the simulator crashes parties here.
+        sealed: contents that leave with a seal.
     """
 
     send: Callable[[Message], None]
     notary: Notary | None = None
     journal: Journal | None = None
     plugin: ResourcePlugin | None = None
-    ledger: Ledger | None = None
-    keep_agreement: Callable[[str, Signed], None] | None = None
+    ledger: BankLedger | None = None
+    keep_agreement: Callable[[str, Signed, str], None] | None = None
     watch: Callable[[Progress], None] | None = None
     before: Callable[[fx.Effect], None] | None = None
+    sealed: frozenset[type] = SEALED
 
 
 class Host:
@@ -164,25 +158,29 @@ class Host:
             case fx.Report(progress):
                 if self.ports.watch is not None:
                     self.ports.watch(progress)
-            case fx.SaveAgreement(agreement_id, signed):
+            case fx.SaveAgreement(agreement_id, signed, payment):
                 if self.ports.keep_agreement is not None:
-                    self.ports.keep_agreement(agreement_id, self._bearing_own_signature(signed, now))
+                    self.ports.keep_agreement(agreement_id, self._bearing_own_signature(signed, now), payment)
             case fx.QuoteSlots() | fx.HoldSlot() | fx.ConfirmSlot() | fx.ReleaseSlot() | fx.DescribeMachine():
                 self._ask_plugin(effect, now)
-            case fx.PostPayment() | fx.RefusePayment() | fx.PostRefund() | fx.LookUpPayment() | fx.LookUpAccount():
-                self._answers.append(self._ask_ledger(effect, now))
+            case _:
+                assert self.ports.ledger is not None, f"{self.name} has no ledger"
+                self._answers.append(self.ports.ledger.answer(effect, now))
 
     # -- signatures ----------------------------------------------------------------------------------------------
 
     def _signed(self, message: Message, now: Instant) -> Message:
-        """A signed document that leaves a party bears that party's signature."""
+        """A signed document that leaves a party bears that party's signature, and what binds it its seal."""
         content = message.content
         if isinstance(content, Signed):
-            return replace(message, content=self._bearing_own_signature(content, now))
-        if isinstance(content, Settled):
-            proof = self._bearing_own_signature(content.agreement, now)
-            return replace(message, content=replace(content, agreement=proof))
-        return message
+            message = replace(message, content=self._bearing_own_signature(content, now))
+        elif isinstance(content, Settled | Commitment):
+            document = self._bearing_own_signature(content.agreement, now)
+            message = replace(message, content=replace(content, agreement=document))
+        if type(content) not in self.ports.sealed:
+            return message
+        assert self.ports.notary is not None, f"{self.name} has no notary"
+        return self.ports.notary.seal(message, now)
 
     def _bearing_own_signature(self, signed: Signed, now: Instant) -> Signed:
         if self.name in signed.signers:
@@ -227,88 +225,3 @@ class Host:
             return plugin.confirm(key, now)
         except PluginError as error:
             return Refusal(0, RefusalCode.PLUGIN_FAILED, detail=error.reason)
-
-    # -- the ledger ----------------------------------------------------------------------------------------------
-
-    def _ask_ledger(self, effect: fx.AskLedger, now: Instant) -> ev.Answer:
-        ledger = self.ports.ledger
-        assert ledger is not None, f"{self.name} has no ledger"
-        match effect:
-            case fx.PostPayment():
-                return self._pay(ledger, effect, now)
-            case fx.RefusePayment():
-                return self._refuse_payment(ledger, effect, now)
-            case fx.PostRefund():
-                return self._refund(ledger, effect, now)
-            case fx.LookUpPayment(call_id, agreement_id):
-                return self._look_up_payment(ledger, call_id, agreement_id)
-            case fx.LookUpAccount():
-                return self._look_up_account(ledger, effect, now)
-
-    def _pay(self, ledger: Ledger, effect: fx.PostPayment, now: Instant) -> ev.PaymentPosted:
-        agreement = effect.agreement
-        try:
-            transfer = ledger.pay(agreement.agreement_id, agreement.user, agreement.resource, agreement.cost, at=now)
-        except LedgerRefusal as refusal:
-            code, reason = self._record_refusal(ledger, agreement.agreement_id, refusal, now)
-            return ev.PaymentPosted(agreement.agreement_id, "", 0, code, reason)
-        return ev.PaymentPosted(agreement.agreement_id, transfer.transfer_id, transfer.amount)
-
-    def _record_refusal(
-        self, ledger: Ledger, agreement_id: str, refusal: LedgerRefusal, now: Instant
-    ) -> tuple[str, str]:
-        """Make a refusal final and return the one that counts, which is the first."""
-        try:
-            recorded = ledger.record_refusal(agreement_id, refusal.code, refusal.reason, at=now)
-        except LedgerRefusal:  # the id is paid on other terms, or is none: what there is stays as it is
-            return refusal.code, refusal.reason
-        return recorded.code, recorded.reason
-
-    def _refuse_payment(self, ledger: Ledger, effect: fx.RefusePayment, now: Instant) -> ev.PaymentPosted:
-        try:
-            paid = ledger.transfer(effect.agreement_id)
-        except LedgerRefusal:  # no id at all, so nothing that could be paid either
-            paid = None
-        if paid is not None and paid.state is TransferState.POSTED:
-            return ev.PaymentPosted(effect.agreement_id, paid.transfer_id, paid.amount)
-        refusal = LedgerRefusal(effect.code, effect.detail)
-        code, reason = self._record_refusal(ledger, effect.agreement_id, refusal, now)
-        return ev.PaymentPosted(effect.agreement_id, "", 0, code, reason)
-
-    def _refund(self, ledger: Ledger, effect: fx.PostRefund, now: Instant) -> ev.RefundPosted:
-        agreement_id = effect.agreement_id
-        try:
-            payment = ledger.transfer(agreement_id)
-            if payment is not None and (payment.debit_account, payment.credit_account) != (
-                effect.user,
-                effect.resource,
-            ):
-                reason = "the payment is not between the two who signed"
-                return ev.RefundPosted(agreement_id, "", 0, NOT_THEIR_PAYMENT, reason)
-            transfer = ledger.refund(agreement_id, at=now)
-        except LedgerRefusal as refusal:
-            return ev.RefundPosted(agreement_id, "", 0, refusal.code, refusal.reason)
-        return ev.RefundPosted(agreement_id, transfer.transfer_id, transfer.amount)
-
-    def _look_up_payment(self, ledger: Ledger, call_id: str, agreement_id: str) -> ev.PaymentLookedUp:
-        payment = ledger.transfer(agreement_id)
-        refusal = ledger.refusal(agreement_id)
-        if payment is not None and payment.state is TransferState.POSTED:
-            refund = ledger.transfer(agreement_id, TransferKind.REFUND)
-            status = "paid" if refund is None else "refunded"
-            return ev.PaymentLookedUp(call_id, agreement_id, status, payment.transfer_id, payment.amount)
-        if refusal is not None:
-            return ev.PaymentLookedUp(call_id, agreement_id, "refused", "", 0, refusal.code)
-        return ev.PaymentLookedUp(call_id, agreement_id, "unknown", "")
-
-    def _look_up_account(self, ledger: Ledger, effect: fx.LookUpAccount, now: Instant) -> ev.AccountLookedUp:
-        wants_lines = effect.since is not None or effect.until is not None
-        try:
-            if not ledger.use_nonce(effect.account, effect.nonce, effect.issued_at + NONCE_LIFETIME, now):
-                replayed = "this query has been answered before"
-                return ev.AccountLookedUp(effect.call_id, 0, 0, 0, (), REPLAYED, replayed)
-            balance = ledger.balance(effect.account)
-            lines = ledger.statement(effect.account, effect.since, effect.until).lines if wants_lines else ()
-        except LedgerRefusal as refusal:
-            return ev.AccountLookedUp(effect.call_id, 0, 0, 0, (), refusal.code, refusal.reason)
-        return ev.AccountLookedUp(effect.call_id, balance.posted, balance.reserved, balance.credit_limit, lines)

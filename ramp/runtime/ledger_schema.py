@@ -27,14 +27,17 @@ from sqlalchemy import (
     exc,
     func,
     insert,
+    inspect,
+    literal_column,
     select,
 )
 from sqlalchemy.engine import URL, make_url
 
 from ramp.errors import ConfigurationError
+from ramp.runtime.ledger_migration import migrate_from_version_1, unchecked_references
 
-SCHEMA_VERSION: Final = 1
-"""Version of the tables; a ledger of another version is not touched."""
+SCHEMA_VERSION: Final = 2
+"""Version of the tables; an older ledger is brought to it when it is opened, a newer one is not touched."""
 
 LOCK_WAIT_S: Final = 10.0
 """How long an operation waits for another process's, in seconds; an operation takes milliseconds."""
@@ -50,6 +53,7 @@ class Action(StrEnum):
     CLOSED = "closed"
     ENTERED = "entered"
     SETTLED = "settled"
+    COUNTERSIGNED = "countersigned"
     REFUSED = "refused"
 
 
@@ -70,8 +74,39 @@ ACCOUNTS = Table(
     Column("closed_at", _BIG),
     Column("posted", _BIG, nullable=False, server_default="0"),
     Column("reserved", _BIG, CheckConstraint("reserved >= 0"), nullable=False, server_default="0"),
-    CheckConstraint("posted - reserved + credit_limit >= 0", name="within_overdraft"),
+    # A resource pays nothing but refunds, and those it owes even when it has spent the money.
+    CheckConstraint("kind = 'resource' OR posted - reserved + credit_limit >= 0", name="within_overdraft"),
     CheckConstraint("closed_at IS NULL OR (posted = 0 AND reserved = 0)", name="closed_is_empty"),
+)
+
+ORDERS = Table(
+    "orders",
+    _METADATA,
+    Column("order_id", Text, primary_key=True),
+    Column("user_account", Text, nullable=False),  # of a refused order there may be no such account
+    Column("valid_until", _BIG, nullable=False),
+    Column("entered_at", _BIG, nullable=False),
+    Column("state", Text, CheckConstraint("state IN ('reserved', 'posted', 'voided', 'refused')"), nullable=False),
+    Column("settled_at", _BIG),
+    Column("code", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    CheckConstraint("(state = 'reserved') = (settled_at IS NULL)", name="settled_unless_reserved"),
+    CheckConstraint("state <> 'posted' OR settled_at < valid_until", name="posted_in_time"),
+)
+IS_RESERVED: Final = ORDERS.c.state == literal_column("'reserved'")  # no parameter: only so is the index used
+Index("orders_reserved", ORDERS.c.valid_until, sqlite_where=IS_RESERVED, postgresql_where=IS_RESERVED)
+
+ORDER_LINES = Table(
+    "order_lines",
+    _METADATA,
+    Column("order_id", Text, ForeignKey("orders.order_id"), primary_key=True),
+    Column("line_number", Integer, primary_key=True, autoincrement=False),
+    Column("agreement_id", Text, nullable=False),
+    Column("resource", Text, nullable=False),
+    Column("cost", _BIG, CheckConstraint("cost > 0"), nullable=False),
+    Column("countersigned_at", _BIG),
+    Column("starts_at", _BIG),
+    CheckConstraint("(countersigned_at IS NULL) = (starts_at IS NULL)", name="countersigned_with_start"),
 )
 
 TRANSFERS = Table(
@@ -88,6 +123,7 @@ TRANSFERS = Table(
     Column("voided_at", _BIG),
     Column("reverses", Text, ForeignKey("transfers.transfer_id"), unique=True),
     Column("memo", Text, nullable=False),
+    Column("order_id", Text, ForeignKey("orders.order_id")),
     UniqueConstraint("agreement_id", "kind", name="one_transfer_for_a_key"),
     CheckConstraint("debit_account <> credit_account", name="two_accounts"),
     CheckConstraint("posted_at IS NULL OR voided_at IS NULL", name="posted_or_voided"),
@@ -113,9 +149,42 @@ ENTRIES = Table(
     Column("account_id", Text, ForeignKey("accounts.account_id")),
     Column("transfer_id", Text, ForeignKey("transfers.transfer_id")),
     Column("agreement_id", Text, ForeignKey("refusals.agreement_id")),
+    Column("order_id", Text, ForeignKey("orders.order_id")),
     UniqueConstraint("account_id", "action", name="once_for_an_account"),
     UniqueConstraint("transfer_id", "action", name="once_for_a_transfer"),
     UniqueConstraint("agreement_id", "action", name="once_for_an_agreement"),
+)
+
+_OF_AN_ORDER = ENTRIES.c.order_id.is_not(None)
+Index(
+    "once_for_an_order",
+    ENTRIES.c.order_id,
+    ENTRIES.c.action,
+    unique=True,
+    sqlite_where=_OF_AN_ORDER,
+    postgresql_where=_OF_AN_ORDER,
+)
+
+EVIDENCE = Table(
+    "evidence",
+    _METADATA,
+    Column("evidence_number", _BIG, primary_key=True, autoincrement=True),
+    Column("reference", Text, nullable=False, index=True),
+    Column("kind", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("at", _BIG, nullable=False),
+)
+
+REMEMBERED_VOIDS = Table(
+    "remembered_voids",
+    _METADATA,
+    Column("order_id", Text, primary_key=True),
+    Column("user_account", Text, ForeignKey("accounts.account_id"), primary_key=True),
+    Column("valid_until", _BIG, nullable=False, index=True),
+    Column("voided_at", _BIG, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("evidence", Text, nullable=False),
 )
 
 NONCES = Table(
@@ -166,27 +235,38 @@ def writing_engine(engine: Engine) -> Engine:
 
 
 def create_tables(engine: Engine) -> None:
-    """Make the tables where there are none, also when several processes do so at once.
+    """Make the tables where there are none, or bring an older ledger's to this version, in one transaction.
+
+    Several processes may do so at once.
 
     Raises:
-        ConfigurationError: if the database cannot be used or holds a ledger of another version.
+        ConfigurationError: if the database cannot be used or holds a ledger of a newer version.
     """
     shown = engine.url.render_as_string(hide_password=True)
     # Under READ COMMITTED what another process made while we waited for the lock is seen.
     options = {"ramp_writing": True} if engine.dialect.name == "sqlite" else {"isolation_level": "READ COMMITTED"}
     try:
-        with engine.execution_options(**options).begin() as connection:
-            if engine.dialect.name == "postgresql":
-                connection.execute(select(func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
-            _METADATA.create_all(connection)
-            version = connection.execute(select(VERSIONS.c.version)).scalar_one_or_none()
-            if version is None:
-                connection.execute(insert(VERSIONS).values(version=SCHEMA_VERSION))
-            elif version != SCHEMA_VERSION:
-                reason = f"holds a ledger of version {version}; this program reads version {SCHEMA_VERSION}"
-                raise ConfigurationError(reason, key=shown)
+        connecting = engine.execution_options(**options).connect()
+        with connecting as connection, unchecked_references(connection), connection.begin():
+            _bring_up_to_date(connection, shown)
     except exc.DBAPIError as error:
         raise ConfigurationError(f"the ledger's database cannot be opened: {error.orig}", key=shown) from error
+
+
+def _bring_up_to_date(connection: Connection, shown: str) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
+    version = None
+    if inspect(connection).has_table(VERSIONS.name):
+        version = connection.execute(select(VERSIONS.c.version)).scalar_one_or_none()
+    if version is None:
+        _METADATA.create_all(connection)
+        connection.execute(insert(VERSIONS).values(version=SCHEMA_VERSION))
+    elif version == 1:
+        migrate_from_version_1(connection)
+    elif version != SCHEMA_VERSION:
+        reason = f"holds a ledger of version {version}; this program reads versions 1 to {SCHEMA_VERSION}"
+        raise ConfigurationError(reason, key=shown)
 
 
 def _url(location: str | Path) -> URL:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant
+from ramp.protocol.directory_party import KnownAgent
 
 SOCKET_PATH_MAX = 100
 """Unix sockets' paths end at 107 bytes on Linux; deeper state folders get their sockets elsewhere."""
@@ -98,6 +99,10 @@ class StateFolder:
         """File of one signed agreement."""
         return self.agreements(agent) / f"{agreement_id}.xml"
 
+    def payment(self, agent: str, agreement_id: str) -> Path:
+        """File of the bank's sealed word that an agreement is paid."""
+        return self.agreements(agent) / f"{agreement_id}.paid.txt"
+
     def started_at(self, now: Instant) -> Instant:
         """When this market first started: its machines' clocks count from there, also after a restart."""
         return int(self._once("started_at", str(now)))
@@ -112,16 +117,18 @@ class StateFolder:
             write_private(path, json.dumps(known, indent=1, sort_keys=True))
         return known
 
-    def registered(self) -> list[tuple[str, str]]:
-        """(service, name) of the agents that were registered when the directory ended, in this life of the swarm."""
+    def registered(self) -> list[KnownAgent]:
+        """The agents that were registered when the directory ended, in this life of the swarm."""
         try:
-            return [(service, name) for service, name in json.loads(self._registered.read_text("utf-8"))]
-        except (OSError, ValueError):
+            rows = json.loads(self._registered.read_text("utf-8"))
+            return [KnownAgent(str(service), str(name), int(number)) for service, name, number in rows]
+        except (OSError, ValueError, TypeError):
             return []
 
-    def keep_registered(self, registered: Sequence[tuple[str, str]]) -> None:
+    def keep_registered(self, registered: Sequence[KnownAgent]) -> None:
         """Store who is registered, for the directory's next life."""
-        write_private(self._registered, json.dumps(registered))
+        rows = [(agent.service, agent.name, agent.number) for agent in registered]
+        write_private(self._registered, json.dumps(rows))
 
     def forget_registered(self) -> None:
         """The swarm starts anew: nobody is registered."""

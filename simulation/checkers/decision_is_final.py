@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Signed
-from ramp.model.contents import HoldCancelled
+from ramp.model.agreement import Agreement
+from ramp.model.contents import Commitment, HoldCancelled, OrderVoided
 from simulation.checkers.observation import Checker, MarketView
 
 
 class DecisionIsFinal(Checker):
-    """Remembers every CONFIRM of a user."""
+    """Remembers every CONFIRM of a user, and every order that the bank has told it to be void."""
 
     name = "decision_is_final"
 
     def __init__(self) -> None:
-        self._confirmed: dict[str, str] = {}
+        self._confirmed: dict[str, Agreement] = {}
+        self._voided: set[str] = set()
+
+    def on_delivered(self, message: Message, view: MarketView) -> None:
+        """The bank's word that an order is void frees its user from the decision."""
+        if isinstance(message.content, OrderVoided):
+            self._voided.add(message.content.order_id)
 
     def on_sent(self, message: Message, view: MarketView) -> None:
-        """After CONFIRM only a signed cancellation may follow, and only one agreement per offer."""
+        """After CONFIRM only the bank or a cancellation ends it, and there is only one agreement per offer."""
         content = message.content
-        if message.performative is Performative.CONFIRM and isinstance(content, Signed):
-            assert isinstance(content.body, Agreement)
-            offer_id, agreement_id = content.body.offer.offer_id, content.body.agreement_id
-            known = self._confirmed.setdefault(offer_id, agreement_id)
-            if known != agreement_id:
-                raise self._violated(f"{message.sender} confirms {offer_id} as {agreement_id} after {known}")
-        cancels = message.performative is Performative.CANCEL
-        if cancels and isinstance(content, HoldCancelled) and content.offer_id in self._confirmed:
-            raise self._violated(f"{message.sender} cancels the hold of {content.offer_id} after confirming it")
+        if message.performative is Performative.CONFIRM and isinstance(content, Commitment):
+            body = content.agreement.body
+            assert isinstance(body, Agreement)
+            known = self._confirmed.setdefault(body.offer.offer_id, body)
+            if known.agreement_id != body.agreement_id:
+                raise self._violated(
+                    f"{message.sender} confirms {body.offer.offer_id} as {body.agreement_id} after {known.agreement_id}"
+                )
+        if message.performative is Performative.CANCEL and isinstance(content, HoldCancelled):
+            confirmed = self._confirmed.get(content.offer_id)
+            if confirmed is not None and confirmed.order_id not in self._voided:
+                raise self._violated(f"{message.sender} cancels the hold of {content.offer_id} after confirming it")

@@ -67,10 +67,10 @@ async def _run(options: argparse.Namespace) -> None:
     from ramp.agents.group import run_agents
     from ramp.agents.settings import TransportSettings
 
-    settings = TransportSettings(
-        servers=((options.host, options.port),), ca_file=options.ca_file, register=True, federation=True
-    )
     config = federated(load_config(options.config), json.loads(options.domains))
+    settings = TransportSettings(
+        servers=((options.host, options.port),), ca_file=options.ca_file, federation=True, quotas=config.quotas
+    )
     await run_agents(config, StateFolder(options.state_dir), settings, options.agents.split(","))
 
 

@@ -25,6 +25,7 @@ import psutil
 
 from ramp.agents.certificate import ensure_server_certificate
 from ramp.agents.parent import tied
+from ramp.agents.server_prosody import PLUGINS, store_accounts
 from ramp.errors import TransportError
 from ramp.model.instant import MILLISECOND, SECOND, Duration
 from ramp.runtime.clock import SystemClock
@@ -34,6 +35,7 @@ from simulation.experiments.market_namespaces import DOMAINS, Host, Line, joined
 from simulation.experiments.market_plan import MarketPlan
 from simulation.experiments.market_trading import DOMAIN, RunningMarket, Tally, trade_in_turn
 from simulation.experiments.market_xmpp import LAUNCH_PER_AGENT_S, LAUNCH_S, swarm_toml
+from simulation.market.world import roles_of
 
 CLIENT_PORT: Final = 5222
 SERVER_PORT: Final = 5269
@@ -46,13 +48,15 @@ _PROSODY: Final = """-- written by RAMP for one run
 {privileged}pidfile = "{state}/prosody.pid"
 data_path = "{state}/data"
 certificates = "{state}/tls"
-modules_enabled = {{ "roster"; "saslauth"; "tls"; "disco"; "ping"; "register"; "smacks"; "dialback" }}
+modules_enabled = {{ "roster"; "saslauth"; "tls"; "disco"; "ping"; "smacks"; "dialback" }}
+modules_disabled = {{ "register"; "register_ibr" }}
+plugin_paths = {{ "{plugins}" }}
 interfaces = {{ "{address}" }}
 c2s_ports = {{ {client_port} }}
 s2s_ports = {{ {server_port} }}
 http_ports = {{ }}
 https_ports = {{ }}
-allow_registration = true
+allow_registration = false
 authentication = "internal_hashed"
 storage = "internal"
 c2s_require_encryption = true
@@ -89,7 +93,7 @@ def run_over_hosts(plans: Mapping[int, MarketPlan], tally: Tally) -> None:
         agents = len(plan.resources) + plan.users
         opening = (SystemClock().now() // SECOND + round(LAUNCH_S + LAUNCH_PER_AGENT_S * agents)) * SECOND
         write_private(state.path / "started_at", str(opening - plan.age))
-        _prepare_identities(plan, state, far)
+        passwords = _prepare_identities(plan, state, far)
         begun = time.perf_counter()
         link = fmean([_latency(plan, name) for name in far]) if far else 0.0
         line = Line(round(link), plan.links.jitter, plan.links.loss) if link else None
@@ -97,7 +101,8 @@ def run_over_hosts(plans: Mapping[int, MarketPlan], tally: Tally) -> None:
         hosts = stack.enter_context(joined_hosts(folder, None if relayed else line))
         processes = {}
         for number, host in enumerate(hosts, 1):
-            server = _prosody(host, folder / f"server-{number}", BEHIND_PORT if relayed else SERVER_PORT)
+            accounts = {name: word for name, word in passwords.items() if (name in far) == (host.domain == DOMAINS[1])}
+            server = _prosody(host, folder / f"server-{number}", BEHIND_PORT if relayed else SERVER_PORT, accounts)
             processes[f"server-{number}"] = stack.enter_context(server)
             if line is not None and relayed:
                 stack.enter_context(_relay(host, line, plan.seed + number))
@@ -117,16 +122,16 @@ def run_over_hosts(plans: Mapping[int, MarketPlan], tally: Tally) -> None:
         trade_in_turn(plans, market, tally)
 
 
-def _prepare_identities(plan: MarketPlan, state: StateFolder, far: Sequence[str]) -> None:
-    """Keys and passwords of all agents, before any process asks for them."""
+def _prepare_identities(plan: MarketPlan, state: StateFolder, far: Sequence[str]) -> dict[str, str]:
+    """Make keys and passwords of all agents, before any process asks for them; the passwords by local name."""
     now = SystemClock().now()
-    names = ["directory", "bank", *(each.name for each in plan.resources)]
-    names += [f"user{number}" for number in range(1, plan.users + 1)]
+    users = (f"user{number}" for number in range(1, plan.users + 1))
+    roles = roles_of((each.name for each in plan.resources), users)
     keys = KeyStore(state.keys)
     keys.create_ca(now)
-    for name in names:
-        keys.issue(f"{name}@{DOMAINS[1] if name in far else DOMAINS[0]}", now)
-    state.passwords(names)
+    for name, role in roles.items():
+        keys.issue(f"{name}@{DOMAINS[1] if name in far else DOMAINS[0]}", role, now)
+    return state.passwords(list(roles))
 
 
 def _latency(plan: MarketPlan, name: str) -> Duration:
@@ -135,8 +140,8 @@ def _latency(plan: MarketPlan, name: str) -> Duration:
 
 
 @contextlib.contextmanager
-def _prosody(host: Host, state: Path, port: int) -> Iterator[psutil.Process]:
-    """A Prosody on a host."""
+def _prosody(host: Host, state: Path, port: int, accounts: Mapping[str, str]) -> Iterator[psutil.Process]:
+    """A Prosody on a host, with accounts (passwords by local name)."""
     (state / "data").mkdir(parents=True)
     tls = ensure_server_certificate(host.ca_file.parent, host.domain)
     configuration = state / "prosody.cfg.lua"
@@ -148,12 +153,14 @@ def _prosody(host: Host, state: Path, port: int) -> Iterator[psutil.Process]:
             client_port=CLIENT_PORT,
             server_port=port,
             hosts=state.parent / "hosts",
+            plugins=PLUGINS,
             domain=host.domain,
             key=tls.key_file,
             certificate=tls.certificate_file,
         ),
         "utf-8",
     )
+    store_accounts(configuration, host.domain, accounts)
     with (state / "prosody.log").open("wb") as log:
         process = subprocess.Popen(
             tied(host.command("prosody", "-F", "--config", str(configuration))),

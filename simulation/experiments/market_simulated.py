@@ -19,7 +19,7 @@ from simulation.experiments.market_plan import AuctionResult, MarketPlan, Market
 from simulation.experiments.market_stations import Stations, is_heartbeat
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.wire import Wire
-from simulation.market.world import BANK, DIRECTORY, START, World
+from simulation.market.world import START, World, roles_of
 
 REGISTRATION: Final[Duration] = 1 * SECOND
 """From the start of the agents to the market's opening; all have registered by then."""
@@ -57,7 +57,7 @@ def run_simulated(plan: MarketPlan, *, as_text: bool = False, profiler: cProfile
         for each in plan.resources
     ]
     users = [UserSpec(f"user{number}", DEPOSIT) for number in range(1, plan.users + 1)]
-    names = [BANK, DIRECTORY, *(each.name for each in resources), *(each.name for each in users)]
+    roles = roles_of((each.name for each in resources), (each.name for each in users))
     world = World(
         resources,
         users,
@@ -66,7 +66,7 @@ def run_simulated(plan: MarketPlan, *, as_text: bool = False, profiler: cProfile
         listen=recorder.listen,
         observer=recorder,
         script=stations,
-        wire=Wire(names, START) if as_text else None,
+        wire=Wire(roles, START) if as_text else None,
     )
     world.run(limit=REGISTRATION)
     if stations is not None:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
 from ramp.ledger.interface import Ledger
+from ramp.ledger.order import Order
 from ramp.model.contents import HoldGranted
 from ramp.model.instant import Instant
 from ramp.protocol import effects as fx
-from ramp.protocol import events as ev
 from ramp.protocol.participant import Participant
 from ramp.protocol.records import CommitDecided, HoldIntended, HoldMade
 from ramp.protocol.tables import ParticipantState
@@ -85,17 +86,20 @@ def _hold_timer_ignored() -> contextlib.AbstractContextManager[None]:
 
 def _double_debit() -> contextlib.AbstractContextManager[None]:
     def make(original: Any) -> Any:
-        def pay(host: Host, ledger: Ledger, effect: fx.PostPayment, now: Instant) -> ev.PaymentPosted:
-            agreement = effect.agreement
-            count = len(ledger.statement(agreement.user).lines)
-            transfer = ledger.pay(
-                f"{agreement.agreement_id}#{count}", agreement.user, agreement.resource, agreement.cost, at=now
-            )
-            return ev.PaymentPosted(agreement.agreement_id, transfer.transfer_id, transfer.amount)
+        def countersign(ledger: Ledger, agreement_id: str, **terms: Any) -> Order:
+            order: Order = original(ledger, agreement_id, **terms)
+            count = len(ledger.statement(order.user).lines)
+            again = tuple(replace(line, agreement_id=f"{line.agreement_id}#{count}") for line in order.lines)
+            if agreement_id == order.lines[-1].agreement_id:
+                at: Instant = terms["at"]
+                ledger.reserve_order(f"{order.order_id}#{count}", order.user, again, order.valid_until, at=at)
+                for line in again:
+                    original(ledger, line.agreement_id, at=at, starts_at=at)
+            return order
 
-        return pay
+        return countersign
 
-    return _replaced(Host, "_pay", make)
+    return _replaced(Ledger, "countersign", make)
 
 
 PLANTED_BUGS: dict[str, Callable[[], contextlib.AbstractContextManager[None]]] = {

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from random import Random
 
 from ramp.errors import InvariantViolated
+from ramp.ledger.transfer import TransferKind
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.seller import PriceRange
+from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Timing
 from simulation.checkers.all_or_none import AllOrNone
 from simulation.checkers.conversations_end import ConversationsEnd
@@ -34,11 +36,14 @@ from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
 from simulation.market.wire import Wire
-from simulation.market.world import BANK, DIRECTORY, START, Listener, World
+from simulation.market.world import START, Listener, World, roles_of
 from simulation.resource.steady import SteadyMachine
 
 REST_LIMIT = 45 * MINUTE
-"""A healed market comes to rest well within this; the longest wait is an agreement's validity plus the bank's grace."""
+"""A healed market comes to rest well within this; the longest wait is that for money set aside."""
+
+SLOTS_LIMIT = 8 * HOUR
+"""All slots of a seed have begun by then."""
 
 SWARM_TIMING = Timing(hold_time=40 * SECOND, heartbeat=20 * SECOND, lease=60 * SECOND)
 """Shorter holds than in production, so that more of them run out; rarer heartbeats, so that runs are short."""
@@ -144,6 +149,7 @@ def _new_world(seed: int, listen: Listener, faults: FaultPlan | None, observer: 
         for number in range(random.randint(1, 3))
     ]
     names = [*(each.name for each in resources), *(each.name for each in users)]
+    roles = roles_of((each.name for each in resources), (each.name for each in users))
     return World(
         resources,
         users,
@@ -153,7 +159,7 @@ def _new_world(seed: int, listen: Listener, faults: FaultPlan | None, observer: 
         checkers=new_checkers(),
         listen=listen,
         observer=observer,
-        wire=Wire([BANK, DIRECTORY, *names], START) if wired else None,
+        wire=Wire(roles, START) if wired else None,
     )
 
 
@@ -182,7 +188,18 @@ def _run_world(world: World, seed: int) -> None:
     world.run(limit=world.healed_at - world.now)
     _cancel_some(world, random)
     world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
+    if _unheard_refunds(world):  # a resource that has missed the bank's word asks when its slot begins
+        world.run(until=lambda: not _unheard_refunds(world), limit=SLOTS_LIMIT)
     world.finish()
+
+
+def _unheard_refunds(world: World) -> bool:
+    return any(
+        participant.state is ParticipantState.SOLD
+        and world.ledger.transfer(participant.agreed.agreement_id, TransferKind.REFUND) is not None
+        for party in world.resources.values()
+        for participant in party.participants.values()
+    )
 
 
 def _submit(world: World, user: str, request_id: str, random: Random) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.agreement import AccountQuery, Agreement, Signed
+from ramp.model.agreement import Agreement, Signed
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import Offer
@@ -37,9 +37,7 @@ class Transcript:
 
     def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
         """Write a message and what becomes of it on its way."""
-        heartbeat = isinstance(message.content, c.Registration) or (
-            isinstance(message.content, c.DirectoryListing) and not message.content.query_id
-        )
+        heartbeat = isinstance(message.content, c.Registration | c.Registered)
         if heartbeat and not self._registrations:
             return
         fate = {0: " (lost)", 1: ""}.get(len(delays), " (twice)")
@@ -91,6 +89,31 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
             return content.agreement_id
         case c.Settled():
             return f"{content.agreement_id} is paid, signed by {' and '.join(content.agreement.signers)}"
+        case c.PaymentOrder():
+            return f"{content.order_id}: set aside {_lines(content.lines)}"
+        case c.FundsReserved():
+            return f"{content.order_id}: {_lines(content.lines)} set aside for {content.valid_for / SECOND:g} s"
+        case c.OrderRefused() | c.OrderVoided():
+            return f"{content.order_id}: {_coded(content.code, content.detail)}"
+        case c.OrderWithdrawal():
+            return f"{content.order_id}: void it, {content.reason}"
+        case c.OrderPosted():
+            return f"{content.order_id} is posted"
+        case c.Commitment():
+            signers = " and ".join(content.agreement.signers) or "nobody"
+            return f"{_body(content.agreement)}, signed by {signers}, with the vote for {content.vote.order_id}"
+        case c.RefundClaim():
+            return f"{content.failed.agreement_id} was paid, and {content.failed_seal.signer} says it has failed"
+        case c.DepositOrder():
+            return f"{content.deposit_id}: {credits_text(content.amount)} to {content.account}"
+        case c.DepositMade():
+            return f"{content.deposit_id}: {credits_text(content.amount)}"
+        case c.KeeperRefused():
+            return f"{content.reference}: {_coded(content.code, content.detail)}"
+        case c.OverviewQuery():
+            return f"all trading ({content.query_id})"
+        case c.MarketOverview():
+            return f"{content.query_id}: {len(content.accounts)} accounts, {len(content.trades)} trades"
         case c.CancellationDone():
             return f"{content.agreement_id} is cancelled, refund {credits_text(content.refund)}"
         case c.CancellationRefused() | c.PaymentRefused() | c.RefundRefused():
@@ -99,8 +122,8 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
             return f"{content.agreement_id}: paid {credits_text(content.amount)}"
         case c.RefundMade():
             return f"{content.agreement_id}: refunded {credits_text(content.amount)}"
-        case c.PaymentStatus():
-            return f"{content.agreement_id} is {content.status}"
+        case c.AccountQuery():
+            return f"balance of {content.account} ({content.nonce})"
         case c.AccountStatement():
             return f"{content.nonce}: balance {credits_text(content.balance)}, {len(content.lines)} lines"
         case c.AccountQueryRefused():
@@ -110,13 +133,19 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
         case c.DirectoryQuery():
             return f"who offers {content.service}?"
         case c.DirectoryListing():
-            return f"{', '.join(content.names) or 'nobody'}" if content.query_id else "registered"
+            return f"{', '.join(content.names) or 'nobody'}" + (", and more" if content.more else "")
+        case c.Registered():
+            return "registered"
         case c.Unverified():
             return f"{content.kind} {content.reference}, unverified: {_coded(content.code, content.detail)}"
         case c.NotUnderstood():
             return content.reason
         case _:
             return type(content).__name__
+
+
+def _lines(lines: Sequence[c.OrderLine]) -> str:
+    return ", ".join(f"{credits_text(line.cost)} to {line.resource} for {line.agreement_id}" for line in lines)
 
 
 def _coded(code: str, detail: str) -> str:
@@ -151,9 +180,7 @@ def _body(signed: Signed) -> str:
     body = signed.body
     if isinstance(body, Agreement):
         return f"{body.agreement_id} for {body.offer.offer_id} as {body.reservation_id}, cost {credits_text(body.cost)}"
-    if isinstance(body, AccountQuery):
-        return f"balance of {body.account} ({body.nonce})"
-    return f"{'rollback' if body.rollback else 'cancellation'} of {body.agreement_id}"
+    return f"cancellation of {body.agreement_id}"
 
 
 def _effect(effect: fx.Effect, start: Instant) -> str:
@@ -166,15 +193,20 @@ def _effect(effect: fx.Effect, start: Instant) -> str:
             return f"asks its machine to confirm {key}"
         case fx.ReleaseSlot(key):
             return f"tells its machine to release {key}"
-        case fx.PostPayment(agreement):
-            return (
-                f"asks its ledger to pay {credits_text(agreement.cost)} from {agreement.user} to {agreement.resource}"
-                f" for {agreement.agreement_id}"
-            )
-        case fx.RefusePayment():
-            return f"asks its ledger to refuse {effect.agreement_id}: {effect.code}"
-        case fx.PostRefund(agreement_id):
-            return f"asks its ledger to refund {agreement_id}"
+        case fx.ReserveFunds():
+            return f"asks its ledger to set aside {effect.order_id}"
+        case fx.CountersignLine(_, agreement_id):
+            return f"asks its ledger to note both signatures of {agreement_id}"
+        case fx.VoidOrder(_, order_id):
+            return f"asks its ledger to void {order_id}"
+        case fx.FailLine(_, agreement_id):
+            return f"asks its ledger to note that {agreement_id} has failed"
+        case fx.LookUpAgreement(_, agreement_id):
+            return f"asks its ledger about {agreement_id}"
+        case fx.PostRefund():
+            return f"asks its ledger to refund {effect.agreement_id}"
+        case fx.PostDeposit():
+            return f"asks its ledger to credit {effect.account}"
         case fx.SaveAgreement(agreement_id):
             return f"keeps {agreement_id}"
         case fx.Report(progress):
@@ -186,14 +218,20 @@ def _effect(effect: fx.Effect, start: Instant) -> str:
 def _record(record: rc.Record) -> str:
     name = type(record).__name__
     match record:
-        case rc.CommitDecided(agreements=agreements):
-            return f"{name} {', '.join(agreement.agreement_id for agreement in agreements)}"
+        case rc.FundsAsked(agreements=agreements):
+            return f"{name} {record.order_id}: {', '.join(agreement.agreement_id for agreement in agreements)}"
+        case rc.CommitDecided():
+            return f"{name} {record.order_id}"
+        case rc.VoidAsked():
+            return f"{name} {record.order_id} because {record.reason}"
+        case rc.OrderClosed():
+            return f"{name} {record.order_id}: {'posted' if record.transfers else 'void'}"
+        case rc.FailureTold() | rc.RefundClaimed():
+            return f"{name} {record.failed.agreement_id}"
         case rc.AcceptanceAsked(offer=offer) | rc.HoldIntended(offer=offer):
             return f"{name} {offer.offer_id}"
         case rc.UnitSettled():
             return f"{name} {record.agreement_id}"
-        case rc.UndoDecided():
-            return f"{name} because {record.reason}"
         case rc.RequestStarted():
             return f"{name} {record.request_id}"
         case rc.RequestConcluded():
@@ -225,6 +263,8 @@ def _progress(progress: pr.Progress) -> str:
             if ended.done:
                 return f"reports {ended.agreement_id} cancelled, refund {credits_text(ended.refund)}"
             return f"reports {ended.agreement_id} not cancelled: {_coded(ended.code, ended.detail)}"
+        case pr.KeeperOrdered(keeper, what):
+            return f"obeys {keeper}: {what}"
         case pr.QueryAnswered(answer=None, query_id=query_id):
             return f"reports no answer to {query_id}"
         case pr.QueryAnswered(answer=answer) if answer is not None:

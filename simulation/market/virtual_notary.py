@@ -1,7 +1,8 @@
-"""The simulator's notary: signatures as names, without keys.
+"""The simulator's notary: signatures and seals without keys.
 
-It says of a document what the real one says after verifying: who signed, in which order. Forgery is the business of the
-real notary's own tests.
+It says of a document what the real one says after verifying: who signed, in which order, in which role. A seal's text
+remembers the message that it was made for, so whoever moves it to another message is found out as with a real one.
+Nobody can seal in another's name, for that takes the other's notary.
 """
 
 from __future__ import annotations
@@ -9,8 +10,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.errors import SignatureInvalid
+from ramp.model.acl import SEALED, Message
 from ramp.model.agreement import Signed
+from ramp.model.contents import Commitment, Content, RefundClaim, Settled
 from ramp.model.instant import Instant
+from ramp.model.seal import Role, Seal
+
+
+class SealedText(str):
+    """The text of a seal that knows its message."""
+
+    __slots__ = ("message",)
+    message: Message
 
 
 class VirtualNotary:
@@ -18,14 +29,33 @@ class VirtualNotary:
 
     Args:
         name: the party.
+        role: what it is certified to be.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, role: Role) -> None:
         self._name = name
+        self._role = role
 
     def sign(self, signed: Signed, now: Instant) -> Signed:
         """Add this party as the outermost signer."""
         return replace(signed, signers=(*signed.signers, self._name))
+
+    def seal(self, message: Message, now: Instant) -> Message:
+        """Seal a message of this party's."""
+        text = SealedText(f"sealed by {self._name}")
+        text.message = message
+        seal = Seal(self._name, self._role, message.receiver, message.conversation_id, now, text)
+        return replace(message, seal=seal)
+
+    def open(self, text: str, now: Instant) -> Message:
+        """Read a sealed message that was kept.
+
+        Raises:
+            SignatureInvalid: if it is no text of a seal.
+        """
+        if not isinstance(text, SealedText):
+            raise SignatureInvalid("no notary has sealed this")
+        return text.message
 
     def verify(self, document: str, now: Instant) -> Signed:
         """Documents never become text in the simulator, so there is nothing to verify.
@@ -34,3 +64,32 @@ class VirtualNotary:
             SignatureInvalid: always.
         """
         raise SignatureInvalid("the simulator passes typed documents, not text")
+
+
+def is_admitted(message: Message, sealed: frozenset[type] = SEALED) -> bool:
+    """Whether a message may be delivered: it bears a seal of its own where it must, and so do those passed on in it.
+
+    The shell of the agents drops what is not admitted, by verifying signatures.
+    """
+    content = message.content
+    if type(content) in sealed and not _is_sealed(content, message.seal, message):
+        return False
+    match content:
+        case Commitment():
+            return _is_sealed(content.vote, content.vote_seal)
+        case Settled():
+            return _is_sealed(content.payment, content.payment_seal)
+        case RefundClaim():
+            return _is_sealed(content.failed, content.failed_seal)
+    return True
+
+
+def _is_sealed(content: Content, seal: Seal | None, message: Message | None = None) -> bool:
+    if seal is None or not isinstance(seal.text, SealedText):
+        return False
+    original = seal.text.message
+    if seal.signer != original.sender or seal.receiver != original.receiver:
+        return False
+    if message is not None and replace(message, seal=None, content=original.content) != original:
+        return False
+    return original.content is content or original.content == content

@@ -5,10 +5,11 @@ The typed runs are fast; runs over this wire show that the same market also work
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from ramp.model.acl import Message
 from ramp.model.instant import DAY, Instant
+from ramp.model.seal import Role
 from ramp.rfql.codec import EncodedMessage, decode, encode
 from ramp.rfql.notary import XmlNotary
 from ramp.runtime import issuing
@@ -18,16 +19,16 @@ class Wire:
     """Keys for every party of a market, and the way from message to text and back.
 
     Args:
-        names: the parties.
+        roles: the parties and what they are.
         now: when the certificates are issued.
     """
 
-    def __init__(self, names: Iterable[str], now: Instant) -> None:
+    def __init__(self, roles: Mapping[str, Role], now: Instant) -> None:
         ca_key, ca = issuing.make_ca("simulated market", now, 10 * DAY)
         self._notaries: dict[str, XmlNotary] = {}
-        for name in names:
+        for name, role in roles.items():
             key = issuing.new_key("p256")
-            certificate = issuing.certify(name, key, (ca_key, ca), now, 10 * DAY)
+            certificate = issuing.certify(name, key, (ca_key, ca), now, 10 * DAY, role)
             self._notaries[name] = XmlNotary(name, key, certificate, (ca,))
 
     def notary(self, name: str) -> XmlNotary:
@@ -39,13 +40,10 @@ class Wire:
         return encode(message)
 
     def decode(self, sender: str, receiver: str, encoded: EncodedMessage, now: Instant) -> Message:
-        """The message as the receiver reads it; signed documents are verified by the receiver's notary."""
+        """The message as the receiver reads it; seals and signatures are checked by the receiver's notary.
+
+        Raises:
+            SealInvalid: if it is to be dropped.
+        """
         notary = self._notaries[receiver]
-        return decode(
-            sender,
-            receiver,
-            encoded.metadata,
-            encoded.thread,
-            encoded.body,
-            lambda document: notary.verify(document, now),
-        )
+        return decode(sender, receiver, encoded.metadata, encoded.thread, encoded.body, notary, now)

@@ -6,20 +6,23 @@ the host away and a restart builds a new one from them. Between any two effects 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from ramp.errors import SealInvalid
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
 from ramp.model.acl import Message
 from ramp.model.instant import Duration, Instant
+from ramp.model.seal import Role
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.bank_party import BankParty
 from ramp.protocol.directory_party import DirectoryParty
+from ramp.protocol.keeper_party import KeeperParty
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.resource_party import ResourceParty
@@ -27,6 +30,7 @@ from ramp.protocol.seller import Seller
 from ramp.protocol.timing import Timing
 from ramp.protocol.user_party import UserParty
 from ramp.rfql.codec import EncodedMessage
+from ramp.runtime.bank_ledger import BankLedger
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import MemoryJournal
 from simulation.checkers.observation import Checker
@@ -37,15 +41,27 @@ from simulation.market.network import Network
 from simulation.market.observing import Observer, Script
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.virtual_notary import VirtualNotary
+from simulation.market.virtual_notary import VirtualNotary, is_admitted
 from simulation.market.wire import Wire
 
 P = TypeVar("P", bound=Party)
 
 BANK = "bank"
 DIRECTORY = "directory"
+KEEPER = "keeper"
 START: Instant = 1_800_000_000_000_000
 """Virtual time begins here, in January 2027; any fixed instant would do."""
+
+
+def roles_of(resources: Iterable[str], users: Iterable[str]) -> dict[str, Role]:
+    """Every party of a market and what it is, the market's own three included.
+
+    Args:
+        resources: names of the sellers.
+        users: names of the buyers.
+    """
+    own = {BANK: Role.BANK, DIRECTORY: Role.DIRECTORY, KEEPER: Role.KEEPER}
+    return own | dict.fromkeys(resources, Role.RESOURCE) | dict.fromkeys(users, Role.USER)
 
 
 class _Crashed(Exception):
@@ -147,8 +163,11 @@ class World:
         self._ledger = Book()
         self._machines = {spec.name: spec.machine for spec in resources}
         self._actors: dict[str, _Actor] = {}
-        self._add(DIRECTORY, lambda: DirectoryParty(DIRECTORY), {})
-        self._add(BANK, lambda: BankParty(BANK, timing=self.timing), {"ledger": self._ledger})
+        self.refused = 0
+        self._add(DIRECTORY, Role.DIRECTORY, lambda: DirectoryParty(DIRECTORY, timing=self.timing), {})
+        books = {"ledger": BankLedger(self._ledger)}
+        self._add(BANK, Role.BANK, lambda: BankParty(BANK, timing=self.timing), books)
+        self._add(KEEPER, Role.KEEPER, lambda: KeeperParty(KEEPER, bank=BANK, timing=self.timing), {})
         for resource in resources:
             self._ledger.open_account(resource.name, AccountKind.RESOURCE, at=START, credit_limit=resource.credit_limit)
             self.deposits[resource.name] = 0
@@ -235,12 +254,11 @@ class World:
         match event:
             case _Delivery(message, encoded):
                 actor = self._actors.get(message.receiver)
-                if actor is not None and actor.host is not None:
-                    if self._wire is not None and encoded is not None:
-                        message = self._wire.decode(message.sender, message.receiver, encoded, self.now)
+                read = self._read(message, encoded) if actor is not None and actor.host is not None else None
+                if actor is not None and read is not None:
                     for checker in self._checkers:
-                        checker.on_delivered(message, self)
-                    self._guarded(actor, lambda host: host.deliver(message, self.now))
+                        checker.on_delivered(read, self)
+                    self._guarded(actor, lambda host: host.deliver(read, self.now))
             case _Tick(name):
                 actor = self._actors[name]
                 actor.ticket = actor.armed_for = None
@@ -251,6 +269,19 @@ class World:
                 self._obey(self._actors[name], command)
         for checker in self._checkers:
             checker.on_step(self)
+
+    def _read(self, message: Message, encoded: EncodedMessage | None) -> Message | None:
+        """The message as its receiver reads it, or None where the shell drops it for its seal."""
+        if self._wire is not None and encoded is not None:
+            try:
+                return self._wire.decode(message.sender, message.receiver, encoded, self.now)
+            except SealInvalid:
+                self.refused += 1
+                return None
+        if is_admitted(message):
+            return message
+        self.refused += 1
+        return None
 
     def _obey(self, actor: _Actor, command: ev.Command) -> None:
         """A command to a party that is down, or that crashes before it has noted it, is given again after restart."""
@@ -329,11 +360,11 @@ class World:
 
     # -- building ------------------------------------------------------------------------------------------------
 
-    def _add(self, name: str, build: Callable[[], Party], fixed: dict[str, object]) -> None:
+    def _add(self, name: str, role: Role, build: Callable[[], Party], fixed: Mapping[str, object]) -> None:
         def ports() -> Ports:
             return Ports(
                 send=self._send,
-                notary=VirtualNotary(name) if self._wire is None else self._wire.notary(name),
+                notary=VirtualNotary(name, role) if self._wire is None else self._wire.notary(name),
                 before=lambda effect: self._before(name, effect),
                 watch=lambda progress: self._watch(name, progress),
                 **fixed,  # type: ignore[arg-type]
@@ -356,7 +387,7 @@ class World:
             )
             return ResourceParty(spec.name, directory=DIRECTORY, bank=BANK, seller=seller, timing=self.timing)
 
-        self._add(spec.name, build, {"journal": MemoryJournal(), "plugin": spec.machine})
+        self._add(spec.name, Role.RESOURCE, build, {"journal": MemoryJournal(), "plugin": spec.machine})
 
     def _add_user(self, spec: UserSpec) -> None:
         ids = CountedIds(spec.name)
@@ -364,7 +395,7 @@ class World:
         def build() -> Party:
             return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=self.timing)
 
-        self._add(spec.name, build, {"journal": MemoryJournal()})
+        self._add(spec.name, Role.USER, build, {"journal": MemoryJournal()})
 
     # -- ports ---------------------------------------------------------------------------------------------------
 

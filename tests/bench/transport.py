@@ -56,6 +56,7 @@ class _Party(MarketAgent):
 async def _measure(server: ServerProcess, fast: bool) -> tuple[float, float, float]:
     settings = TransportSettings(servers=((server.host, server.port),), ca_file=server.ca_file, fast=fast)
     names = [f"{'fast' if fast else 'plain'}{number}" for number in range(RESOURCES + USERS)]
+    server.ensure_accounts(dict.fromkeys(names, "secret"))
     agents = [_Party(name, settings) for name in names]
     begin = time.perf_counter()
     await asyncio.gather(*(agent.start() for agent in agents))

@@ -16,6 +16,7 @@ from sqlalchemy import create_engine, event, exc, text
 import ramp
 from ramp.errors import ConfigurationError, LedgerCorrupt
 from ramp.ledger.account import AccountKind
+from ramp.ledger.order import Order, OrderLine, OrderState
 from ramp.ledger.transfer import TransferState
 from ramp.runtime.ledger_store import LedgerStore
 
@@ -24,6 +25,7 @@ import json, os, signal, sys
 from sqlalchemy import Engine, event
 from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
+from ramp.ledger.order import OrderLine
 from ramp.runtime.ledger_store import LedgerStore
 
 url, number = sys.argv[1], int(sys.argv[2])
@@ -35,30 +37,83 @@ def attempt(call):
         return refusal.code
 """
 
-PAY_THE_SAME = """
+GO = """
 store = LedgerStore.open(url)
 print("ready", flush=True)
 sys.stdin.readline()
-print(json.dumps([attempt(lambda: store.pay(f"a-{i}", "alice", "hector", 7, at=1000 + number)) for i in range(25)]))
+def reserve(order_id, cost, *agreements):
+    return store.reserve_order(order_id, "alice", [OrderLine(one, "hector", cost) for one in agreements], 1_000, at=10)
 """
 
-SPEND_THE_LAST = """
-store = LedgerStore.open(url)
-print("ready", flush=True)
-sys.stdin.readline()
-print(json.dumps([attempt(lambda: store.pay(f"a-{number}", "alice", "hector", 6_000, at=5))]))
+RESERVE_THE_SAME = (
+    GO
+    + """
+print(json.dumps([attempt(lambda: reserve(f"o-{i}", 7, f"a-{i}", f"b-{i}").total) for i in range(25)]))
 """
+)
 
-PAY_OR_REFUSE = """
-store = LedgerStore.open(url)
-print("ready", flush=True)
-sys.stdin.readline()
-def pay(i):
-    return attempt(lambda: store.pay(f"a-{i}", "alice", "hector", 7, at=5).state)
-def refuse(i):
-    return attempt(lambda: store.record_refusal(f"a-{i}", "expired", "too late", at=5).code)
-print(json.dumps([(pay if number % 2 else refuse)(i) for i in range(25)]))
+RESERVE_ONE_AGREEMENT = (
+    GO
+    + """
+print(json.dumps([reserve(f"o-{i}-{number}", 7, f"a-{i}").code for i in range(25)]))
 """
+)
+
+SPEND_THE_LAST = (
+    GO
+    + """
+print(json.dumps([reserve(f"o-{number}-{i}", 500, f"a-{number}-{i}").code for i in range(9)]))
+"""
+)
+
+COUNTERSIGN_ALL_LINES = (
+    GO
+    + """
+print(json.dumps([store.countersign(f"a-{i}-{number}", at=20, starts_at=5_000).state for i in range(25)]))
+"""
+)
+
+POST_OR_VOID = (
+    GO
+    + """
+def post(i):
+    return store.countersign(f"a-{i}", at=20, starts_at=5_000).state
+def void(i):
+    return store.void_order(f"o-{i}", "alice", 1_000, at=20, code="unwanted", reason="").state
+print(json.dumps([(post if number else void)(i) for i in range(25)]))
+"""
+)
+
+POST_OR_EXPIRE = (
+    GO
+    + """
+def post(i):
+    return store.countersign(f"a-{i}", at=999, starts_at=5_000).state
+def expire(i):
+    return [one.order_id for one in store.expire_orders(1_000)]
+print(json.dumps([(post if number else expire)(i) for i in range(25)]))
+"""
+)
+
+RESERVE_OR_VOID = (
+    GO
+    + """
+def void(i):
+    return store.void_order(f"o-{i}", "alice", 1_000, at=10, code="unwanted", reason="").state
+print(json.dumps([reserve(f"o-{i}", 7, f"a-{i}").state if number else void(i) for i in range(25)]))
+"""
+)
+
+FAIL_OR_REFUND = (
+    GO
+    + """
+def fail(i):
+    return store.fail_agreement(f"a-{i}", "hector", at=30, reason="").state
+def refund(i):
+    return store.refund(f"a-{i}", at=30, evidence="<cancellation/>").state
+print(json.dumps([(refund if number else fail)(i) for i in range(25)]))
+"""
+)
 
 USE_THE_SAME_NONCE = """
 store = LedgerStore.open(url)
@@ -78,10 +133,14 @@ WRITE_FOR_EVER = """
 store = LedgerStore.open(url)
 i = number
 while True:
-    store.set_pending(f"a-{i}", "alice", "hector", 3, at=10 + i)
-    (store.void if i % 3 == 0 else store.post)(f"a-{i}", at=11 + i)
+    lines = [OrderLine(f"{one}-{i}", "hector", 3) for one in "abc"]
+    store.reserve_order(f"o-{i}", "alice", lines, 10**6, at=10 + i, evidence="<order/>")
+    for line in lines[: 2 if i % 3 == 0 else 3]:
+        store.countersign(line.agreement_id, at=11 + i, starts_at=10**6, evidence="<agreement/>")
+    if i % 3 == 0:
+        store.void_order(f"o-{i}", "alice", 10**6, at=12 + i, code="unwanted", reason="", evidence="<void/>")
     if i % 3 == 1:
-        store.refund(f"a-{i}", 2, at=12 + i)
+        store.refund(f"a-{i}", at=12 + i, evidence="<cancellation/>")
     print(i, flush=True)
     i += 1
 """
@@ -96,24 +155,28 @@ def die(*args):
         os.kill(os.getpid(), signal.SIGKILL)
 event.listen(Engine, "before_cursor_execute", die)
 event.listen(Engine, "commit", die)
-store.pay("a-1", "alice", "hector", 7, at=5)
-print("paid", count, flush=True)
+if os.environ["RAMP_TEST_STEP"] == "reserve":
+    lines = [OrderLine(one, "hector", 7) for one in ("a-1", "a-2")]
+    store.reserve_order("o-1", "alice", lines, 1_000, at=5, evidence="<order/>")
+else:
+    store.countersign("a-2", at=6, starts_at=5_000, evidence="<agreement/>")
+print("done", count, flush=True)
 """
 
 
 COPY_OF_THE_DEPOSIT = """
 INSERT INTO transfers
-SELECT 'other', debit_account, credit_account, 1, agreement_id, kind, 1, 1, NULL, NULL, '' FROM transfers
+SELECT 'other', debit_account, credit_account, 1, agreement_id, kind, 1, 1, NULL, NULL, '', NULL FROM transfers
 """
 
 
-def start(script: str, url: str, number: int) -> subprocess.Popen[str]:
+def start(script: str, url: str, number: int, step: str = "") -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", PROLOGUE + script, url, str(number)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(ramp.__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": str(Path(ramp.__file__).parents[1]), "RAMP_TEST_STEP": step},
     )
 
 
@@ -142,34 +205,91 @@ def store_url(ledger_url: str) -> str:
     return ledger_url
 
 
-def test_processes_that_pay_the_same_agreements_debit_each_once(store_url: str) -> None:
-    answers = race(PAY_THE_SAME, store_url)
-    assert all(answer == answers[0] for answer in answers)
-    assert all(transfer.startswith("Transfer(") for transfer in answers[0])
+def reserve(store: LedgerStore, order_id: str, *agreements: str, at: int = 10) -> Order:
+    lines = [OrderLine(agreement_id, "hector", 7) for agreement_id in agreements]
+    return store.reserve_order(order_id, "alice", lines, 1_000, at=at)
+
+
+def test_processes_that_order_the_same_reserve_it_once(store_url: str) -> None:
+    answers = race(RESERVE_THE_SAME, store_url)
+    assert answers == [["14"] * 25] * 3
     with LedgerStore.open(store_url) as store:
-        assert store.balance("alice").posted == 10_000 - 25 * 7
-        assert store.balance("hector").posted == 25 * 7
-        assert len(store.statement("hector").lines) == 25
+        assert (store.balance("alice").reserved, len(store.pending())) == (25 * 14, 50)
+        assert store.audit() == []
+
+
+def test_an_agreement_gets_into_one_order_only(store_url: str) -> None:
+    answers = race(RESERVE_ONE_AGREEMENT, store_url)
+    for codes in zip(*answers, strict=True):
+        assert sorted(codes) == ["", "agreement_in_use", "agreement_in_use"]
+    with LedgerStore.open(store_url) as store:
+        assert store.balance("alice").reserved == 25 * 7
         assert store.audit() == []
 
 
 def test_processes_that_compete_for_the_last_money_do_not_overdraw(store_url: str) -> None:
-    answers = [answer for (answer,) in race(SPEND_THE_LAST, store_url)]
-    assert sorted(answer.split("(")[0] for answer in answers) == [
-        "Transfer",
-        "insufficient_funds",
-        "insufficient_funds",
-    ]
+    codes = [code for answer in race(SPEND_THE_LAST, store_url) for code in answer]
+    assert (codes.count(""), codes.count("insufficient_funds")) == (20, 7)  # 100.00 credits bear 20 times 5.00
     with LedgerStore.open(store_url) as store:
-        assert store.balance("alice").posted == 4_000
+        assert store.balance("alice").available == 0
         assert store.audit() == []
 
 
-def test_an_agreement_is_paid_or_refused_but_never_both(store_url: str) -> None:
-    refusing, paying = race(PAY_OR_REFUSE, store_url, processes=2)
-    assert set(zip(refusing, paying, strict=True)) <= {("expired", "agreement_refused"), ("already_posted", "posted")}
+def test_the_last_countersignature_posts_whoever_brings_it(store_url: str) -> None:
     with LedgerStore.open(store_url) as store:
-        assert store.balance("hector").posted == 7 * paying.count("posted")
+        for i in range(25):
+            reserve(store, f"o-{i}", *(f"a-{i}-{number}" for number in range(3)))
+    answers = race(COUNTERSIGN_ALL_LINES, store_url)
+    for states in zip(*answers, strict=True):
+        assert sorted(states) == ["posted", "reserved", "reserved"]
+    with LedgerStore.open(store_url) as store:
+        assert store.balance("hector").posted == 25 * 21
+        assert store.audit() == []
+
+
+def test_an_order_is_posted_or_voided_but_never_both(store_url: str) -> None:
+    with LedgerStore.open(store_url) as store:
+        for i in range(25):
+            reserve(store, f"o-{i}", f"a-{i}")
+    voiding, posting = race(POST_OR_VOID, store_url, processes=2)
+    assert voiding == posting
+    assert set(posting) <= {"posted", "voided"}
+    with LedgerStore.open(store_url) as store:
+        assert store.balance("hector").posted == 7 * posting.count("posted")
+        assert (store.pending(), store.audit()) == ((), [])
+
+
+def test_an_order_is_posted_or_expires_but_never_both(store_url: str) -> None:
+    with LedgerStore.open(store_url) as store:
+        for i in range(25):
+            reserve(store, f"o-{i}", f"a-{i}")
+    expired, states = race(POST_OR_EXPIRE, store_url, processes=2)
+    swept = [order_id for sweep in expired for order_id in sweep]
+    assert sorted(swept) == sorted(f"o-{i}" for i, state in enumerate(states) if state == "voided")
+    with LedgerStore.open(store_url) as store:
+        assert store.balance("hector").posted == 7 * states.count("posted")
+        assert (store.pending(), store.audit()) == ((), [])
+
+
+def test_a_void_and_its_order_end_voided_whichever_comes_first(store_url: str) -> None:
+    voiding, reserving = race(RESERVE_OR_VOID, store_url, processes=2)
+    assert set(voiding) == {"voided"}
+    assert set(reserving) <= {"reserved", "voided"}
+    with LedgerStore.open(store_url) as store:
+        assert {str(reserve(store, f"o-{i}", f"a-{i}").state) for i in range(25)} == {"voided"}
+        assert (store.pending(), store.audit()) == ((), [])
+
+
+def test_a_payment_is_given_back_once_whoever_asks(store_url: str) -> None:
+    with LedgerStore.open(store_url) as store:
+        for i in range(25):
+            reserve(store, f"o-{i}", f"a-{i}")
+            store.countersign(f"a-{i}", at=20, starts_at=5_000)
+    failing, refunding, again = race(FAIL_OR_REFUND, store_url)
+    assert failing == refunding == again == ["posted"] * 25
+    with LedgerStore.open(store_url) as store:
+        assert store.balance("hector").posted == 0
+        assert all(len(store.evidence(f"a-{i}")) <= 1 for i in range(25))
         assert store.audit() == []
 
 
@@ -200,26 +320,38 @@ def test_a_killed_writer_leaves_a_sound_ledger(store_url: str) -> None:
                 transfer = store.transfer(f"a-{number}")
                 assert transfer is not None
                 assert transfer.state is (TransferState.VOIDED if number % 3 == 0 else TransferState.POSTED)
+                assert [one.kind for one in store.evidence(f"o-{number}")] == ["order", "void"][: 2 - (number % 3 > 0)]
         first = done[-1] + 1  # which may have been begun, but is not answered yet
 
 
 @pytest.mark.slow
-def test_a_payment_killed_at_any_statement_is_made_wholly_or_not_at_all(store_url: str) -> None:
-    unpaid = 0
+@pytest.mark.parametrize("step", ["reserve", "post"])
+def test_an_order_killed_at_any_statement_is_entered_wholly_or_not_at_all(store_url: str, step: str) -> None:
+    if step == "post":
+        with LedgerStore.open(store_url) as store:
+            reserve(store, "o-1", "a-1", "a-2", at=5)
+            store.countersign("a-1", at=6, starts_at=5_000)
+    undone = 0
     for number in range(1, 40):
-        process = start(DIE_AT_STATEMENT, store_url, number)
+        process = start(DIE_AT_STATEMENT, store_url, number, step)
         output = process.communicate(timeout=60)[0]
         with LedgerStore.open(store_url) as store:
             assert store.audit() == []
-            paid = store.transfer("a-1") is not None
-            assert store.balance("alice").posted == (9_993 if paid else 10_000)
+            order = store.order("o-1")
+            done = order is not None and (step == "reserve" or order.state is OrderState.POSTED)
+            balance = store.balance("alice")
+            if step == "reserve":
+                assert (balance.reserved, len(store.evidence("o-1"))) == ((14, 1) if done else (0, 0))
+            else:
+                right = (9_986, 0, 1) if done else (10_000, 14, 0)
+                assert (balance.posted, balance.reserved, len(store.evidence("a-2"))) == right
         if output:
-            assert paid
+            assert done
             break
         assert process.returncode == -signal.SIGKILL
-        unpaid += not paid
+        undone += not done
     assert output
-    assert unpaid >= 7  # the three reads and the writes of a payment were all cut off before the commit
+    assert undone >= 8  # the reads and the writes to five tables or more were all cut off before the commit
 
 
 @pytest.mark.parametrize(
@@ -237,10 +369,22 @@ def test_a_payment_killed_at_any_statement_is_made_wholly_or_not_at_all(store_ur
         "INSERT INTO entries (action, transfer_id) VALUES ('entered', 'deposit:d-1')",
         "INSERT INTO entries (action, account_id) VALUES ('opened', 'alice')",
         "INSERT INTO entries (action, transfer_id) VALUES ('settled', 'payment:nowhere')",
+        "UPDATE transfers SET order_id = 'nowhere'",
+        "INSERT INTO entries (action, order_id) VALUES ('settled', 'nowhere')",
+        "INSERT INTO entries (action, order_id) VALUES ('entered', 'o-1')",
+        "UPDATE orders SET state = 'posted'",
+        "UPDATE orders SET state = 'lost', settled_at = 5",
+        "UPDATE orders SET state = 'posted', settled_at = 1000",
+        "UPDATE orders SET settled_at = 5",
+        "UPDATE order_lines SET cost = 0",
+        "UPDATE order_lines SET countersigned_at = 5",
+        "DELETE FROM orders",
         "DELETE FROM accounts WHERE account_id = 'alice'",
     ],
 )
 def test_the_database_itself_refuses_what_is_against_the_invariants(store_url: str, write: str) -> None:
+    with LedgerStore.open(store_url) as store:
+        reserve(store, "o-1", "a-1")
     engine = create_engine(store_url)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA foreign_keys=ON"))
@@ -257,9 +401,21 @@ def test_the_database_itself_refuses_what_is_against_the_invariants(store_url: s
         ("UPDATE transfers SET amount = 1", "alice has 10000 minor units posted, its transfers give 1"),
         ("DELETE FROM entries WHERE transfer_id IS NOT NULL", "its transfers give 0"),
         ("UPDATE accounts SET kind = 'resource', posted = posted + 1 WHERE account_id = 'alice'", "sum to 1"),
+        ("UPDATE accounts SET posted = -5 WHERE account_id = 'hector'", "hector has -5 minor units posted"),
+        ("UPDATE transfers SET voided_at = 5 WHERE agreement_id = 'a-1'", "o-1 is reserved, but its a-1 is not"),
+        (
+            "UPDATE orders SET state = 'voided', settled_at = 5 WHERE order_id = 'o-1'",
+            "pending without a reserved order",
+        ),
+        ("UPDATE orders SET state = 'posted', settled_at = 5 WHERE order_id = 'o-1'", "o-1 is entered as posted"),
+        ("UPDATE transfers SET order_id = NULL WHERE agreement_id = 'a-1'", "o-1 is reserved, but its a-1 is not"),
+        ("UPDATE order_lines SET cost = 8", "o-1 is reserved, but its a-1 is not"),
     ],
 )
 def test_the_audit_finds_what_was_changed_behind_the_ledger(store_url: str, write: str, finding: str) -> None:
+    if "o-1" in write or "a-1" in write or "order_lines" in write:
+        with LedgerStore.open(store_url) as store:
+            reserve(store, "o-1", "a-1")
     engine = create_engine(store_url)
     with engine.begin() as connection:
         connection.execute(text(write))
@@ -270,22 +426,23 @@ def test_the_audit_finds_what_was_changed_behind_the_ledger(store_url: str, writ
 
 def test_a_write_against_a_constraint_is_not_made_and_says_so(store_url: str) -> None:
     with LedgerStore.open(store_url) as store:
-        store.set_pending("a-1", "alice", "hector", 7, at=5)
+        reserve(store, "o-1", "a-1")
         engine = create_engine(store_url)
         with engine.begin() as connection:
             connection.execute(text("UPDATE accounts SET reserved = 0 WHERE account_id = 'alice'"))
         engine.dispose()
         with pytest.raises(LedgerCorrupt, match="constraint"):
-            store.void("a-1", at=6)
+            store.void_order("o-1", "alice", 1_000, at=11, code="unwanted", reason="", evidence="<void/>")
         assert store.transfer("a-1").state is TransferState.PENDING
+        assert (store.order("o-1").state, store.evidence("o-1")) == (OrderState.RESERVED, ())
 
 
-def test_a_ledger_of_another_version_is_not_touched(store_url: str) -> None:
+def test_a_ledger_of_a_newer_version_is_not_touched(store_url: str) -> None:
     engine = create_engine(store_url)
     with engine.begin() as connection:
         connection.execute(text("UPDATE ledger_version SET version = 99"))
     engine.dispose()
-    with pytest.raises(ConfigurationError, match="99"):
+    with pytest.raises(ConfigurationError, match="version 99; this program reads versions 1 to 2"):
         LedgerStore.open(store_url)
 
 

@@ -48,6 +48,7 @@ class User(MarketAgent):
 
 @contextlib.asynccontextmanager
 async def users(server, *names, **options):
+    await asyncio.to_thread(server.ensure_accounts, dict.fromkeys(names, "secret"))
     agents = [User(name, server, **options) for name in names]
     await asyncio.gather(*(agent.start() for agent in agents))
     try:
@@ -56,8 +57,10 @@ async def users(server, *names, **options):
         await asyncio.gather(*(agent.stop() for agent in agents))
 
 
-def address(server):
-    return f"{server.host}:{server.port}"
+async def echoing(spawn, server, *names):
+    """A process of agents that answer; returns it."""
+    await asyncio.to_thread(server.ensure_accounts, dict.fromkeys(names, "secret"))
+    return await asyncio.to_thread(spawn, ECHO, f"{server.host}:{server.port}", str(server.ca_file), *names)
 
 
 async def until(condition):
@@ -68,8 +71,8 @@ async def until(condition):
 
 async def test_calls_of_five_users_reach_twenty_resources_and_come_back(xmpp_server, spawn):
     names = [f"ral{number}" for number in range(20)]
-    await asyncio.to_thread(spawn, ECHO, address(xmpp_server), str(xmpp_server.ca_file), *names[:10])
-    await asyncio.to_thread(spawn, ECHO, address(xmpp_server), str(xmpp_server.ca_file), *names[10:])
+    await echoing(spawn, xmpp_server, *names[:10])
+    await echoing(spawn, xmpp_server, *names[10:])
     bodies = ["<cfp/>", "<cfp>\r\n\U0001f600 ]]></cfp>", "<unit>same</unit>" * 3000, "<" * 20_000, "&amp;\t'\""]
     async with users(xmpp_server, *(f"user{number}" for number in range(5))) as asking:
         for user, body in zip(asking, bodies, strict=True):
@@ -83,7 +86,7 @@ async def test_calls_of_five_users_reach_twenty_resources_and_come_back(xmpp_ser
 
 async def test_server_killed_in_mid_traffic_costs_time_and_no_answer(xmpp_server, spawn):
     """Numbered requests, sent again until answered, as the protocol does it."""
-    await asyncio.to_thread(spawn, ECHO, address(xmpp_server), str(xmpp_server.ca_file), "ral")
+    await echoing(spawn, xmpp_server, "ral")
     async with users(xmpp_server, "user") as (user,):
         unanswered = {f"{number}" for number in range(150)}
 
@@ -111,7 +114,7 @@ async def test_server_killed_in_mid_traffic_costs_time_and_no_answer(xmpp_server
 
 async def test_session_cut_in_mid_traffic_resumes_without_loss(prosody_server, spawn):
     """No request is sent twice by the test: stream management alone must carry all of them over two cuts."""
-    await asyncio.to_thread(spawn, ECHO, address(prosody_server), str(prosody_server.ca_file), "ral")
+    await echoing(spawn, prosody_server, "ral")
     async with users(prosody_server, "user") as (user,):
         for number in range(200):
             if number in (60, 130):
@@ -161,14 +164,14 @@ async def test_what_the_server_never_confirmed_is_sent_again_to_its_successor(pr
 
 async def test_resource_that_was_killed_gets_its_messages_when_it_is_back(xmpp_server, spawn):
     async with users(xmpp_server, "user") as (user,):
-        resource = await asyncio.to_thread(spawn, ECHO, address(xmpp_server), str(xmpp_server.ca_file), "ral")
+        resource = await echoing(spawn, xmpp_server, "ral")
         await user.transmit("ral@localhost", "first", CFP, "c")
         assert (await user.next())[3] == "first"
         resource.kill()
         resource.wait()
         await until(lambda: user.is_connected)
         await user.transmit("ral@localhost", "second", CFP, "c")
-        await asyncio.to_thread(spawn, ECHO, address(xmpp_server), str(xmpp_server.ca_file), "ral")
+        await echoing(spawn, xmpp_server, "ral")
         answered = set()
         async with asyncio.timeout(LIMIT_S):
             while "third" not in answered:  # sent again until answered: the first may meet the dying session
@@ -219,7 +222,7 @@ async def test_wrong_password_is_refused(xmpp_server):
 
 
 async def test_plain_way_without_speed_ups(xmpp_server, spawn):
-    await asyncio.to_thread(spawn, ECHO, address(xmpp_server), str(xmpp_server.ca_file), "ral")
+    await echoing(spawn, xmpp_server, "ral")
     async with users(xmpp_server, "user", fast=False) as (user,):
         for number in range(30):  # past the window of acknowledgements
             await user.transmit("ral@localhost", f"<{number}>", CFP, "c")

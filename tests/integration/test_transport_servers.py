@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
@@ -71,6 +70,7 @@ async def parties(server, *names, policy=QUICK, **options):
     settings = TransportSettings(
         servers=((server.host, server.port),), ca_file=server.ca_file, policy=policy, **options
     )
+    await asyncio.to_thread(server.ensure_accounts, dict.fromkeys(names, "secret"))
     agents = [Party(name, settings) for name in names]
     await asyncio.gather(*(agent.start() for agent in agents))
     try:
@@ -157,27 +157,52 @@ async def test_full_outbox_gives_up_the_oldest(server, caplog):
         assert [await reader.next() for _ in range(3)] == ["2", "3", "4"]
 
 
-async def test_server_that_lost_its_accounts_gets_them_again(server):
+async def test_server_that_lost_all_it_had_stored_has_its_accounts_again(server):
     async with parties(server, "homeless") as (agent,):
         server.kill()
-        for path in server.state_dir.glob("accounts.sqlite*"):
+        for path in server.state_dir.glob("*.sqlite*"):
             path.unlink()
         server.start()
         await until(lambda: agent.story == ["up", "down", "up"])
 
 
-def test_restart_keeps_port_authority_and_accounts(server):
+async def test_restart_keeps_port_authority_and_accounts(server):
     port, authority = server.port, server.ca_file.read_bytes()
+    async with parties(server, "keeper") as (keeper,):
+        await asyncio.to_thread(server.restart)
+        assert (server.port, server.ca_file.read_bytes()) == (port, authority)
+        await until(lambda: keeper.story == ["up", "down", "up"])
 
-    async def log_in():
-        async with parties(server, "keeper"):
-            pass
 
-    asyncio.run(log_in())
+def test_no_password_is_written_down_or_on_a_command_line(server):
+    server.ensure_accounts({"secretive": "correct-horse-battery"})
     server.restart()
-    assert (server.port, server.ca_file.read_bytes()) == (port, authority)
-    with contextlib.closing(sqlite3.connect(server.state_dir / "accounts.sqlite")) as accounts:
-        assert accounts.execute("select jid from credentials").fetchall() == [("keeper",)]
+    for process in [psutil.Process(server.pid), *psutil.Process(server.pid).children()]:
+        assert "correct-horse" not in " ".join([*process.cmdline(), *process.environ().values()])
+    for path in (path for path in server.state_dir.rglob("*") if path.is_file()):
+        assert b"correct-horse" not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    "line", ["nonsense", '["bank"]', '{"bank": 7}', '{"bank@localhost/evil": "x"}', '{"BANK": "x"}']
+)
+def test_server_that_is_given_no_accounts_does_not_start(tmp_path, line):
+    accounts = tmp_path / "accounts.json"
+    accounts.write_text(line)
+    command = [
+        sys.executable,
+        "-m",
+        "ramp.agents.server_embedded",
+        "--port",
+        str(free_port()),
+        "--state",
+        str(tmp_path),
+    ]
+    with accounts.open() as given:
+        done = subprocess.run(command, stdin=given, capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == 2
+    assert "account" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 async def test_listens_on_loopback_only_and_on_one_port_only(shared):
@@ -196,7 +221,7 @@ async def test_listens_on_loopback_only_and_on_one_port_only(shared):
 
 def test_files_are_in_the_state_directory_and_private(shared):
     names = {path.name for path in shared.state_dir.iterdir()}
-    assert {"accounts.sqlite", "tls", "embedded.log", "server.lock", "server.pid"} <= names
+    assert {"rosters.sqlite", "tls", "embedded.log", "server.lock", "server.pid"} <= names
     assert shared.state_dir.stat().st_mode & 0o077 == 0
 
 
@@ -224,7 +249,7 @@ def test_port_that_is_taken_is_named(shared, tmp_path):
 def test_server_that_cannot_start_says_what_its_log_says(tmp_path, monkeypatch):
     state = tmp_path / "xmpp"
     state.mkdir()
-    (state / "accounts.sqlite").write_bytes(b"this is no database" * 100)
+    (state / "rosters.sqlite").write_bytes(b"this is no database" * 100)
     broken = EmbeddedServer(state, port=free_port())
     with pytest.raises(TransportError, match="file is not a database"):
         broken.start()

@@ -13,10 +13,14 @@ The commands of a script:
     submit USER REQUEST rounds=1 round=15 approval=auto prefer=cheapest quote / cores=16 price=70 start=3600 wall=3600
     approve USER REQUEST yes|no          withdraw USER REQUEST        cancel USER AGREEMENT
     balance USER QUERY                   sellers USER QUERY           leave RESOURCE
-    spend RESOURCE RESOURCE credits=100  a resource pays another, so that it lacks the money later
+    deposit ACCOUNT DEPOSIT credits=100  the keeper orders a deposit        overview QUERY
     occupy RESOURCE cores=16 start=3600 wall=3600      jobs of the machine's own users come in
     drop|double|delay|corrupt PATTERN [count=1] [by=SECONDS]   the next messages like `alice>res1 cfp`, `*>bank request`
     replay PATTERN [as=SENDER]           the last message like that comes again
+    says RESOURCE failed AGREEMENT       a resource says that it has failed, whatever its protocol thinks
+    forge USER as BANK to RESOURCE paid AGREEMENT  a stranger speaks as the bank: unsealed, with its own seal,
+                                         and with one that the bank has put on something else
+    unfirm RESOURCE                      its machine does not make the next slot firm
     crash NAME [down=S] [before=EFFECT]  now, or before the next such effect (a record's or content's name)
     restart NAME
     run [SECONDS]                        let time pass: so long, or until every message has arrived and all is at rest
@@ -29,15 +33,19 @@ import fnmatch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Cancellation, Signed
-from ramp.model.contents import Unverified
+from ramp.errors import PluginError
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, Signed
+from ramp.model.contents import Commitment, Failed, PaymentMade, Unverified
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.model.money import credits_text
+from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.seal import Role
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -47,7 +55,8 @@ from ramp.protocol.timing import Timing
 from simulation.market.observing import ScriptedCrash
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
-from simulation.market.world import START, World
+from simulation.market.virtual_notary import VirtualNotary
+from simulation.market.world import KEEPER, START, World
 from simulation.resource.steady import SteadyMachine
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -170,11 +179,14 @@ class ScriptedMarket:
             self._deliver_forged(self.forged.pop(0))
 
     def _deliver_forged(self, message: Message) -> None:
-        assert isinstance(message.content, Signed)
-        body = message.content.body
-        kinds = {Agreement: "agreement", Cancellation: "cancellation"}
-        kind = kinds.get(type(body), "account_query")
-        reference = body.agreement_id if isinstance(body, Agreement | Cancellation) else body.nonce
+        content = message.content
+        signed = content.agreement if isinstance(content, Commitment) else content
+        if not isinstance(signed, Signed):
+            self.transcript.remark(f"{message_key(message)}: its seal breaks on the way", self.world.now)
+            self.world.deliver(replace(message, seal=None), LATENCY)
+            return
+        kind = "agreement" if isinstance(signed.body, Agreement) else "cancellation"
+        reference = signed.body.agreement_id
         self.transcript.remark(f"{message_key(message)}: its signature breaks on the way", self.world.now)
         broken = Unverified(kind, reference, "bad_signature", "the digest does not fit")
         self.world.deliver(replace(message, content=broken), LATENCY)
@@ -269,7 +281,7 @@ class ScriptedMarket:
 
     def do_leave(self, options: _Options) -> None:
         (name,) = options.words
-        self.world.perform(name, self.world.resources[name].leave())
+        self.world.perform(name, self.world.resources[name].leave(self.world.now))
 
     def do_occupy(self, options: _Options) -> None:
         (name,) = options.words
@@ -280,10 +292,14 @@ class ScriptedMarket:
         machine.hold("own-job", unit, slot, now + DAY, now)
         machine.confirm("own-job", now)
 
-    def do_spend(self, options: _Options) -> None:
-        """A resource spends what it has earned: the other resource gets it."""
-        payer, payee = options.words
-        self.world.ledger.pay(f"spent-by-{payer}", payer, payee, options.whole("credits") * 100, at=self.world.now)
+    def do_deposit(self, options: _Options) -> None:
+        account, deposit_id = options.words
+        amount = options.whole("credits") * 100
+        self.world.command(KEEPER, ev.DepositOrdered(deposit_id, account, amount, "by the keeper"))
+
+    def do_overview(self, options: _Options) -> None:
+        (query_id,) = options.words
+        self.world.command(KEEPER, ev.OverviewAsked(query_id, None, None))
 
     def _do_rule(self, verb: str, options: _Options) -> None:
         by = options.duration("by", 0)
@@ -308,6 +324,47 @@ class ScriptedMarket:
         message = replace(message, sender=sender or message.sender)
         self.transcript.remark(f"{message_key(message)} comes again", self.world.now)
         self.world.deliver(message, 0)
+
+    def do_says(self, options: _Options) -> None:
+        name, _, agreement_id = options.words
+        party = self.world.resources[name]
+        sold = next(
+            each
+            for each in party.participants.values()
+            if each.agreement is not None and each.agreed.agreement_id == agreement_id
+        )
+        failed = Failed(agreement_id, sold.offer.offer_id, RefusalCode.SLOT_TAKEN, "the machine is broken")
+        message = Message(Performative.FAILURE, name, sold.user, sold.offer.request_id, failed)
+        self.world.perform(name, [fx.Send(message)])
+
+    def do_forge(self, options: _Options) -> None:
+        rogue, _, victim, _, receiver, _, agreement_id = options.words
+        paid = PaymentMade(agreement_id, f"payment:{agreement_id}", 100)
+        forged = Message(Performative.AGREE, victim, receiver, "r1", paid)
+        own = VirtualNotary(rogue, Role.USER).seal(forged, self.world.now)
+        bank_word = next(
+            each
+            for each in reversed(self.seen)
+            if each.sender == victim and each.seal is not None and each.receiver != receiver
+        )
+        for message in (forged, own, replace(forged, seal=bank_word.seal), replace(bank_word, receiver=receiver)):
+            self.world.deliver(message, 0)
+        refused = self.world.refused
+        self.world.run(limit=LATENCY)
+        self.transcript.remark(
+            f"{rogue} speaks as {victim} in four ways; {self.world.refused - refused} are dropped", self.world.now
+        )
+
+    def do_unfirm(self, options: _Options) -> None:
+        (name,) = options.words
+        machine: Any = self.world.machines[name]
+        confirm = machine.confirm
+
+        def fails_once(key: str, now: Instant) -> object:
+            machine.confirm = confirm
+            raise PluginError(name, "the batch system does not know the hold any more")
+
+        machine.confirm = fails_once
 
     def do_crash(self, options: _Options) -> None:
         (name,) = options.words

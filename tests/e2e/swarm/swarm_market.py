@@ -92,12 +92,15 @@ def write_config(
     timing: dict[str, float] | None = None,
     ledger: str = "",
     per_process: int = 1,
+    accounts: Sequence[str] = (),
+    quotas: dict[str, int] | None = None,
 ) -> Path:
-    """Write a swarm's configuration; deposits in credits."""
+    """Write a swarm's configuration; deposits in credits, accounts those of agents that are not started with it."""
     lines = ["[market]", f"resources_per_process = {per_process}"]
     if ledger:
         lines.append(f"ledger = {json.dumps(ledger)}")
-    lines += ["[server]", f'kind = "{kind}"', "[timing]"]
+    lines += ["[server]", f'kind = "{kind}"', f"accounts = {json.dumps(list(accounts))}", "[quotas]"]
+    lines += [*(f"{key} = {value}" for key, value in (quotas or {}).items()), "[timing]"]
     lines += [f"{key} = {value}" for key, value in (SHORT_TIMING if timing is None else timing).items()]
     for name, deposit in users.items():
         lines += ["[[users]]", f'name = "{name}"', f"deposit = {deposit}"]

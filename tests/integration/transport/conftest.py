@@ -29,11 +29,12 @@ def settings(server):
 
 
 @pytest.fixture
-async def crowd(settings):
+async def crowd(server, settings):
     """Makes started agents and stops them in the end."""
     agents = []
 
     async def make(*names, kind=Party, **options):
+        await asyncio.to_thread(server.ensure_accounts, dict.fromkeys(names, "secret"))
         made = [kind(name, options.get("settings", settings)) for name in names]
         agents.extend(made)
         await asyncio.gather(*(agent.start() for agent in made))

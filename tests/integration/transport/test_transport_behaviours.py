@@ -113,7 +113,8 @@ async def test_any_behaviour_that_dies_is_reported_by_name(crowd):
     assert (await agent.next())[3] == "alive"
 
 
-async def test_stop_ends_the_wait_and_leaves_no_task_behind(settings):
+async def test_stop_ends_the_wait_and_leaves_no_task_behind(server, settings):
+    server.ensure_accounts({"stopper": "secret"})
     before = asyncio.all_tasks()
     agent = Party("stopper", settings)
     await agent.start()

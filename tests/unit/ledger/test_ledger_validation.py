@@ -12,13 +12,17 @@ from ramp.ledger.book import Book
 from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
+    AgreementCountersigned,
     AgreementRefused,
     Entry,
+    OrderEntered,
+    OrderSettled,
     Refusal,
     TransferEntered,
     TransferSettled,
     balance_changes,
 )
+from ramp.ledger.order import Order, OrderLine, OrderState
 from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
 from ramp.ledger.validation import validate
 
@@ -40,7 +44,52 @@ HELD = replace(PAYMENT, posted_at=None)
 START: list[Entry] = [AccountOpened(ISSUER), AccountOpened(ALICE), AccountOpened(HECTOR), TransferEntered(DEPOSIT)]
 
 
+# An order of two lines as it goes: reserved, one countersigned, the other, posted.
+LINES = (OrderLine("a-1", "hector", 30), OrderLine("a-2", "hector", 20))
+RESERVED = Order("o-1", "alice", LINES, 100, 10, OrderState.RESERVED)
+SIGNED = replace(RESERVED, countersigned=("a-1", "a-2"))
+POSTED = replace(SIGNED, state=OrderState.POSTED, settled_at=20)
+VOIDED = replace(RESERVED, state=OrderState.VOIDED, settled_at=20, code="unwanted", reason="too dear")
+PAY_1 = Transfer("payment:a-1", "alice", "hector", 30, "a-1", TransferKind.PAYMENT, 10, order_id="o-1")
+PAY_2 = Transfer("payment:a-2", "alice", "hector", 20, "a-2", TransferKind.PAYMENT, 10, order_id="o-1")
+ENTER: list[Entry] = [OrderEntered(RESERVED), TransferEntered(PAY_1), TransferEntered(PAY_2)]
+SIGN: list[Entry] = [AgreementCountersigned("a-1", 15, 500), AgreementCountersigned("a-2", 20, 500)]
+POST_1, POST_2 = (TransferSettled(replace(one, posted_at=20)) for one in (PAY_1, PAY_2))
+VOID_1, VOID_2 = (TransferSettled(replace(one, voided_at=20)) for one in (PAY_1, PAY_2))
+REFUND_1 = Transfer(
+    "refund:a-1", "hector", "alice", 30, "a-1", TransferKind.REFUND, 30, 30, reverses="payment:a-1", order_id="o-1"
+)
+
+
 def test_a_sound_ledger_has_no_findings() -> None:
+    entries = [
+        *START,
+        *ENTER,
+        *SIGN,
+        OrderSettled(POSTED),
+        POST_1,
+        POST_2,
+        TransferEntered(REFUND_1),
+        OrderEntered(replace(VOIDED, order_id="o-2", entered_at=20)),
+        OrderEntered(replace(VOIDED, order_id="o-3", user="nobody", state=OrderState.REFUSED)),
+    ]
+    book = Book(entries)
+    assert book.validate() == []
+    assert book.order("o-1") == POSTED
+    assert [(balance.account.account_id, balance.posted) for balance in book.balances()] == [
+        ("alice", 80),
+        ("hector", 20),
+        ("market", -100),
+    ]
+
+
+def test_a_voided_order_has_no_findings() -> None:
+    book = Book([*START, *ENTER, SIGN[0], OrderSettled(replace(VOIDED, countersigned=("a-1",))), VOID_1, VOID_2])
+    assert book.validate() == []
+    assert book.balance("alice").available == 100
+
+
+def test_a_sound_ledger_from_before_there_were_orders_has_no_findings() -> None:
     entries = [
         *START,
         TransferEntered(HELD),
@@ -122,17 +171,105 @@ def test_transfers_of_unknown_accounts_are_found() -> None:
 
 
 def test_kept_balances_are_compared_with_the_transfers() -> None:
-    kept = {balance.account.account_id: balance for balance in Book([*START, TransferEntered(HELD)]).balances()}
-    entries = [*START, TransferEntered(HELD)]
+    entries = [*START, *ENTER]
+    kept = {balance.account.account_id: balance for balance in Book(entries).balances()}
     assert validate(entries, kept) == []
     assert validate(entries, kept | {"alice": replace(kept["alice"], posted=101)}) == [
         "account alice has 101 minor units posted, its transfers give 100",
         "all balances sum to 1 minor units instead of zero",
     ]
     assert validate(entries, kept | {"alice": replace(kept["alice"], reserved=0)}) == [
-        "account alice has 0 minor units reserved, its transfers give 60"
+        "account alice has 0 minor units reserved, its transfers give 50"
     ]
     assert len(validate(entries, kept | {"bob": Balance(Account("bob", AccountKind.USER, 0, 1), 0, 0)})) == 1
+
+
+@pytest.mark.parametrize(
+    ("entries", "finding"),
+    [
+        ([TransferEntered(HELD)], "payment:a-1 is pending without a reserved order"),
+        ([TransferEntered(PAY_1)], "payment:a-1 is pending without an order that says so"),
+        ([*ENTER[:2]], "order o-1 is reserved without the payment of a-2"),
+        ([*ENTER[:2], AccountOpened(Account("bob", AccountKind.USER, 0, 1)), ENTER[2]], "without the payment of a-2"),
+        ([*ENTER[:2], TransferEntered(replace(PAY_2, amount=21))], "order o-1 is reserved, but its a-2 is not"),
+        ([*ENTER[:2], TransferEntered(replace(PAY_2, posted_at=10))], "order o-1 is reserved, but its a-2 is not"),
+        ([*ENTER[:2], TransferEntered(replace(PAY_2, order_id="o-2"))], "order o-1 is reserved, but its a-2 is not"),
+        ([*ENTER, *SIGN, OrderSettled(POSTED), POST_1], "order o-1 is posted without the payment of a-2"),
+        ([*ENTER, *SIGN, OrderSettled(POSTED), POST_1, VOID_2], "order o-1 is posted, but its a-2 is not"),
+        ([*ENTER, *SIGN, OrderSettled(POSTED), VOID_1, VOID_2], "order o-1 is posted, but its a-1 is not"),
+        ([*ENTER, *SIGN, POST_1, POST_2], "payment:a-1 is posted without an order that says so"),
+        (
+            [*ENTER, *SIGN, OrderSettled(POSTED), VOID_1, VOID_2, POST_1, POST_2],
+            "payment:a-2 is posted without an order",
+        ),
+        ([*ENTER, TransferEntered(posted(TransferKind.PAYMENT, "a-9", "alice", "hector", 1))], "payment:a-9 is posted"),
+        (
+            [*ENTER, *SIGN, OrderSettled(replace(POSTED, settled_at=100)), POST_1, POST_2],
+            "is posted after its deadline",
+        ),
+        (
+            [*ENTER, SIGN[0], OrderSettled(replace(POSTED, countersigned=("a-1",))), POST_1, POST_2],
+            "order o-1 is posted with 1 of 2 countersigned",
+        ),
+        ([*ENTER, SIGN[0], OrderSettled(POSTED), POST_1, POST_2], "order o-1 is settled on other terms"),
+        (
+            [*ENTER, OrderSettled(replace(VOIDED, valid_until=99)), VOID_1, VOID_2],
+            "order o-1 is settled on other terms",
+        ),
+        ([*ENTER, OrderSettled(replace(VOIDED, settled_at=None)), VOID_1, VOID_2], "is settled as voided at None"),
+        ([*ENTER, OrderSettled(replace(VOIDED, state=OrderState.REFUSED))], "is settled as refused at 20"),
+        ([*ENTER, OrderSettled(VOIDED), VOID_1, VOID_2, OrderSettled(POSTED)], "posted but was voided"),
+        ([OrderSettled(VOIDED)], "order o-1 is settled as voided but was never entered"),
+        ([OrderEntered(POSTED)], "order o-1 is entered as posted"),
+        ([OrderEntered(replace(VOIDED, countersigned=("a-1",)))], "order o-1 is entered with countersigned agreements"),
+        ([OrderEntered(replace(VOIDED, settled_at=None))], "order o-1 is entered as voided with the end None"),
+        ([OrderEntered(VOIDED), OrderEntered(VOIDED)], "order o-1 is entered twice"),
+        ([OrderEntered(replace(RESERVED, lines=()))], "order o-1 is reserved without lines"),
+        ([OrderEntered(replace(RESERVED, valid_until=10)), *ENTER[1:]], "order o-1 is reserved after its deadline"),
+        (
+            [OrderEntered(replace(RESERVED, user="hector")), *ENTER[1:]],
+            "with hector, which is no account of the kind user",
+        ),
+        (
+            [OrderEntered(replace(RESERVED, lines=(OrderLine("a-1", "market", 5),)))],
+            "with market, which is no account of the kind resource",
+        ),
+        ([*ENTER, SIGN[0], SIGN[0]], "a-1 is countersigned without waiting for it"),
+        ([*ENTER, OrderSettled(VOIDED), VOID_1, VOID_2, SIGN[0]], "a-1 is countersigned without waiting for it"),
+        ([*ENTER, AgreementCountersigned("a-1", 100, 500)], "a-1 is countersigned after the deadline of order o-1"),
+        (
+            [*ENTER, *SIGN, OrderSettled(POSTED), POST_1, POST_2, TransferEntered(replace(REFUND_1, order_id=""))],
+            "refund:a-1 is not of the order of payment:a-1",
+        ),
+    ],
+)
+def test_each_invariant_of_orders_is_checked(entries: list[Entry], finding: str) -> None:
+    findings = Book([*START, *entries]).validate()
+    assert any(finding in line for line in findings), findings
+
+
+def test_a_countersignature_that_no_order_waits_for_is_no_ledger() -> None:
+    with pytest.raises(LedgerCorrupt, match="a-1"):
+        Book([*START, SIGN[0]])
+    assert any("a-1 is countersigned without" in line for line in validate([*START, SIGN[0]], {}))
+
+
+def test_only_refunds_bring_a_resource_below_its_limit() -> None:
+    spent = posted(TransferKind.PAYMENT, "a-2", "hector", "kelvin", 60)
+    kelvin = AccountOpened(Account("kelvin", AccountKind.RESOURCE, 0, 1))
+    entries = [*START, kelvin, TransferEntered(PAYMENT), TransferEntered(spent), TransferEntered(REFUND)]
+    assert Book(entries).validate() == []
+    below = replace(spent, transfer_id="payment:a-3", agreement_id="a-3", amount=1)
+    assert any("a-3 brings hector 1 minor" in line for line in Book([*entries[:-1], TransferEntered(below)]).validate())
+
+
+def test_a_refund_does_not_bring_a_user_below_its_limit() -> None:
+    paid = posted(TransferKind.PAYMENT, "a-1", "hector", "alice", 100)
+    funds = posted(TransferKind.DEPOSIT, "d-2", "market", "hector", 100)
+    spent = posted(TransferKind.PAYMENT, "a-2", "alice", "hector", 200)
+    back = posted(TransferKind.REFUND, "a-1", "alice", "hector", 100)
+    entries = [*START, *(TransferEntered(one) for one in (funds, paid, spent, back))]
+    assert any("refund:a-1 brings alice 100 minor units below" in line for line in Book(entries).validate())
 
 
 @pytest.mark.parametrize(
@@ -142,6 +279,9 @@ def test_kept_balances_are_compared_with_the_transfers() -> None:
         TransferEntered(HELD),
         TransferSettled(PAYMENT),
         TransferSettled(replace(HELD, voided_at=9)),
+        OrderEntered(RESERVED),
+        OrderSettled(POSTED),
+        SIGN[0],
     ],
 )
 def test_every_entry_is_balanced(entry: Entry) -> None:

@@ -1,0 +1,40 @@
+"""Evidence: the signed messages on which the ledger's changes rest, kept with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ramp.model.instant import Instant
+
+EVIDENCE_LENGTH_MAX: Final = 4_194_304
+"""Longest evidence in characters: an order of the most lines, with signature and certificate, is far shorter."""
+
+
+class EvidenceKind(StrEnum):
+    """What a signed message brought about."""
+
+    ORDER = "order"
+    AGREEMENT = "agreement"
+    VOID = "void"
+    FAILED = "failed"
+    REFUND = "refund"
+    DEPOSIT = "deposit"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One signed message.
+
+    Attributes:
+        reference: the order, agreement or deposit that it changed.
+        kind: what it brought about.
+        text: the message as it was signed.
+        at: when the change was entered.
+    """
+
+    reference: str
+    kind: EvidenceKind
+    text: str
+    at: Instant

@@ -1,0 +1,89 @@
+"""Drawing up the agreements of a request, and checking that an agreement is the one that was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ramp.model.agreement import Agreement
+from ramp.model.contents import FundsReserved, OrderLine
+from ramp.model.identifiers import IdSource
+from ramp.model.instant import Duration, Instant
+from ramp.model.offer import Offer
+from ramp.model.request import RequestForQuotation, RequestUnit
+from ramp.model.seal import Role, Seal
+from ramp.protocol.voting import HeldUnit
+
+
+def draw_up_agreements(
+    request_id: str,
+    request: RequestForQuotation,
+    held: Sequence[HeldUnit],
+    meets_request: Mapping[int, bool],
+    *,
+    user: str,
+    bank: str,
+    ids: IdSource,
+    valid_for: Duration,
+    now: Instant,
+) -> tuple[Agreement, ...]:
+    """Draw up one agreement a held unit: RFQ unit, offer and reservation id (section 5.2.1); together one order."""
+    order_id = ids.new("order")
+    return tuple(
+        Agreement(
+            agreement_id=ids.new("agreement"),
+            request_id=request_id,
+            units_total=len(held),
+            user=user,
+            resource=unit.offer.resource,
+            bank=bank,
+            request=request.unit(unit.unit),
+            offer=unit.offer,
+            reservation_id=unit.reservation_id,
+            cost=unit.offer.cost,
+            issued_at=now,
+            order_id=order_id,
+            valid_until=now + valid_for,
+            best_offer=not meets_request[unit.unit],
+        )
+        for unit in held
+    )
+
+
+def order_lines(agreements: Sequence[Agreement]) -> tuple[OrderLine, ...]:
+    """What the bank is to set aside for some agreements."""
+    return tuple(OrderLine(each.agreement_id, each.resource, each.cost) for each in agreements)
+
+
+def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, reservation_id: str) -> str:
+    """What is wrong with an agreement for a held offer, or the empty string.
+
+    Args:
+        agreement: as the user has signed it.
+        offer: the offer held.
+        unit: the unit of the call; its asking price falls from round to round, and the agreement has the user's own.
+        reservation_id: the machine's name for the slot.
+    """
+    facts = (
+        (agreement.offer, offer, "offer"),
+        (agreement.request_id, offer.request_id, "request"),
+        (agreement.reservation_id, reservation_id, "reservation id"),
+        (agreement.cost, offer.cost, "cost"),
+        (replace(agreement.request, cpu_hour_cost=unit.cpu_hour_cost), unit, "unit"),
+    )
+    return next((f"its {what} is not the one agreed" for found, right, what in facts if found != right), "")
+
+
+def vote_problem(agreement: Agreement, vote: FundsReserved, seal: Seal) -> str:
+    """What is wrong with the bank's vote for an agreement, or the empty string."""
+    if (seal.signer, seal.role, seal.receiver) != (agreement.bank, Role.BANK, agreement.user):
+        return f"the vote is not the word of {agreement.bank} to its buyer"
+    if vote.order_id != agreement.order_id or vote.user != agreement.user:
+        return "the bank's vote is for another order"
+    if vote.valid_until != agreement.valid_until:
+        return "the money is not set aside as long as the agreement holds"
+    if OrderLine(agreement.agreement_id, agreement.resource, agreement.cost) not in vote.lines:
+        return "the bank has set nothing aside for it"
+    if len(vote.lines) != agreement.units_total:
+        return f"the order has {len(vote.lines)} units, not {agreement.units_total}"
+    return ""

@@ -1,0 +1,70 @@
+"""What the bank says of an order as the ledger has it."""
+
+from __future__ import annotations
+
+from ramp.model.acl import Performative
+from ramp.model.agreement import Signed
+from ramp.model.contents import (
+    Content,
+    FundsReserved,
+    OrderPosted,
+    OrderRefused,
+    OrderVoided,
+    PaymentQuery,
+    PaymentRefused,
+    Unverified,
+)
+from ramp.model.instant import Instant
+from ramp.protocol.events import OrderFate, OrderStanding
+
+
+def order_answer(order: OrderStanding, now: Instant) -> tuple[Performative, Content]:
+    """What the buyer is told of an order as it stands."""
+    if order.fate is OrderFate.RESERVED:
+        left = order.valid_until - now
+        vote = FundsReserved(order.order_id, order.user, order.lines, left, order.valid_until, now)
+        return Performative.AGREE, vote
+    if order.fate is OrderFate.POSTED:
+        return Performative.INFORM, OrderPosted(order.order_id, order.transfers)
+    if order.fate is OrderFate.REFUSED:
+        return Performative.REFUSE, OrderRefused(order.order_id, order.code, order.detail)
+    return Performative.INFORM, OrderVoided(order.order_id, order.code, order.detail, order.awaited)
+
+
+def agreement_answer(order: OrderStanding, agreement_id: str) -> tuple[Performative, Content] | None:
+    """What a party is told of one agreement of an order; None while the others' agreements are awaited."""
+    refund = next((each for each in order.refunds if each.agreement_id == agreement_id), None)
+    if refund is not None:
+        return Performative.AGREE, refund
+    if order.fate is OrderFate.POSTED:
+        return Performative.AGREE, next(each for each in order.transfers if each.agreement_id == agreement_id)
+    if order.fate is OrderFate.RESERVED:
+        return None
+    return Performative.REFUSE, PaymentRefused(agreement_id, order.code, order.detail)
+
+
+def announcements(order: OrderStanding) -> list[tuple[str, Performative, Content]]:
+    """What is told unasked, and to whom, when an order has just been posted or voided."""
+    told: list[tuple[str, Performative, Content]] = []
+    if order.fate is OrderFate.VOIDED:
+        told.append(
+            (order.user, Performative.INFORM, OrderVoided(order.order_id, order.code, order.detail, order.awaited))
+        )
+        for line in order.lines:
+            refused = PaymentRefused(line.agreement_id, order.code, order.detail)
+            told.append((line.resource, Performative.INFORM, refused))
+    for line, made in zip(order.lines, order.transfers, strict=False):
+        told.append((line.resource, Performative.AGREE, made))
+    return told
+
+
+def agreement_of(content: Content) -> str:
+    """The agreement that a resource or user asks about."""
+    match content:
+        case Signed(body=body):
+            return body.agreement_id
+        case PaymentQuery(agreement_id):
+            return agreement_id
+        case Unverified(reference=reference):
+            return reference
+    raise AssertionError(f"{type(content).__name__} asks about no agreement")

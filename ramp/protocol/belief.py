@@ -1,0 +1,62 @@
+"""What a machine believes: what its sender has sealed in the right role, and not long ago where it begins something.
+
+The host has verified every seal that arrives (`ramp.model.ports.Notary`); what a seal means is judged here, by the same
+code for agents and simulator. ARCHITECTURE has the table: of each message, what makes it believed.
+"""
+
+from __future__ import annotations
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message
+from ramp.model.instant import Instant, iso, seconds
+from ramp.model.seal import Role, Seal
+from ramp.protocol.timing import Timing
+
+
+def sealed_by(message: Message, role: Role) -> Seal:
+    """The seal of a message that its sender has sealed in a role.
+
+    Raises:
+        RemoteProtocolError: if there is none, it is another's, or its signer is certified for something else.
+    """
+    seal = message.seal
+    kind = type(message.content).__name__
+    if seal is None:
+        raise RemoteProtocolError(f"{kind} is not sealed", conversation_id=message.conversation_id)
+    if seal.signer != message.sender or seal.receiver != message.receiver:
+        raise RemoteProtocolError(f"{kind} bears another's seal", conversation_id=message.conversation_id)
+    if seal.role is not role:
+        raise RemoteProtocolError(
+            f"{kind} is for a {role.value} to say; {seal.signer} is certified as {seal.role.value}",
+            conversation_id=message.conversation_id,
+        )
+    return seal
+
+
+def sealed_lately(message: Message, role: Role, now: Instant, timing: Timing) -> Seal:
+    """The same of a message that begins something: it must have been sealed lately by our own clock.
+
+    Answers need no such check: they are bound to what they answer.
+
+    Raises:
+        RemoteProtocolError: as `sealed_by`, or if it is older than `message_age`, or from the future.
+    """
+    seal = sealed_by(message, role)
+    if abs(now - seal.signed_at) > timing.message_age:
+        raise RemoteProtocolError(
+            f"{type(message.content).__name__} was sealed at {iso(seal.signed_at)}, the clock here says {iso(now)}; "
+            f"right would be at most {seconds(timing.message_age):g} s apart",
+            conversation_id=message.conversation_id,
+        )
+    return seal
+
+
+def said_by(message: Message, name: str, role: Role) -> Seal:
+    """The seal of a message that only one party may send.
+
+    Raises:
+        RemoteProtocolError: as `sealed_by`, or if somebody else has sent it.
+    """
+    if message.sender != name:
+        raise RemoteProtocolError(f"{message.sender} speaks for {name}", conversation_id=message.conversation_id)
+    return sealed_by(message, role)

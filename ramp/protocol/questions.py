@@ -1,0 +1,138 @@
+"""Questions of an owner to bank, resource or directory: asked again until answered, or until their time is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import Content
+from ramp.model.instant import Instant
+from ramp.model.seal import Role
+from ramp.protocol.belief import said_by
+from ramp.protocol.effects import Effect, Report, Send
+from ramp.protocol.progress import Answer, QueryAnswered
+from ramp.protocol.timing import Pace, Retry, earliest
+
+
+@dataclass(slots=True)
+class _Question:
+    """One question that waits for its answer.
+
+    Attributes:
+        send: what was asked.
+        ask: makes the content of the n-th try, counted from 1: a nonce is good for one answer, and that may get lost.
+        retry: when to ask again.
+        limit: when to give up.
+        role: in which the answer must be sealed; None where it need not be.
+        tries: so far.
+    """
+
+    send: Send
+    ask: Callable[[int], Content]
+    retry: Retry
+    limit: Instant
+    role: Role | None
+    tries: int = 1
+
+
+class Questions:
+    """The open questions of one party.
+
+    Args:
+        name: of the asking party.
+        pace: of the asking party.
+    """
+
+    def __init__(self, name: str, pace: Pace) -> None:
+        self._name = name
+        self._pace = pace
+        self._open: dict[str, _Question] = {}
+
+    def __contains__(self, query_id: str) -> bool:
+        return query_id in self._open
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When `tick` wants to be called."""
+        return earliest(*(earliest(each.retry.due, each.limit) for each in self._open.values()))
+
+    def ask(
+        self,
+        query_id: str,
+        receiver: str,
+        ask: Callable[[int], Content],
+        now: Instant,
+        *,
+        role: Role | None,
+        performative: Performative = Performative.QUERY_REF,
+    ) -> list[Effect]:
+        """Ask.
+
+        Args:
+            query_id: names the question; also its conversation.
+            receiver: who is asked.
+            ask: makes the content of the n-th try.
+            now: the present.
+            role: in which the answer must be sealed; None where it need not be.
+            performative: REQUEST where it is an order.
+        """
+        limit = self._pace.timing.query_limit
+        send = Send(Message(performative, self._name, receiver, query_id, ask(1), reply_with=query_id, reply_by=limit))
+        retry = Retry(self._pace)
+        retry.begin(now)
+        self._open[query_id] = _Question(send, ask, retry, now + limit, role)
+        return [send]
+
+    def answered(self, query_id: str, message: Message, answer: Answer, now: Instant) -> list[Effect]:
+        """An answer has come; to a question that is open it is told, else it is old news.
+
+        Raises:
+            RemoteProtocolError: if it is not of whom was asked, or not its own word where it must be.
+        """
+        question = self._open.get(query_id)
+        if question is None:
+            return []
+        self.check(query_id, message)
+        question.retry.answered(now)
+        del self._open[query_id]
+        return [Report(QueryAnswered(query_id, answer))]
+
+    def check(self, query_id: str, message: Message) -> None:
+        """Check that an answer to an open question is of whom was asked, and sealed where it must be.
+
+        Raises:
+            RemoteProtocolError: if not.
+        """
+        question = self._open[query_id]
+        if question.role is not None:
+            said_by(message, question.send.message.receiver, question.role)
+        elif message.sender != question.send.message.receiver:
+            raise RemoteProtocolError(
+                f"{message.sender} speaks for {question.send.message.receiver}", conversation_id=query_id
+            )
+
+    def again(self, query_id: str, now: Instant) -> list[Effect]:
+        """Ask the next part of a question whose answer comes in several."""
+        question = self._open[query_id]
+        question.retry.answered(now)
+        question.retry.begin(now)
+        return [self._renewed(question)]
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Ask again, or give up."""
+        effects: list[Effect] = []
+        for query_id, question in list(self._open.items()):
+            if now >= question.limit:
+                del self._open[query_id]
+                effects.append(Report(QueryAnswered(query_id, None)))
+            elif question.retry.is_due(now):
+                question.retry.again(now)
+                effects.append(self._renewed(question))
+        return effects
+
+    def _renewed(self, question: _Question) -> Send:
+        question.tries += 1
+        question.send = Send(replace(question.send.message, content=question.ask(question.tries)))
+        return question.send

@@ -1,0 +1,127 @@
+"""What a user gives back: its open cancellations and claims, and what has come back (paper section 5.1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Cancellation
+from ramp.model.contents import CancellationDone, CancellationRefused, Failed, RefundMade, RefundRefused
+from ramp.model.instant import Instant
+from ramp.model.seal import Role, Seal
+from ramp.protocol.belief import said_by
+from ramp.protocol.cancellation import CancellationRequest
+from ramp.protocol.effects import Effect, Persist, Report
+from ramp.protocol.outcome import CancellationOutcome
+from ramp.protocol.progress import CancellationEnded
+from ramp.protocol.records import CancellationConcluded, CancellationStarted, Record, RefundClaimed
+from ramp.protocol.timing import Pace, earliest
+
+
+class Returns:
+    """All of one user.
+
+    Args:
+        agreements: the user's agreements by id.
+        pace: of the user.
+
+    Attributes:
+        done: agreements whose money is back.
+    """
+
+    def __init__(self, agreements: Mapping[str, Agreement], pace: Pace) -> None:
+        self.done: set[str] = set()
+        self._agreements = agreements
+        self._pace = pace
+        self._open: dict[str, CancellationRequest] = {}
+
+    def __contains__(self, agreement_id: str) -> bool:
+        return agreement_id in self._open
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Agreements that are being given back and not answered for."""
+        return tuple(self._open)
+
+    @property
+    def doubts(self) -> dict[str, str]:
+        """What is not known yet of each of them, and how it will end."""
+        return {agreement_id: machine.doubt for agreement_id, machine in self._open.items()}
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When `tick` wants to be called."""
+        return earliest(*(machine.deadline for machine in self._open.values()))
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Take up again after a restart what is not concluded; the agreements are known by then."""
+        demands: dict[str, Cancellation | tuple[Failed, Seal]] = {}
+        for record in records:
+            if isinstance(record, CancellationStarted):
+                demands[record.cancellation.agreement_id] = record.cancellation
+            elif isinstance(record, RefundClaimed):
+                demands[record.failed.agreement_id] = record.failed, record.failed_seal
+            elif isinstance(record, CancellationConcluded):
+                demands.pop(record.outcome.agreement_id, None)
+                if record.outcome.done:
+                    self.done.add(record.outcome.agreement_id)
+        return [effect for key, demand in demands.items() for effect in self._begin(key, demand, now)]
+
+    def cancel(self, cancellation: Cancellation, now: Instant) -> list[Effect]:
+        """Give a unit back."""
+        started = Persist(CancellationStarted(cancellation, now))
+        return [started, *self._begin(cancellation.agreement_id, cancellation, now)]
+
+    def claim(self, failed: Failed, seal: Seal, now: Instant) -> list[Effect]:
+        """A resource that has been paid says that it has failed: its own word brings the money back."""
+        if failed.agreement_id in self._open or failed.agreement_id in self.done:
+            return []
+        claimed = Persist(RefundClaimed(failed, seal, now))
+        return [claimed, *self._begin(failed.agreement_id, (failed, seal), now)]
+
+    def handle(
+        self,
+        message: Message,
+        content: CancellationDone | CancellationRefused | RefundMade | RefundRefused,
+        now: Instant,
+    ) -> list[Effect]:
+        """Take what resource or bank say of a bought unit.
+
+        Raises:
+            RemoteProtocolError: if it is not its sender's own word.
+        """
+        agreement_id = content.agreement_id
+        machine = self._open.get(agreement_id)
+        if machine is not None:
+            return machine.handle(message, content, now) + self._end(agreement_id, now)
+        agreement = self._agreements.get(agreement_id)
+        if not isinstance(content, RefundMade) or agreement is None or agreement_id in self.done:
+            return []
+        # the money is back after all: a refusal came first, or the resource itself has told the bank that it failed
+        seal = said_by(message, agreement.bank, Role.BANK)
+        self.done.add(agreement_id)
+        outcome = CancellationOutcome(agreement_id, True, content.amount)
+        return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let everything act whose deadline has come."""
+        effects: list[Effect] = []
+        for agreement_id, machine in list(self._open.items()):
+            if machine.deadline is not None and now >= machine.deadline:
+                effects += machine.tick(now) + self._end(agreement_id, now)
+        return effects
+
+    def _begin(self, agreement_id: str, demand: Cancellation | tuple[Failed, Seal], now: Instant) -> list[Effect]:
+        machine = CancellationRequest(demand, self._agreements[agreement_id], self._pace)
+        self._open[agreement_id] = machine
+        return machine.start(now)
+
+    def _end(self, agreement_id: str, now: Instant) -> list[Effect]:
+        machine = self._open[agreement_id]
+        if machine.outcome is None or machine.seal is None:
+            return []
+        del self._open[agreement_id]
+        if machine.outcome.done:
+            self.done.add(agreement_id)
+        concluded = CancellationConcluded(machine.outcome, machine.seal, now)
+        return [Persist(concluded), Report(CancellationEnded(machine.outcome))]

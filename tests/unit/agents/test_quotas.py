@@ -1,0 +1,128 @@
+"""What an agent takes from one sender, and what it complains of."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ramp.agents.complaints import Complaints
+from ramp.agents.quotas import SenderQuota
+from ramp.errors import ConfigurationError
+from ramp.model.instant import MINUTE, SECOND
+from ramp.runtime.config import QuotaConfig
+from ramp.runtime.config_file import load_config
+
+
+class Bucket:
+    """The textbook's token bucket, in fractions."""
+
+    def __init__(self, rate, burst):
+        self.rate, self.burst, self.tokens, self.last = rate, burst, Fraction(burst), 0
+
+    def admits(self, now):
+        self.tokens = min(Fraction(self.burst), self.tokens + Fraction((now - self.last) * self.rate, SECOND))
+        self.last = now
+        if self.tokens < 1:
+            return False
+        self.tokens -= 1
+        return True
+
+
+@given(
+    st.integers(1, 5000),
+    st.integers(1, 50),
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 300_000)), max_size=200),
+)
+def test_each_sender_has_the_bucket_of_the_textbook(rate, burst, steps):
+    quota = SenderQuota(QuotaConfig(rate, burst))
+    buckets = {sender: Bucket(rate, burst) for sender in "abc"}
+    now = 0
+    for sender, pause in steps:
+        now += pause
+        assert quota.admits(sender, now) == buckets[sender].admits(now)
+
+
+def test_burst_then_rate():
+    quota = SenderQuota(QuotaConfig(messages_per_sender_per_second=4, burst=3))
+    assert [quota.admits("a", 0) for _ in range(5)] == [True, True, True, False, False]
+    assert [quota.admits("a", SECOND // 4), quota.admits("a", SECOND // 4)] == [True, False]
+    assert quota.admits("b", SECOND // 4)
+    assert [quota.admits("a", 60 * SECOND) for _ in range(4)] == [True, True, True, False]
+
+
+def test_senders_remembered_are_bounded_and_an_active_one_stays_among_them():
+    quota = SenderQuota(QuotaConfig(messages_per_sender_per_second=1, burst=1), senders_max=100)
+    admitted = 0
+    for number in range(10_000):
+        quota.admits(f"passer-by{number}", 0)
+        if number % 20 == 0:
+            admitted += quota.admits("flooder", 0)
+        assert len(quota) <= 101
+    assert admitted == 1
+
+
+def test_one_line_a_minute_and_sender():
+    complaints = Complaints()
+    assert [complaints.is_due("a", now) for now in (0, 1, MINUTE - 1, MINUTE, MINUTE + 1)] == [
+        True,
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert complaints.is_due("b", MINUTE + 1)
+
+
+def test_lines_and_memory_are_bounded_whatever_names_are_invented():
+    complaints = Complaints(senders_max=10)
+    assert sum(complaints.is_due(f"name{number}", number) for number in range(1000)) == 10
+    assert sum(complaints.is_due(f"name{number}", MINUTE + 1000) for number in range(1000)) == 10
+    assert len(complaints._said) == 10
+
+
+MARKET = """
+[[users]]
+name = "alice"
+[machines.m]
+cores = 1
+[[resources]]
+name = "small"
+machine = "m"
+start_price = 2
+minimum_price = 1
+"""
+
+
+def loaded(tmp_path, text):
+    path = tmp_path / "swarm.toml"
+    path.write_text(text + MARKET)
+    return load_config(path)
+
+
+def test_quotas_are_read_from_the_markets_file(tmp_path):
+    assert loaded(tmp_path, "").quotas == QuotaConfig()
+    text = "[quotas]\nmessages_per_sender_per_second = 7\nburst = 9\n"
+    assert loaded(tmp_path, text).quotas == QuotaConfig(7, 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[quotas]\nburst = 0\n", ["swarm.toml", "quotas.burst", "0", "a whole number from 1"]),
+        ("[quotas]\nmessages_per_sender_per_second = 1.5\n", ["quotas.messages_per_sender_per_second", "1.5"]),
+        ("[quotas]\nbursts = 5\n", ["quotas.bursts", "did you mean 'burst'?"]),
+        ("[server]\nregister = true\n", ["server.register", "right would be false", "embedded"]),
+        ('[server]\naccounts = ["\uff42ank"]\n', ["name", "'\uff42ank'", "lower-case"]),
+        ('[server]\naccounts = ["small"]\n', ["'small' is used 2 times"]),
+        ('[server]\naddresses = ["h:5222"]\naccounts = ["v"]\n', ["server.accounts", "by its owner"]),
+        ('[server]\naccounts = "v"\n', ["server.accounts", '["visitor"]']),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_would_be_right(tmp_path, text, words):
+    with pytest.raises(ConfigurationError) as error:
+        loaded(tmp_path, text)
+    for word in words:
+        assert word in str(error.value)

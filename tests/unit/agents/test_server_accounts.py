@@ -1,0 +1,71 @@
+"""The embedded server's accounts: who may log in."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from ramp.agents.server_accounts import Accounts
+from ramp.errors import ConfigurationError
+
+
+@pytest.fixture
+def accounts():
+    accounts = Accounts("localhost")
+    accounts.add({"bank": "secret", "alice": "other"})
+    return accounts
+
+
+def plain(name, password="secret", acting_as=""):
+    return base64.b64encode(f"{acting_as}\0{name}\0{password}".encode()).decode()
+
+
+def test_who_has_the_password_is_let_in(accounts):
+    assert accounts.log_in("PLAIN", plain("bank")) == "bank"
+    assert accounts.log_in("PLAIN", plain("bank", acting_as="bank@localhost")) == "bank"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "response"),
+    [
+        ("PLAIN", plain("bank", "other")),
+        ("PLAIN", plain("nobody")),
+        ("PLAIN", plain("BANK")),
+        ("PLAIN", plain("\uff42ank")),
+        ("PLAIN", plain("bank\u00ad")),
+        ("PLAIN", plain("bank@localhost/evil")),
+        ("PLAIN", plain("bank@localhost")),
+        ("PLAIN", plain("alice", "other", acting_as="bank@localhost")),
+        ("PLAIN", plain("")),
+        ("PLAIN", plain("bank", "")),
+        ("PLAIN", ""),
+        ("PLAIN", None),
+        ("PLAIN", "no base64!"),
+        ("PLAIN", base64.b64encode(b"bank\0secret").decode()),
+        ("PLAIN", base64.b64encode(b"\0bank\0secret\0more").decode()),
+        ("PLAIN", base64.b64encode(b"\0bank\xff\0secret").decode()),
+        ("SCRAM-SHA-1", plain("bank")),
+        ("EXTERNAL", ""),
+        (None, plain("bank")),
+    ],
+)
+def test_nobody_else_is(accounts, mechanism, response):
+    assert accounts.log_in(mechanism, response) is None
+
+
+def test_a_bad_name_makes_none_of_the_accounts(accounts):
+    with pytest.raises(ConfigurationError, match=r"'BANK' at 'localhost' can be no account.*its prepared form is"):
+        accounts.add({"carol": "secret", "BANK": "secret"})
+    assert not accounts.exists("carol")
+    assert not accounts.exists("BANK")
+
+
+def test_passwords_are_not_kept(accounts):
+    assert b"secret" not in b"".join(accounts._digests.values())
+
+
+def test_what_is_given_again_counts(accounts):
+    accounts.add({"bank": "new"})
+    assert accounts.log_in("PLAIN", plain("bank")) is None
+    assert accounts.log_in("PLAIN", plain("bank", "new")) == "bank"
