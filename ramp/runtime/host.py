@@ -9,7 +9,7 @@ has sent, it remembers. A crash between two effects therefore loses at most mess
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -31,6 +31,9 @@ from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
 from ramp.runtime.bank_ledger import BankLedger
 from ramp.runtime.snapshot import snapshot_text
+
+SIGNATURES_MAX = 256
+"""Signed documents at hand, one an agreement: those of the purchases that go on."""
 
 
 class Journal(Protocol):
@@ -84,6 +87,7 @@ class Host:
         self.party = party
         self.ports = ports
         self._answers: deque[ev.Event] = deque()
+        self._signatures: OrderedDict[str, tuple[Signed, Signed]] = OrderedDict()
 
     @property
     def name(self) -> str:
@@ -185,8 +189,15 @@ class Host:
     def _bearing_own_signature(self, signed: Signed, now: Instant) -> Signed:
         if self.name in signed.signers:
             return signed
+        known = self._signatures.get(signed.body.agreement_id)
+        if known is not None and known[0] == signed:
+            return known[1]  # it goes out several times, to the bank and to the buyer; XML signatures are dear
         assert self.ports.notary is not None, f"{self.name} has no notary"
-        return self.ports.notary.sign(signed, now)
+        done = self.ports.notary.sign(signed, now)
+        self._signatures[signed.body.agreement_id] = signed, done
+        if len(self._signatures) > SIGNATURES_MAX:
+            self._signatures.popitem(last=False)
+        return done
 
     # -- the plug-in ---------------------------------------------------------------------------------------------
 
