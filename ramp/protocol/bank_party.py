@@ -145,18 +145,23 @@ class BankParty:
         """Vote: set everything aside, or refuse for good."""
         seal = sealed_lately(message, Role.USER, now, self._timing)
         if order.valid_until > now + ORDER_VALIDITY_MAX:
-            minutes = ORDER_VALIDITY_MAX // MINUTE
-            refused = OrderRefused(order.order_id, BAD_TERMS, f"money is set aside for at most {minutes} minutes")
-            return [self._reply(message, Performative.REFUSE, refused)]
+            return [self._too_long(message, order.order_id)]
         call_id = self._wait(message)
         return [fx.ReserveFunds(call_id, order.order_id, message.sender, order.lines, order.valid_until, seal.text)]
 
     def _on_withdrawal(self, message: Message, wish: OrderWithdrawal, now: Instant) -> list[Effect]:
         """Void, unless it is posted; the answer is final."""
         seal = sealed_lately(message, Role.USER, now, self._timing)
+        if wish.valid_until > now + ORDER_VALIDITY_MAX:
+            return [self._too_long(message, wish.order_id)]
         call_id = self._wait(message)
         code, reason = "withdrawn", wish.reason
         return [fx.VoidOrder(call_id, wish.order_id, message.sender, wish.valid_until, code, reason, seal.text)]
+
+    def _too_long(self, message: Message, order_id: str) -> Send:
+        minutes = ORDER_VALIDITY_MAX // MINUTE
+        refused = OrderRefused(order_id, BAD_TERMS, f"money is set aside for at most {minutes} minutes")
+        return self._reply(message, Performative.REFUSE, refused)
 
     def _on_agreement(self, message: Message, signed: Signed, agreement: Agreement) -> list[Effect]:
         """TransactionUpdate (section 6.3): both signatures, and the terms of the order.

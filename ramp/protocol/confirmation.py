@@ -46,7 +46,7 @@ from ramp.protocol.records import (
 )
 from ramp.protocol.tables import CONFIRMATION, ConfirmationState
 from ramp.protocol.timing import Pace, Retry, earliest
-from ramp.protocol.voting import cancel_hold
+from ramp.protocol.voting import HeldUnit, cancel_hold
 
 S = ConfirmationState
 
@@ -79,10 +79,10 @@ class Confirmation(StateMachine[ConfirmationState]):
     Args:
         agreements: what is to be bought, one a unit; all of one request and one order.
         pace: of the buying agent.
-        held_until: when the first of the holds runs out, as far as is known here.
+        held: the holds on which it rests, one an agreement; none after a restart.
     """
 
-    def __init__(self, agreements: Sequence[Agreement], *, pace: Pace, held_until: Instant = 0) -> None:
+    def __init__(self, agreements: Sequence[Agreement], *, pace: Pace, held: Sequence[HeldUnit] = ()) -> None:
         first = agreements[0]
         super().__init__(first.request_id, CONFIRMATION, S.NEW)
         self.order_id = first.order_id
@@ -92,7 +92,8 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._user = first.user
         self._bank = first.bank
         self._pace = pace
-        self._held_until = held_until
+        self._held_until = min((unit.held_until for unit in held), default=0)
+        self._vote_seals = tuple(unit.seal for unit in held)
         self._units = {agreement.agreement_id: ConfirmedUnit(agreement, Retry(pace)) for agreement in agreements}
         self._vote: tuple[FundsReserved, Seal] | None = None
         self._to_bank = Retry(pace)
@@ -120,7 +121,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         margin = self._pace.timing.decision_margin
         self._limit = min(now + self._pace.patience(self._pace.timing.funds_limit), self._held_until - margin)
         self._to_bank.begin(now)
-        asked = FundsAsked(self.conversation_id, self.order_id, self.agreements, now)
+        asked = FundsAsked(self.conversation_id, self.order_id, self.agreements, self._vote_seals, now)
         return self._armed([Persist(asked), self._order(), *(unit.advanced() for unit in self._units.values())])
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:

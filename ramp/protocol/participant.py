@@ -262,7 +262,7 @@ class Participant(StateMachine[ParticipantState]):
             assert isinstance(self._cancellation.body, Cancellation)
             refused = self._refuse_cancellation(content.code, content.detail, self._cancellation.body)
             self._cancellation = None
-            return [Persist(CancellationDropped(self.offer.offer_id, now)), refused]
+            return [Persist(CancellationDropped(self.offer.offer_id, seal, now)), refused]
         return []
 
     def _on_paid(self, paid: PaymentMade, seal: Seal, now: Instant) -> list[Effect]:

@@ -222,8 +222,7 @@ class Purchase:
             valid_for=self._pace.timing.agreement_validity,
             now=now,
         )
-        held_until = min(unit.held_until for unit in result.held)
-        self.confirmation = Confirmation(agreements, pace=self._pace, held_until=held_until)
+        self.confirmation = Confirmation(agreements, pace=self._pace, held=result.held)
         return self.confirmation.start(now)
 
     def _after_confirmation(self, confirmation: Confirmation, now: Instant) -> list[Effect]:
