@@ -119,10 +119,14 @@ class VoidOrder:
 
 @dataclass(frozen=True, slots=True)
 class FailLine:
-    """Tell the ledger that a resource has failed: voids its order, or refunds; answered by `OrderStands`."""
+    """Tell the ledger that a resource has failed: voids its order, or refunds; answered by `OrderStands`.
+
+    What the resource says counts only for the offer that the order names.
+    """
 
     call_id: str
     agreement_id: str
+    offer_id: str
     resource: str
     detail: str
     evidence: str

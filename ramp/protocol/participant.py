@@ -192,7 +192,7 @@ class Participant(StateMachine[ParticipantState]):
         """The user's signed agreement with the bank's vote (step 8), for the first time or again.
 
         Raises:
-            RemoteProtocolError: if it is not signed by the buyer, and by the buyer only.
+            RemoteProtocolError: if it is not signed by the buyer, and by the buyer only, or not what was agreed.
         """
         signed = commitment.agreement
         assert isinstance(signed.body, Agreement)
@@ -200,8 +200,8 @@ class Participant(StateMachine[ParticipantState]):
         if self.state is S.RELEASED:
             return [self._failure(signed)]
         problem = self._problem(commitment)
-        if problem:
-            return [self._failure(signed, RefusalCode.BAD_AGREEMENT, problem)]
+        if problem:  # no sealed "failed": the same agreement may come again as it should be, and be paid
+            raise RemoteProtocolError(problem, conversation_id=self.conversation_id)
         if self.state is S.HELD:
             self._enter(S.CONFIRMING, "Commitment")
             self.agreement = signed
@@ -382,13 +382,12 @@ class Participant(StateMachine[ParticipantState]):
         proof = Settled(self.agreed.agreement_id, self.offer.offer_id, self.agreement, *self._paid)
         return self._to_user(Performative.INFORM, proof)
 
-    def _failure(self, signed: Signed | None = None, code: RefusalCode | None = None, detail: str = "") -> Send:
+    def _failure(self, signed: Signed | None = None) -> Send:
+        """The resource's word that it has failed, which is worth a refund: only about what it has released for good."""
+        assert self.released is not None
         body = signed.body if signed is not None else self.agreed
-        assert isinstance(body, Agreement)
-        if code is None:
-            assert self.released is not None
-            code, detail = self.released.code, self.released.detail
-        return self._to_user(Performative.FAILURE, Failed(body.agreement_id, self.offer.offer_id, code, detail))
+        failed = Failed(body.agreement_id, self.offer.offer_id, self.released.code, self.released.detail)
+        return self._to_user(Performative.FAILURE, failed)
 
     def _failure_to_bank(self) -> Send:
         """The bank voids the whole order on it, so that nobody waits for this unit."""

@@ -15,7 +15,6 @@ from ramp.model.contents import (
     CancellationRefused,
     Commitment,
     Deregistration,
-    Failed,
     HoldCancelled,
     HoldRefused,
     MachineQuery,
@@ -250,20 +249,13 @@ class ResourceParty:
         participant = self.participants.get(body.offer.offer_id)
         sold = self._by_agreement.get(body.agreement_id)
         if sold is not None and sold is not participant:  # the bank pays an agreement id once, so it buys one slot
-            twice = Failed(
-                body.agreement_id,
-                body.offer.offer_id,
-                RefusalCode.BAD_AGREEMENT,
-                "another slot is sold under that agreement id",
+            raise RemoteProtocolError(
+                "another slot is sold under that agreement id", conversation_id=message.conversation_id
             )
-            return [self._reply(message, Performative.FAILURE, twice)]
-        if participant is not None:
-            self._check_user(participant, message)
-            return self._kept(participant, participant.on_commitment(commitment, now))
-        unknown = Failed(
-            body.agreement_id, body.offer.offer_id, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer"
-        )
-        return [self._reply(message, Performative.FAILURE, unknown)]
+        if participant is None:  # released long ago, or never held: nothing is said of it that could be worth money
+            raise RemoteProtocolError("no slot is held for that offer", conversation_id=message.conversation_id)
+        self._check_user(participant, message)
+        return self._kept(participant, participant.on_commitment(commitment, now))
 
     def _on_cancellation(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
         body = signed.body
@@ -299,7 +291,7 @@ class ResourceParty:
         self,
         message: Message,
         performative: Performative,
-        content: HoldRefused | HoldCancelled | Failed | CancellationRefused | MachineStatus,
+        content: HoldRefused | HoldCancelled | CancellationRefused | MachineStatus,
     ) -> Send:
         return Send(
             Message(
