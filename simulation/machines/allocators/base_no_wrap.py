@@ -1,4 +1,4 @@
-"""The first allocator of Angara clusters as far as the print supports it: boxes of the smallest volume, no wrap-around."""
+"""The first allocator of Angara clusters as far as the print supports it: smallest volume, no wrap-around."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class BaseNoWrap(Base):
     """As `base`, but boxes do not run over the seam of a ring, and only boxes of the smallest volume are tried.
 
     A. V. Mukosey and others, Vestnik YuUrGU, Comp. Math. & Inf. 8(1), 2019, prints the distance by which shapes are
-    ranked without wrap-around, which gives boxes without wrap-around, and names the volumes from the job's size on, which
-    puts the smallest first. Nothing else is assumed; `base-ring` invents a routing table instead.
+    ranked without wrap-around, which gives boxes without wrap-around, and names the volumes from the job's size on,
+    which puts the smallest first. Nothing else is assumed; `base-ring` invents a routing table instead.
 
     Attributes:
         wrap: boxes may run over the seam of a ring.
