@@ -27,7 +27,7 @@ from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
 from simulation.queueing.shaped_jobs import shaped_jobs
 from simulation.queueing.simulation import EndedJob, Overrun
 from simulation.queueing.trace import TraceWriter, schedule_as_swf
-from simulation.queueing.whole_log import LogRun, ReservationRequest, SchedulerOptions, run_log
+from simulation.queueing.whole_log import EventOrder, LogRun, ReservationRequest, SchedulerOptions, run_log
 from simulation.schedulers.registry import SCHEDULER_NAMES
 from simulation.schedulers.window_first_fit import WINDOW_DEFAULT, WindowCounts
 from simulation.workload.logs import find_log
@@ -63,6 +63,13 @@ _PROBABILITY = click.FloatRange(0, 1)
     show_default=True,
     help="End a job that outruns its requested time, or keep it running.",
 )
+@click.option(
+    "--event-order",
+    type=click.Choice([str(order) for order in EventOrder]),
+    default=str(EventOrder.BATCH),
+    show_default=True,
+    help="Of one instant: all ends, all submissions, one decision; or as the simulator pyss does (easy on flat:N).",
+)
 @click.option("--reservation", "reservations", multiple=True, metavar="B:E:SIZE", help=_RESERVATION_FORM)
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the drawn shapes and connections.")
 @click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write one JSON line a job, and "
@@ -84,17 +91,26 @@ def simulate(
     window: int,
     window_counts: str,
     overrun: str,
+    event_order: str,
     reservations: tuple[str, ...],
     seed: int,
     trace: Path | None,
     swf: Path | None,
     as_json: bool,
 ) -> None:
-    """Run a workload log through one machine, its allocator and a scheduler.
+    r"""Run a workload log through one machine, its allocator and a scheduler.
 
     Utilisation is work done / (units x time from the first submission to the last end). Jobs larger than the machine
     are refused and counted. Backfilling plans with requested times; a job that outruns its own is ended, or kept with
     --overrun keep.
+
+    Of what happens in one instant all ends come first, then all submissions, then one decision. With --event-order
+    pyss it is as in that simulator: submissions before ends, a decision after each, and the plan counts a job as gone
+    from its expected end on.
+
+    \b
+    Example:
+      ramp simulate --machine bgl --log SDSC-SP2-1998-4.2-cln --scheduler easy --shape fat --load 1.0
     """
     machine = load_machine(machine_name, allocator=allocator)
     if isinstance(machine, FlatMachine) and (shape, fat_probability, torus_probability) != (None, None, None):
@@ -114,7 +130,9 @@ def simulate(
     )
     if load is not None:
         jobs = jobs.with_load(machine.capacity, load)
-    options = SchedulerOptions(scheduler, window, WindowCounts(window_counts), Overrun(overrun))
+    options = SchedulerOptions(
+        scheduler, window, WindowCounts(window_counts), Overrun(overrun), EventOrder(event_order)
+    )
     with contextlib.ExitStack() as stack:
         observers: list[Callable[[EndedJob], None]] = []
         writer = None

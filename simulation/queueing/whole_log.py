@@ -6,16 +6,19 @@ takes the event simulation. Both give the same schedule.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ramp.errors import ConfigurationError
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest, Machine, Placement
 from simulation.queueing.job_table import JobTable
 from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
+from simulation.schedulers.easy import EasyBackfill
 from simulation.schedulers.interface import AdvanceReservation, Job
 from simulation.schedulers.registry import make_scheduler
 from simulation.schedulers.window_first_fit import WINDOW_DEFAULT, WindowCounts
@@ -39,6 +42,15 @@ class ReservationRequest:
     length: int
 
 
+class EventOrder(enum.StrEnum):
+    """What comes first of what happens in one instant, and how often the scheduler decides."""
+
+    BATCH = "batch"
+    """All ends, then all submissions, then one decision."""
+    PYSS = "pyss"
+    """As the simulator pyss: one decision after each event (`simulation.schedulers.flat_event_order`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class SchedulerOptions:
     """Which scheduler, and how it and the machine treat jobs.
@@ -48,12 +60,14 @@ class SchedulerOptions:
         window: of window first-fit.
         window_counts: what that window counts.
         overrun: what happens to jobs that outrun their request.
+        event_order: the order of what happens in one instant.
     """
 
     name: str
     window: int = WINDOW_DEFAULT
     window_counts: WindowCounts = WindowCounts.INDICES
     overrun: Overrun = Overrun.CUT
+    event_order: EventOrder = EventOrder.BATCH
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,8 +108,10 @@ def run_log(
         on_end: called for every job that ends, in order of ends.
 
     Raises:
-        ConfigurationError: the scheduler's options are wrong.
+        ConfigurationError: the scheduler's options are wrong, or its order of events is not known for such a run.
     """
+    if options.event_order is EventOrder.PYSS:
+        _check_pyss(machine, options, reservations)
     if isinstance(machine, FlatMachine) and not reservations:
         return _run_flat(machine, jobs, options, on_end)
     if requests is None:
@@ -128,6 +144,23 @@ def run_log(
     return LogRun(jobs.select(ran), schedule, len(simulation.refused), granted)
 
 
+def _check_pyss(machine: Machine, options: SchedulerOptions, reservations: Sequence[ReservationRequest]) -> None:
+    """Refuse what pyss does not do, or what nobody has compared with it."""
+    if not isinstance(machine, FlatMachine) or options.name != EasyBackfill.name:
+        raise ConfigurationError(
+            f"the event order {EventOrder.PYSS} is for the scheduler {EasyBackfill.name} on a flat machine; here is "
+            f"{options.name} on {machine.name}",
+            key="event-order",
+        )
+    if options.overrun is not Overrun.CUT or reservations:
+        other = "a reservation" if reservations else f"--overrun {options.overrun}"
+        raise ConfigurationError(
+            f"in the event order {EventOrder.PYSS} jobs end at their requests and nothing is reserved; {other} does "
+            "not go with it",
+            key="event-order",
+        )
+
+
 def _jobs(jobs: JobTable, requests: Sequence[JobRequest]) -> list[Job]:
     rows = zip(
         jobs.job_number.tolist(),
@@ -144,7 +177,7 @@ def _run_flat(
     machine: FlatMachine, jobs: JobTable, options: SchedulerOptions, on_end: Callable[[EndedJob], None] | None
 ) -> LogRun:
     """The same by the compiled loops."""
-    from simulation.schedulers import flat_conservative, flat_loops
+    from simulation.schedulers import flat_conservative, flat_event_order, flat_loops
 
     make_scheduler(options.name, window=options.window, window_counts=options.window_counts)  # checks the options
     loops = {
@@ -152,7 +185,7 @@ def _run_flat(
         "first-fit": flat_loops.first_fit,
         "window-first-fit": flat_loops.window_first_fit,
         "window-room-ahead": flat_loops.window_first_fit,  # there are no places to choose
-        "easy": flat_loops.easy,
+        "easy": (flat_event_order.easy_event_by_event if options.event_order is EventOrder.PYSS else flat_loops.easy),
         "conservative": flat_conservative.conservative,
     }
     fits = jobs.size <= machine.capacity
