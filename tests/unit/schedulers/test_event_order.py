@@ -35,9 +35,14 @@ def starts(rows: list[tuple[int, int, int, int]], order: EventOrder) -> list[int
         # The third comes as the first ends early. Ends first: the second starts. Submissions first: the third has its
         # place before anybody knows of the end, and runs beside it.
         ([(0, 50, 100, 6), (1, 20, 20, 10), (50, 40, 40, 4)], [0, 50, 70], [0, 90, 50]),
-        # The first two end together, the first one early. A decision after that end alone: the second one's expected
-        # end has come, so its 3 count as free, and the third starts; else the fourth would take the 5 it wants.
-        ([(0, 50, 100, 3), (0, 50, 50, 3), (1, 20, 20, 8), (20, 40, 40, 5)], [0, 0, 50, 70], [0, 0, 50, 70]),
+        # The first two end together, the first one early, beside a long one. Decided after that end alone: the second
+        # one's expected end has come, so the fourth starts with 4 of their 6, and the fifth is the head; the sixth would
+        # delay it. Did the 3 not count as free, the fourth would be the head still, and the sixth would not delay it.
+        (
+            [(0, 50, 100, 3), (0, 50, 50, 3), (0, 200, 200, 4), (1, 20, 20, 4), (2, 20, 20, 5), (3, 100, 100, 2)],
+            [0, 0, 0, 50, 70, 90],
+            [0, 0, 0, 50, 70, 90],
+        ),
         # The second and third end early together. Decided after both, the fourth gets their 4; decided after each, the
         # fifth takes the first 2.
         (
