@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +114,10 @@ def run_log(
     if options.event_order is EventOrder.PYSS:
         _check_pyss(machine, options, reservations)
     if isinstance(machine, FlatMachine) and not reservations:
-        return _run_flat(machine, jobs, options, on_end)
+        run = _run_flat(machine, jobs, options)
+        if on_end is not None:
+            replay_ends(run, on_end)
+        return run
     if requests is None:
         requests = [
             JobRequest(number, size) for number, size in zip(jobs.job_number.tolist(), jobs.size.tolist(), strict=True)
@@ -173,9 +177,29 @@ def _jobs(jobs: JobTable, requests: Sequence[JobRequest]) -> list[Job]:
     return [Job(number, submit, run, requested, request) for number, submit, run, requested, request in rows]
 
 
-def _run_flat(
-    machine: FlatMachine, jobs: JobTable, options: SchedulerOptions, on_end: Callable[[EndedJob], None] | None
-) -> LogRun:
+def warm_up(machine: Machine, options: SchedulerOptions) -> None:
+    """Let everything be compiled that a run needs, so that its time is the simulation's own.
+
+    Runs a few jobs through a copy: one unit, then the whole machine, which waits for it, then single units that may
+    overtake it or may not.
+
+    Args:
+        machine: the machine, empty; never changed.
+        options: the scheduler.
+
+    Raises:
+        ConfigurationError: the scheduler's options are wrong.
+    """
+    numbers = np.arange(1, 6)
+    units = 1 if isinstance(machine, FlatMachine) else prod(machine.extents)
+    size = np.array([1, units, 1, 1, 1], np.int64)
+    requested = np.array([9, 1, 1, 99, 1], np.int64)
+    run_time = np.array([4, 1, 1, 1, 1], np.int64)
+    jobs = JobTable(numbers, np.array([0, 0, 1, 1, 1], np.int64), run_time, requested, size, numbers - 1)
+    run_log(machine.copy(), jobs, options)
+
+
+def _run_flat(machine: FlatMachine, jobs: JobTable, options: SchedulerOptions) -> LogRun:
     """The same by the compiled loops."""
     from simulation.schedulers import flat_conservative, flat_event_order, flat_loops
 
@@ -196,14 +220,18 @@ def _run_flat(
     window = options.window if options.window_counts is WindowCounts.INDICES else -options.window
     start = loops[options.name](ran.submit_time, duration, ran.requested_time, ran.size, machine.capacity, window)
     end = start + duration
-    if on_end is not None:
-        _replay_ends(ran, start, end, on_end)
     schedule = Schedule(ran.submit_time, start, end, ran.size, ran.size, machine.capacity)
     return LogRun(ran, schedule, len(jobs) - len(ran))
 
 
-def _replay_ends(jobs: JobTable, start: Int64Array, end: Int64Array, on_end: Callable[[EndedJob], None]) -> None:
-    """Tell of all ends as the event simulation would: in order of time, then of starting."""
+def replay_ends(run: LogRun, on_end: Callable[[EndedJob], None]) -> None:
+    """Tell of all ends of a run on a flat machine as the event simulation would: in order of time, then of starting.
+
+    Args:
+        run: what came out.
+        on_end: called for every job.
+    """
+    jobs, start, end = run.jobs, run.schedule.start_time, run.schedule.end_time
     numbers, sizes = jobs.job_number.tolist(), jobs.size.tolist()
     requests = [JobRequest(number, size) for number, size in zip(numbers, sizes, strict=True)]
     everyone = _jobs(jobs, requests)

@@ -36,8 +36,8 @@ def starts(rows: list[tuple[int, int, int, int]], order: EventOrder) -> list[int
         # place before anybody knows of the end, and runs beside it.
         ([(0, 50, 100, 6), (1, 20, 20, 10), (50, 40, 40, 4)], [0, 50, 70], [0, 90, 50]),
         # The first two end together, the first one early, beside a long one. Decided after that end alone: the second
-        # one's expected end has come, so the fourth starts with 4 of their 6, and the fifth is the head; the sixth would
-        # delay it. Did the 3 not count as free, the fourth would be the head still, and the sixth would not delay it.
+        # one's expected end has come, so the fourth starts with 4 of their 6, and the fifth is the head; the sixth
+        # would delay it. Did the 3 not count as free, the fourth would be the head still, which the sixth delays not.
         (
             [(0, 50, 100, 3), (0, 50, 50, 3), (0, 200, 200, 4), (1, 20, 20, 4), (2, 20, 20, 5), (3, 100, 100, 2)],
             [0, 0, 0, 50, 70, 90],
