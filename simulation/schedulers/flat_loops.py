@@ -230,7 +230,7 @@ def easy(
     behind = np.arange(1, jobs + 1)
     first = 0
     ends = [(NEVER, 0)]
-    running = np.zeros(capacity + 1, dtype=np.int64)  # in order of their expected ends
+    running = np.zeros(min(capacity, jobs) + 1, dtype=np.int64)  # in order of their expected ends
     running_count = 0
     expected_end = np.zeros(jobs, dtype=np.int64)
     free = capacity

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.cli.simulate import simulate
+from simulation.schedulers.registry import SCHEDULER_NAMES
 from simulation.workload.swf import read_swf
 
 SUMMARY_FIELDS = {
@@ -61,6 +62,18 @@ def test_flat_summary(log: Path) -> None:
     assert summary["mean_wait_s"] == pytest.approx(98 / 3)
     assert summary["utilisation"] == pytest.approx((8 * 100 + 8 * 60 + 64 * 100) / (64 * 200))
     assert summary["ended_at_request"] == 1
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULER_NAMES)
+def test_a_large_flat_machine_plans_no_shapes(scheduler: str, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shapes of 10^9 processors, or a table of them, would take all memory."""
+
+    def never(*_: object) -> None:
+        raise AssertionError("shapes are planned")
+
+    monkeypatch.setattr("simulation.queueing.shaped_jobs.choose_shapes", never)
+    summary = run("--machine", "flat:1000000000", "--log", log, "--scheduler", scheduler)
+    assert (summary["jobs"], summary["mean_wait_s"]) == (3, 0)
 
 
 def test_jobs_that_are_left_out_are_counted(log: Path) -> None:
