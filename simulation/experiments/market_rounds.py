@@ -42,7 +42,8 @@ class Asked:
 
     Attributes:
         label: names it.
-        wishes: (asking price in credits per core hour, cores), auctioned one after another; each is a sample.
+        wishes: (asking price in credits per core hour, cores) of single requests, each in markets of its own; several
+            are a mixture, whose price is the mean over all their sales.
     """
 
     label: str
@@ -61,8 +62,8 @@ REQUESTS: Final = (
 NOTES: Final = (
     (
         "The paper does not give the request of its Table 4. 16 cores at 70 (exp1 of Table 3) was taken first; 16 at "
-        "80, 20480 at 75 and the mixture were chosen afterwards, among 16 requests that were tried, as readings: one that "
-        "only large machines serve flattens near 36, as the paper's price does."
+        "80, 20480 at 75 and the mixture were chosen afterwards, among 16 requests that were tried, as readings: one "
+        "that only large machines serve flattens near 36, as the paper's price does."
     ),
     (
         "The paper's decimals can only be means of whole prices over "
@@ -77,6 +78,7 @@ NOTES: Final = (
 
 _COLUMNS: Final[Columns] = {
     "request": Column("", "cores and asking price in credits per core hour; a mixture is of several requests"),
+    "asking_price": Column("credits per core hour", "of the single request"),
     "age_hours": Column("h", "how long the machines had been running"),
     "rounds": Column("", "rounds of bidding"),
     "price": Column("credits per core hour", "sale price; in table4.csv its mean over the sales"),
@@ -101,13 +103,19 @@ def run(study: Study) -> dict[str, Any]:
         study: its options.
     """
     repetitions = study.repetitions(REPETITIONS)
-    asked = [request for request in REQUESTS for _ in range(repetitions)]
-    plans = [plan for request in REQUESTS for plan in plans_of(study.seed, repetitions, asked=request)]
-    results = study.run(plans)
+    asked = [
+        (request, wish, number)
+        for request in REQUESTS
+        for wish in request.wishes
+        for number in range(1, repetitions + 1)
+    ]
+    plans = [
+        plan for request in REQUESTS for wish in request.wishes for plan in plans_of(study.seed, repetitions, wish=wish)
+    ]
     auctions = [
         row
-        for number, (request, result) in enumerate(zip(asked, results, strict=True))
-        for row in _auction_rows(request, number % repetitions + 1, result)
+        for (request, wish, number), result in zip(asked, study.run(plans), strict=True)
+        for row in _auction_rows(request.label, wish, number, result)
     ]
     table = _table(auctions)
     series = [{"request": one.label, "root_mean_square": distance(table, one.label)} for one in REQUESTS]
@@ -131,31 +139,31 @@ def run(study: Study) -> dict[str, Any]:
     )
 
 
-def plans_of(seed: int, repetitions: int, most_rounds: int = MOST_ROUNDS, asked: Asked = EXP1) -> list[MarketPlan]:
+def plans_of(
+    seed: int, repetitions: int, most_rounds: int = MOST_ROUNDS, wish: tuple[int, int] = EXP1.wishes[0]
+) -> list[MarketPlan]:
     """The markets of one request, one a repetition.
 
     Args:
         seed: draws the machines' ages.
         repetitions: how many.
         most_rounds: auctions of 1 to so many rounds.
-        asked: the request.
+        wish: asking price in credits per core hour, and cores.
     """
-    wanted = [(rounds, wish) for rounds in range(1, most_rounds + 1) for wish in asked.wishes]
+    price, cores = wish
+    unit = UnitWish(price, cores, lead=5 * MINUTE)
     submissions = tuple(
-        Submission(
-            f"rounds-{rounds}-{cores}", "user1", number * SPACING, (UnitWish(price, cores, lead=5 * MINUTE),),
-            AuctionOptions(rounds=rounds),
-        )
-        for number, (rounds, (price, cores)) in enumerate(wanted, 1)
-    )  # fmt: skip
+        Submission(f"rounds-{rounds}", "user1", rounds * SPACING, (unit,), AuctionOptions(rounds=rounds))
+        for rounds in range(1, most_rounds + 1)
+    )
     resources = table2_resources()
     return [
-        MarketPlan(f"{asked.label}, repetition {number}", resources, 1, submissions, age=age, seed=seed)
+        MarketPlan(f"{cores} cores at {price}, repetition {number}", resources, 1, submissions, age=age, seed=seed)
         for number, age in enumerate(drawn_ages(seed, repetitions), 1)
     ]
 
 
-def _auction_rows(request: Asked, repetition: int, result: MarketResult) -> list[dict[str, Any]]:
+def _auction_rows(request: str, wish: tuple[int, int], repetition: int, result: MarketResult) -> list[dict[str, Any]]:
     minimum = {each.name: each.prices.minimum_price for each in result.plan.resources}
     rows = []
     for auction in result.auctions:
@@ -163,11 +171,12 @@ def _auction_rows(request: Asked, repetition: int, result: MarketResult) -> list
         best = min((minimum[name] for name in auction.able()), default=None)
         rows.append(
             {
-                "request": request.label,
+                "request": request,
+                "asking_price": wish[0],
+                "cores": wish[1],
                 "repetition": repetition,
                 "age_hours": result.plan.age / HOUR,
                 "rounds": auction.submission.options.rounds,
-                "cores": auction.submission.wishes[0].cores,
                 "status": str(auction.outcome.status),
                 "price": price,
                 "winner": auction.winner() or "",

@@ -58,6 +58,12 @@ def draw_network(series: Sequence[tuple[Path, str]], target: Path, mode: str, no
     _draw(series, target, title, note, quick=quick, mode=mode)
 
 
+def _deviations(means: list[float], rows: list[Row], column: str) -> tuple[list[float], list[float]]:
+    """Standard deviations in milliseconds below and above the means; no time is below 0."""
+    above = [1000 * float(row[f"{column}_sd"]) for row in rows]
+    return [min(mean, deviation) for mean, deviation in zip(means, above, strict=True)], above
+
+
 def _draw(series: Sequence[tuple[Path, str]], target: Path, title: str, note: str, *, quick: bool, mode: str) -> None:
     """Response time and round duration, one line a deployment; lines that nearly cover each other are told apart."""
     figure = new_figure(11, 5, title, quick=quick, mode=mode)
@@ -70,7 +76,7 @@ def _draw(series: Sequence[tuple[Path, str]], target: Path, title: str, note: st
             axes.errorbar(
                 [count + shift for count in users],
                 [1000 * float(row[column]) for row in rows],
-                yerr=[1000 * float(row[f"{column}_sd"]) for row in rows],
+                yerr=_deviations([1000 * float(row[column]) for row in rows], rows, column),
                 color=_COLOURS_OF_NETWORKS[number],
                 linestyle=_STYLES[number],
                 marker=_MARKERS[number],

@@ -175,7 +175,8 @@ def draw_figure9b(source: Path, target: Path, only: Sequence[str], mode: str, no
             axes.plot(*zip(*points, strict=True), "o^sD"[number], color=colour, markersize=5, alpha=0.8, label=label)
         else:
             points = [(float(row["hours"]), float(row["offer"])) for row in mine]
-            axes.step(*zip(*points, strict=True), color=colour, where="post", linewidth=1.6, label=label)
+            style, width = ("-", "--", "-.", ":")[number], 2.4 - 0.3 * number  # one may lie on another
+            axes.step(*zip(*points, strict=True), style, color=colour, where="post", linewidth=width, label=label)
     if in_turn:
         axes.set_ylabel("offer (% of the asking price)")
         axes.set_title("the requests ask different prices, so offers stand as shares of these", fontsize=9)

@@ -137,6 +137,12 @@ def footnote(figure: Figure, text: str) -> None:
     figure.text(0.01, 0.01, "\n".join(lines), fontsize=7, va="bottom", color="#555555")
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine), "that is how new_figure makes them"
-    engine.set(rect=(0, share, 1, 1 - share))
+    # the engine makes room for a legend below the panels, but none once the legend has been moved above the small print
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    taken = share
     for legend in figure.legends:
+        box = legend.get_tightbbox(renderer)
+        assert box is not None, "a legend is somewhere"
+        taken = max(taken, share + box.height / figure.bbox.height + 0.02)
         legend.set_bbox_to_anchor((0, share, 1, 1 - share), figure.transFigure)
+    engine.set(rect=(0, taken, 1, 1 - taken))

@@ -131,7 +131,7 @@ def draw_month(days: Path, target: Path, *, quick: bool) -> None:
     sold = [100 * float(row["market"]) for row in rows]
     use.bar(at, own, color=BLUE, label="own users")
     use.bar(at, sold, bottom=own, color=ORANGE, label="sold on the market")
-    use.set_ylabel("share of the machines (%), mean")
+    use.set_ylabel("mean share (%)")
     use.set_ylim(0, 100)
     use.set_title("Use of the machines", fontsize=10)
     made = [int(row["requests"]) for row in rows]
@@ -143,7 +143,7 @@ def draw_month(days: Path, target: Path, *, quick: bool) -> None:
     requests.set_title("Requests", fontsize=10)
     paid = [(int(row["day"]), float(row["mean_price"])) for row in rows if row["mean_price"]]
     price.plot(*zip(*paid, strict=True), "o-", color=VERMILION)
-    price.set_ylim(0, None)
+    price.set_ylim(0, 1.1 * max(value for _, value in paid))
     price.set_xlabel("day")
     price.set_ylabel("credits per core hour")
     price.set_title("Mean price of what was bought", fontsize=10)
