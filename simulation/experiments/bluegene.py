@@ -59,7 +59,7 @@ NOTES: Final = (
     "Figure 8's loss of up to 40 % is read as points of utilisation, the unit of its axis; also chosen afterwards.",
     (
         f"Curves count as together up to {TOGETHER_POINTS:g} points, under a third of the smallest difference between "
-        "the two machines that the study prints."
+        "the two machines that the study prints; the limit was set knowing our own gaps."
     ),
     (
         "The study prints four values at full load and statements in words; the other points of its curves are not "
