@@ -90,10 +90,9 @@ def draw_figure7(
                 for machine, colour in COLOURS.items():
                     value = paper_at_full_load[log, machine]
                     axes.plot([1.0], [value], "*", color=colour, markersize=14, markeredgecolor=PAPER, zorder=5)
-                    left = (-62, -3) if machine == "bgl" else (-62, -12)
                     axes.annotate(
-                        f"paper: {value:.0f} %", (1.0, value), xytext=left, textcoords="offset points", fontsize=9,
-                        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+                        f"{value:.0f} %", (1.0, value), xytext=(16, -4), textcoords="offset points", fontsize=9,
+                        annotation_clip=False,
                     )  # fmt: skip
             else:
                 apart = _apart_at_full_load(rows, log)
@@ -106,7 +105,9 @@ def draw_figure7(
         axes.set_xlabel("")
     for axes in panels[:, 1]:
         axes.set_ylabel("")
-    panels[1, 0].plot([], [], "*", color="white", markersize=12, markeredgecolor=PAPER, label="the paper's values")
+    panels[1, 0].plot(
+        [], [], "*", color="white", markersize=12, markeredgecolor=PAPER, label="the paper's values (100 % tori)"
+    )
     legend_below(figure, panels[1, 0], columns=3)
     save_figure(figure, target)
 
