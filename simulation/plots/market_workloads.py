@@ -133,9 +133,7 @@ def draw_figure8b(
         [index + 0.5 for index in range(len(line))], [_label(*each) for each in workloads.items()], fontsize=8
     )
     axes.invert_yaxis()
-    reason = (
-        "too loaded, the asking price below its minimum, or its own offer still stands" if in_turn else "too loaded"
-    )
+    reason = "too few free cores, or the asking price is below its minimum" if in_turn else "too few free cores"
     axes.set_title(f"hatched: no offer ({reason})", fontsize=9)
     figure.colorbar(mesh, ax=axes, label="asking price less the offer (credits per core hour)")
     footnote(figure, note)
