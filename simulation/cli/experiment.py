@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from ramp.cli.options import example
 from ramp.errors import ConfigurationError, RampError
 from simulation.experiments.comparison import Verdict
 from simulation.experiments.discovery import Experiment, experiment_names, find_experiment
@@ -47,7 +48,13 @@ def list_command(as_json: bool) -> None:
     Console(highlight=False).print(table)
 
 
-@experiment.command("run")
+@experiment.command(
+    "run",
+    epilog=example(
+        "ramp experiment run bluegene --out results         # in results/bluegene/",
+        "ramp experiment run --all --out results --quick    # and results/index.html, results/report.md",
+    ),
+)
 @click.argument("name", required=False)
 @click.option("--all", "everything", is_flag=True, help="All experiments, and one page about them.")
 @click.option(
@@ -83,13 +90,7 @@ def run_command(
     whole_logs: bool,
     as_json: bool,
 ) -> None:
-    r"""Run experiment NAME, or all of them, and write tables, pictures, columns.md and summary.json.
-
-    \b
-    Example:
-      ramp experiment run bluegene --out results            results/bluegene/
-      ramp experiment run --all --out results --quick       and results/index.html, results/report.md
-    """
+    """Run experiment NAME, or all of them, and write tables, pictures, columns.md and summary.json."""
     if everything == (name is not None):
         raise ConfigurationError("give the name of an experiment, or --all, and not both", key="experiment")
     if simulated and xmpp:
@@ -118,15 +119,10 @@ def run_command(
         context.exit(1)
 
 
-@experiment.command("report")
+@experiment.command("report", epilog=example("ramp experiment report results"))
 @click.argument("out", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
 def report_command(out: Path) -> None:
-    r"""Write index.html and report.md about the results that are in DIR.
-
-    \b
-    Example:
-      ramp experiment report results
-    """
+    """Write index.html and report.md about the results that are in DIR."""
     click.echo(str(write_report(out, [find_experiment(one) for one in experiment_names()])))
 
 

@@ -157,11 +157,12 @@ def _comparisons(tables: Mapping[str, Sequence[Mapping[str, Any]]], mode: Mode) 
     why = "messages travel for milliseconds each way, and on one host a round takes not much longer than that"
     for index in (0, -1):
         users = one[index]["users"]
+        who = "1 user" if users == 1 else f"{users} users"
         for column, words in (("response_s", "response time"), ("round_s", "round duration")):
             added = 100 * (spread[index][column] / one[index][column] - 1)
             result.append(
                 Comparison(
-                    f"{users} users: {words} added by the network", "no significant impact", added, "%",
+                    f"{who}: {words} added by the network", "no significant impact", added, "%",
                     at_most=INSIGNIFICANT_PERCENT, why=why, picture=PICTURE,
                 )
             )  # fmt: skip
