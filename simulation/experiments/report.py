@@ -86,6 +86,11 @@ def _notes(summary: Summary) -> list[str]:
     return [*summary.get("notes", []), *([summary["note"]] if "note" in summary else [])]
 
 
+def _paper(row: Mapping[str, Any]) -> str:
+    """A number with its unit, or words without."""
+    return row["paper"] if isinstance(row["paper"], str) else f"{row['paper']} {row['unit']}".strip()
+
+
 # -- Markdown --------------------------------------------------------------------------------------------------------
 
 
@@ -111,7 +116,7 @@ def _markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         [
             (
                 row["what"],
-                f"{row['paper']} {row['unit']}".strip(),
+                _paper(row),
                 f"{row['ours']:.2f} {row['unit']}".strip(),
                 row["agrees_if"],
                 f"**{row['verdict']}**" if row["verdict"].startswith(Verdict.DIFFERS) else row["verdict"],
@@ -167,7 +172,7 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:
         verdict = row["verdict"]
         why = f"<br><span class='why'>{escape(row['why'])}</span>" if row["why"] else ""
-        paper, ours = (f"{escape(str(value))} {escape(row['unit'])}" for value in (row["paper"], f"{row['ours']:.2f}"))
+        paper, ours = escape(_paper(row)), escape(f"{row['ours']:.2f} {row['unit']}".strip())
         lines.append(
             f"<tr><td>{escape(row['what'])}{why}</td><td>{paper}</td><td>{ours}</td><td>{escape(row['agrees_if'])}</td>"
             f"<td class='{escape(verdict.split()[0])}'>{escape(verdict)}</td></tr>"
