@@ -17,6 +17,7 @@ from simulation.plots.style import (
     SKY,
     VERMILION,
     Row,
+    footnote,
     legend_below,
     new_figure,
     quiet_grid,
@@ -29,6 +30,10 @@ OWN_COLOURS: Final = (GREY, ORANGE, VERMILION, SKY, BLUE, PURPLE, GREEN, "#33333
 _BARS: Final = (GREY, SKY, BLUE)
 _STUDY: Final = "of Mukosey and others 2019"
 _PANELS_A_ROW: Final = 4
+_INTERVALS: Final = (
+    "Intervals, where they can be: 95 % of the mean over the seeds. All methods run the same jobs of a seed, so that "
+    "their differences are far surer than the levels: differences.csv."
+)
 _LEAST_SEEDS: Final = 3
 """An interval over two seeds is twelve times their deviation: it tells nothing and is not drawn."""
 
@@ -128,6 +133,7 @@ def draw_bars(
     axes.set_ylim(0, most)
     quiet_grid(axes)
     legend_below(figure, axes, columns=3)
+    footnote(figure, _INTERVALS)
     save_figure(figure, target)
 
 
@@ -150,6 +156,7 @@ def draw_others(source: Path, target: Path, methods: Sequence[str], number: int,
     axes.set_ylabel(ylabel)
     axes.set_ylim(bottom=0)
     legend_below(figure, axes, columns=3)
+    footnote(figure, _INTERVALS)
     save_figure(figure, target)
 
 
@@ -186,6 +193,7 @@ def draw_systems(
     for axes in grid[-1]:
         axes.set_xlabel("window (jobs)", fontsize=8)
     legend_below(figure, grid[0, 0], columns=min(3, len(methods)))
+    footnote(figure, _INTERVALS)
     save_figure(figure, target)
 
 
