@@ -16,7 +16,7 @@ from simulation.experiments.bluegene_runs import (
     SLIM_CASES,
     Setting,
 )
-from simulation.experiments.bluegene_statements import headline, loss_in_points, slim_machines_apart
+from simulation.experiments.bluegene_statements import headline, loss_in_points, slim_gap
 from simulation.experiments.comparison import Verdict
 from simulation.experiments.result import Column, Columns
 
@@ -141,8 +141,8 @@ def _judged(row: Row) -> dict[str, str]:
     checked = {
         "fat": headline(log, MULTI_TOROIDAL, row["fat_percent"]),
         "fat, 3D torus": headline(log, PLAIN, row["fat_plain_percent"]),
-        "slim curves": slim_machines_apart(log, "four curves", row["slim_curves_apart_points"]),
-        "slim machines": slim_machines_apart(log, "machines", row["slim_machines_apart_points"]),
+        "slim curves": slim_gap(log, "four curves", row["slim_curves_apart_points"]),
+        "slim machines": slim_gap(log, "machines", row["slim_machines_apart_points"]),
         "loss": loss_in_points(row["loss_points"]),
     }
     differing = [words for words, one in checked.items() if one.verdict is Verdict.DIFFERS]

@@ -66,7 +66,7 @@ def headline(log: str, machine: str, ours: float) -> Comparison:
     )  # fmt: skip
 
 
-def slim_machines_apart(log: str, words: str, points: float) -> Comparison:
+def slim_gap(log: str, words: str, points: float) -> Comparison:
     """How far slim curves lie apart.
 
     Args:
@@ -87,7 +87,7 @@ def loss_in_points(points: float) -> Comparison:
     """
     what = "loss from slim to fat at equal sizes, in points (as read)"
     return Comparison(
-        what, PAPER_LOSS, points, "points", TOLERANCE_POINTS, why="fewer large jobs, or more of them, in these jobs",
+        what, PAPER_LOSS, points, "points", TOLERANCE_POINTS, why="the share of large jobs is not that of the jobs the study took",
         picture=_FIGURE8,
     )  # fmt: skip
 
@@ -119,8 +119,8 @@ def _slim(rows: Sequence[Row]) -> list[Comparison]:
             percent(rows, log=log, machine=machine, fat_probability=0.0, torus_probability=torus)
             for machine, torus in SLIM_CASES
         ]
-        result.append(slim_machines_apart(log, "four curves", largest_gap(curves)))
-        result.append(slim_machines_apart(log, "machines, all tori,", largest_gap(curves[-2:])))
+        result.append(slim_gap(log, "four curves", largest_gap(curves)))
+        result.append(slim_gap(log, "machines, all tori,", largest_gap(curves[-2:])))
     return result
 
 
@@ -162,7 +162,7 @@ def _order(rows: Sequence[Row]) -> list[Comparison]:
                 least,
                 "points",
                 at_least=TOGETHER_POINTS,
-                why="few links are short here",
+                why="links are hardly short here",
                 picture=_FIGURE7,
             )
         )
