@@ -87,7 +87,8 @@ def loss_in_points(points: float) -> Comparison:
     """
     what = "loss from slim to fat at equal sizes, in points (as read)"
     return Comparison(
-        what, PAPER_LOSS, points, "points", TOLERANCE_POINTS, why="the share of large jobs is not that of the jobs the study took",
+        what, PAPER_LOSS, points, "points", TOLERANCE_POINTS,
+        why="the share of large jobs is not that of the jobs the study took",
         picture=_FIGURE8,
     )  # fmt: skip
 
