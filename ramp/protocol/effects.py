@@ -119,11 +119,21 @@ class VoidOrder:
 
 @dataclass(frozen=True, slots=True)
 class FailLine:
-    """Tell the ledger that a resource has failed: voids its order, or refunds; answered by `OrderStands`."""
+    """Tell the ledger that a resource has failed: voids its order, or refunds; answered by `OrderStands`.
+
+    Attributes:
+        call_id: names the question.
+        agreement_id: which unit.
+        resource: whose word it is.
+        user: who brings it and must be the buyer; empty where the resource itself says it.
+        detail: what it says.
+        evidence: its sealed word.
+    """
 
     call_id: str
     agreement_id: str
     resource: str
+    user: str
     detail: str
     evidence: str
 

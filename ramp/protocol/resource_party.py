@@ -15,7 +15,6 @@ from ramp.model.contents import (
     CancellationRefused,
     Commitment,
     Deregistration,
-    Failed,
     HoldCancelled,
     HoldRefused,
     MachineQuery,
@@ -182,7 +181,7 @@ class ResourceParty:
             case CallForProposals():
                 return self._seller.on_call(message, content, now)
             case Rejection(offer_id=offer_id):
-                self._seller.forget(offer_id)
+                self._seller.rejected(offer_id, message.sender)
                 return []
             case Acceptance():
                 return self._on_acceptance(message, content, now)
@@ -240,7 +239,7 @@ class ResourceParty:
         if participant is not None:
             self._check_user(participant, message)
             return self._kept(participant, participant.on_hold_cancelled(seal, now))
-        self._seller.forget(offer_id)
+        self._seller.rejected(offer_id, message.sender)
         return [self._reply(message, Performative.INFORM, HoldCancelled(message.conversation_id, offer_id))]
 
     def _on_commitment(self, message: Message, commitment: Commitment, now: Instant) -> list[Effect]:
@@ -250,20 +249,15 @@ class ResourceParty:
         participant = self.participants.get(body.offer.offer_id)
         sold = self._by_agreement.get(body.agreement_id)
         if sold is not None and sold is not participant:  # the bank pays an agreement id once, so it buys one slot
-            twice = Failed(
-                body.agreement_id,
-                body.offer.offer_id,
-                RefusalCode.BAD_AGREEMENT,
-                "another slot is sold under that agreement id",
-            )
-            return [self._reply(message, Performative.FAILURE, twice)]
+            detail = "another slot is sold under that agreement id"
+            twice = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.BAD_AGREEMENT, detail)
+            return [self._reply(message, Performative.REFUSE, twice)]
         if participant is not None:
             self._check_user(participant, message)
             return self._kept(participant, participant.on_commitment(commitment, now))
-        unknown = Failed(
-            body.agreement_id, body.offer.offer_id, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer"
-        )
-        return [self._reply(message, Performative.FAILURE, unknown)]
+        detail = "no slot is held for that offer"
+        unknown = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.UNKNOWN_OFFER, detail)
+        return [self._reply(message, Performative.REFUSE, unknown)]
 
     def _on_cancellation(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
         body = signed.body
@@ -299,7 +293,7 @@ class ResourceParty:
         self,
         message: Message,
         performative: Performative,
-        content: HoldRefused | HoldCancelled | Failed | CancellationRefused | MachineStatus,
+        content: HoldRefused | HoldCancelled | CancellationRefused | MachineStatus,
     ) -> Send:
         return Send(
             Message(

@@ -70,7 +70,10 @@ class BankLedger:
                 order = ledger.void_order(
                     order_id, user, valid_until, at=now, code=code, reason=detail, evidence=evidence
                 )
-            case fx.FailLine(_, agreement_id, resource, detail, evidence):
+            case fx.FailLine(_, agreement_id, resource, user, detail, evidence):
+                known = ledger.order_of(agreement_id)
+                if user and (known is None or known.user != user):
+                    raise LedgerRefusal("unknown_agreement", f"{user} has ordered nothing under {agreement_id}")
                 order = ledger.fail_agreement(agreement_id, resource, at=now, reason=detail, evidence=evidence)
             case fx.LookUpAgreement(_, agreement_id):
                 order = ledger.order_of(agreement_id)
