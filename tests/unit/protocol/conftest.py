@@ -436,7 +436,7 @@ def keeper() -> OneKeeper:
     return OneKeeper()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def parties() -> Any:
     return {"res": OneResource, "alice": OneUser, "bank": OneBank, "directory": OneDirectory, "keeper": OneKeeper}
 
