@@ -81,7 +81,7 @@ class HoldGranted:
 
 @dataclass(frozen=True, slots=True)
 class HoldRefused:
-    """REFUSE: the vote no."""
+    """REFUSE: the vote no; also to a commitment that is not accepted, for its hold is over or its terms are wrong."""
 
     request_id: str
     offer_id: str
@@ -257,7 +257,10 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """FAILURE: the confirmed unit cannot be had after all; the slot has been released."""
+    """FAILURE: the confirmed unit cannot be had after all; the slot has been released.
+
+    Said only of an agreement that had been accepted: whoever has it under the resource's seal gets the money back.
+    """
 
     agreement_id: str
     offer_id: str

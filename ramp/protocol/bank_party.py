@@ -201,7 +201,7 @@ class BankParty:
         seal = sealed_by(message, Role.RESOURCE)
         detail = failed.detail or str(failed.code)
         call_id = self._wait(message)
-        return [fx.FailLine(call_id, failed.agreement_id, failed.offer_id, message.sender, detail, seal.text)]
+        return [fx.FailLine(call_id, failed.agreement_id, failed.offer_id, message.sender, "", detail, seal.text)]
 
     def _on_claim(self, message: Message, claim: RefundClaim) -> list[Effect]:
         """The buyer brings what the resource has sealed; it counts as if the resource had said it here."""
@@ -213,7 +213,9 @@ class BankParty:
             )
         call_id = self._wait(message)
         detail = failed.detail or str(failed.code)
-        return [fx.FailLine(call_id, failed.agreement_id, failed.offer_id, seal.signer, detail, seal.text)]
+        return [
+            fx.FailLine(call_id, failed.agreement_id, failed.offer_id, seal.signer, message.sender, detail, seal.text)
+        ]
 
     def _on_cancellation(self, message: Message, signed: Signed, cancellation: Cancellation) -> list[Effect]:
         """CancelListener: both have signed, or the buyer alone while the slot has not begun by the bank's clock."""

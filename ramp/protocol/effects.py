@@ -121,13 +121,21 @@ class VoidOrder:
 class FailLine:
     """Tell the ledger that a resource has failed: voids its order, or refunds; answered by `OrderStands`.
 
-    What the resource says counts only for the offer that the order names.
+    Attributes:
+        call_id: names the question.
+        agreement_id: which unit.
+        offer_id: of what it speaks; it counts only for the offer that the order names.
+        resource: whose word it is.
+        user: who brings it and must be the buyer; empty where the resource itself says it.
+        detail: what it says.
+        evidence: its sealed word.
     """
 
     call_id: str
     agreement_id: str
     offer_id: str
     resource: str
+    user: str
     detail: str
     evidence: str
 

@@ -198,10 +198,11 @@ class Participant(StateMachine[ParticipantState]):
         assert isinstance(signed.body, Agreement)
         self._check_signer(signed, signed.body.user)
         if self.state is S.RELEASED:
-            return [self._failure(signed)]
+            accepted = self.agreement is not None and self.agreed.agreement_id == signed.body.agreement_id
+            return [self._failure() if accepted else self._refuse()]
         problem = self._problem(commitment)
-        if problem:  # no sealed "failed": the same agreement may come again as it should be, and be paid
-            raise RemoteProtocolError(problem, conversation_id=self.conversation_id)
+        if problem:  # no Failed: sealed, it would buy back whatever is sold under that agreement id later
+            return [self._refuse(RefusalCode.BAD_AGREEMENT, problem)]
         if self.state is S.HELD:
             self._enter(S.CONFIRMING, "Commitment")
             self.agreement = signed
@@ -368,9 +369,11 @@ class Participant(StateMachine[ParticipantState]):
         granted = HoldGranted(self.conversation_id, self.offer.offer_id, self.reservation_id, max(0, self.until - now))
         return self._to_user(Performative.AGREE, granted)
 
-    def _refuse(self) -> Send:
-        assert self.released is not None
-        refused = HoldRefused(self.conversation_id, self.offer.offer_id, self.released.code, self.released.detail)
+    def _refuse(self, code: RefusalCode | None = None, detail: str = "") -> Send:
+        if code is None:
+            assert self.released is not None
+            code, detail = self.released.code, self.released.detail
+        refused = HoldRefused(self.conversation_id, self.offer.offer_id, code, detail)
         return self._to_user(Performative.REFUSE, refused)
 
     def _acknowledge(self) -> Send:
@@ -382,11 +385,10 @@ class Participant(StateMachine[ParticipantState]):
         proof = Settled(self.agreed.agreement_id, self.offer.offer_id, self.agreement, *self._paid)
         return self._to_user(Performative.INFORM, proof)
 
-    def _failure(self, signed: Signed | None = None) -> Send:
-        """The resource's word that it has failed, which is worth a refund: only about what it has released for good."""
+    def _failure(self) -> Send:
+        """That a unit cannot be had whose agreement was accepted; it is worth a refund, so it is said of no other."""
         assert self.released is not None
-        body = signed.body if signed is not None else self.agreed
-        failed = Failed(body.agreement_id, self.offer.offer_id, self.released.code, self.released.detail)
+        failed = Failed(self.agreed.agreement_id, self.offer.offer_id, self.released.code, self.released.detail)
         return self._to_user(Performative.FAILURE, failed)
 
     def _failure_to_bank(self) -> Send:

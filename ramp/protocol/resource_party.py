@@ -181,7 +181,7 @@ class ResourceParty:
             case CallForProposals():
                 return self._seller.on_call(message, content, now)
             case Rejection(offer_id=offer_id):
-                self._seller.forget(offer_id)
+                self._seller.rejected(offer_id, message.sender)
                 return []
             case Acceptance():
                 return self._on_acceptance(message, content, now)
@@ -239,7 +239,7 @@ class ResourceParty:
         if participant is not None:
             self._check_user(participant, message)
             return self._kept(participant, participant.on_hold_cancelled(seal, now))
-        self._seller.forget(offer_id)
+        self._seller.rejected(offer_id, message.sender)
         return [self._reply(message, Performative.INFORM, HoldCancelled(message.conversation_id, offer_id))]
 
     def _on_commitment(self, message: Message, commitment: Commitment, now: Instant) -> list[Effect]:
@@ -249,13 +249,15 @@ class ResourceParty:
         participant = self.participants.get(body.offer.offer_id)
         sold = self._by_agreement.get(body.agreement_id)
         if sold is not None and sold is not participant:  # the bank pays an agreement id once, so it buys one slot
-            raise RemoteProtocolError(
-                "another slot is sold under that agreement id", conversation_id=message.conversation_id
-            )
-        if participant is None:  # released long ago, or never held: nothing is said of it that could be worth money
-            raise RemoteProtocolError("no slot is held for that offer", conversation_id=message.conversation_id)
-        self._check_user(participant, message)
-        return self._kept(participant, participant.on_commitment(commitment, now))
+            detail = "another slot is sold under that agreement id"
+            twice = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.BAD_AGREEMENT, detail)
+            return [self._reply(message, Performative.REFUSE, twice)]
+        if participant is not None:
+            self._check_user(participant, message)
+            return self._kept(participant, participant.on_commitment(commitment, now))
+        detail = "no slot is held for that offer"
+        unknown = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.UNKNOWN_OFFER, detail)
+        return [self._reply(message, Performative.REFUSE, unknown)]
 
     def _on_cancellation(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
         body = signed.body

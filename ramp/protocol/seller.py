@@ -154,6 +154,12 @@ class Seller:
         found = self._offers.get(offer_id)
         return found if found is not None and found.expires > now else None
 
+    def rejected(self, offer_id: str, user: str) -> None:
+        """A user does not want an offer; nobody else's is forgotten."""
+        found = self._offers.get(offer_id)
+        if found is not None and found.user == user:
+            self.forget(offer_id)
+
     def forget(self, offer_id: str) -> None:
         """The offer was rejected or has been accepted."""
         self._offers.pop(offer_id, None)

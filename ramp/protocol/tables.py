@@ -131,6 +131,7 @@ CONFIRMATION: Final = _moves(
     (_C.CONFIRMING, "Settled", _C.ENDED),
     (_C.CONFIRMING, "OrderVoided", _C.ENDED),
     (_C.CONFIRMING, "Failed", _C.VOIDING),
+    (_C.CONFIRMING, "HoldRefused", _C.VOIDING),
     (_C.CONFIRMING, "deadline", _C.VOIDING),
     (_C.VOIDING, "Settled", _C.ENDED),
     (_C.VOIDING, "OrderPosted", _C.ENDED),

@@ -73,11 +73,11 @@ class BankLedger:
                 order = ledger.void_order(
                     order_id, user, valid_until, at=now, code=code, reason=detail, evidence=evidence
                 )
-            case fx.FailLine(_, agreement_id, offer_id, resource, detail, evidence):
-                found = ledger.order_of(agreement_id)
-                line = found.line(agreement_id) if found is not None else None
-                if line is None or line.offer_id != offer_id:
-                    raise LedgerRefusal(NOT_THAT_OFFER, f"no order has {agreement_id} for {offer_id}")
+            case fx.FailLine(_, agreement_id, offer_id, resource, user, detail, evidence):
+                known = ledger.order_of(agreement_id)
+                line = known.line(agreement_id) if known is not None else None
+                if known is None or line is None or line.offer_id != offer_id or (user and known.user != user):
+                    raise LedgerRefusal(NOT_THAT_OFFER, f"no order of theirs names {agreement_id} for {offer_id}")
                 order = ledger.fail_agreement(agreement_id, resource, at=now, reason=detail, evidence=evidence)
             case fx.LookUpAgreement(_, agreement_id):
                 order = ledger.order_of(agreement_id)
