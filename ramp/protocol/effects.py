@@ -60,7 +60,14 @@ class ConfirmSlot:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSlot:
-    """Tell the plug-in to give a hold or reservation back; not answered."""
+    """Ask the plug-in to give a hold or reservation back; answered by `SlotFreed`."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpSlot:
+    """Ask the plug-in what it has under a key; answered by `SlotLookedUp`."""
 
     key: str
 
@@ -73,7 +80,7 @@ class DescribeMachine:
     horizon: int
 
 
-AskPlugin = QuoteSlots | HoldSlot | ConfirmSlot | ReleaseSlot | DescribeMachine
+AskPlugin = QuoteSlots | HoldSlot | ConfirmSlot | ReleaseSlot | LookUpSlot | DescribeMachine
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +252,7 @@ Effect = (
     | HoldSlot
     | ConfirmSlot
     | ReleaseSlot
+    | LookUpSlot
     | DescribeMachine
     | ReserveFunds
     | CountersignLine
