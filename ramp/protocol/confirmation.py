@@ -389,7 +389,9 @@ class Confirmation(StateMachine[ConfirmationState]):
     def _settle(self, unit: ConfirmedUnit, settled: Settled, now: Instant) -> list[Effect]:
         """The resource's proof that the bank has paid; one that comes after the end is only kept."""
         if self.state is S.RESERVING:
-            raise RemoteProtocolError("nothing is agreed yet that could be settled", conversation_id=self.conversation_id)
+            raise RemoteProtocolError(
+                "nothing is agreed yet that could be settled", conversation_id=self.conversation_id
+            )
         unit.check_proof(settled)
         agreement, payment, seal = unit.agreement, settled.payment, settled.payment_seal
         kept: list[Effect] = [SaveAgreement(agreement.agreement_id, settled.agreement, seal.text)]

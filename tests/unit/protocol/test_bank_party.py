@@ -296,9 +296,7 @@ def test_a_claim_with_somebody_elses_word_brings_nothing(
     ("receiver", "role"),
     [("mallory", Role.RESOURCE), ("bank", Role.RESOURCE), ("alice", Role.USER), ("alice", Role.BANK)],
 )
-def test_a_claim_rests_on_a_resources_word_to_its_bearer(
-    bank: Any, seal_for: Any, receiver: str, role: Role
-) -> None:
+def test_a_claim_rests_on_a_resources_word_to_its_bearer(bank: Any, seal_for: Any, receiver: str, role: Role) -> None:
     bank.order()
     bank.countersign(bank.line())
     with pytest.raises(RemoteProtocolError, match="not a resource's word to its buyer"):

@@ -439,9 +439,7 @@ def test_cut_anywhere_the_journal_never_pays_and_forgets(
         assert again.outcome is not None
         bought = [unit.agreement_id for unit in again.outcome.units]
         assert bought == ([agreement.agreement_id] if is_posted else [])
-        failed = any(
-            isinstance(e, FailureTold) and e.failed.agreement_id == agreement.agreement_id for e in prefix
-        )
+        failed = any(isinstance(e, FailureTold) and e.failed.agreement_id == agreement.agreement_id for e in prefix)
         if failed and is_posted:
             assert state != "active", (cut, prefix[-1])
 
