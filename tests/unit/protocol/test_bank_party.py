@@ -229,10 +229,11 @@ def test_an_agreement_must_say_what_was_ordered(bank: Any, change: dict[str, Any
     assert (bank.posted("alice"), bank.reserved()) == (200_000, 0)
 
 
-def test_an_offer_dearer_than_the_agreement_is_not_paid(bank: Any) -> None:
+@pytest.mark.parametrize(("price", "cost"), [(61, COST), (59, COST // 60 * 59), (61, COST // 60 * 61)])
+def test_offer_agreement_and_order_have_one_cost(bank: Any, price: int, cost: int) -> None:
     bank.order()
-    offer = replace(bank.agreement(bank.line()).offer, cpu_hour_cost=61)
-    assert set(told(bank.countersign(bank.line(), offer=offer))) == {
+    offer = replace(bank.agreement(bank.line()).offer, cpu_hour_cost=price)
+    assert set(told(bank.countersign(bank.line(), offer=offer, cost=cost))) == {
         ("alice", c.OrderVoided),
         ("res1", c.PaymentRefused),
     }
@@ -296,9 +297,7 @@ def test_a_claim_with_somebody_elses_word_brings_nothing(
     ("receiver", "role"),
     [("mallory", Role.RESOURCE), ("bank", Role.RESOURCE), ("alice", Role.USER), ("alice", Role.BANK)],
 )
-def test_a_claim_rests_on_a_resources_word_to_its_bearer(
-    bank: Any, seal_for: Any, receiver: str, role: Role
-) -> None:
+def test_a_claim_rests_on_a_resources_word_to_its_bearer(bank: Any, seal_for: Any, receiver: str, role: Role) -> None:
     bank.order()
     bank.countersign(bank.line())
     with pytest.raises(RemoteProtocolError, match="not a resource's word to its buyer"):

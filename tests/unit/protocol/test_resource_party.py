@@ -249,6 +249,8 @@ def test_what_was_accepted_and_failed_is_told_to_buyer_and_bank(resource: Any, s
     assert [(each.receiver, type(each.content)) for each in told] == [("alice", c.Failed), ("bank", c.Failed)]
     (again,) = said(resource.hear("alice", resource.commitment(resource.agreement(offer))))
     assert again == told[0].content
+    (other,) = said(resource.commit(offer, agreement_id="a2"))  # never accepted, so nothing of it has failed
+    assert isinstance(other, c.HoldRefused)
     second, _ = resource.hold("r2")
     (refused,) = said(resource.commit(second))  # that agreement id is worth its money back
     assert (type(refused), resource.state(second)) == (c.HoldRefused, "held")

@@ -376,6 +376,44 @@ def test_a_restart_with_the_decision_confirms_with_the_same_vote(alice: Any, sai
     assert [each for each in said(again) if isinstance(each, c.Commitment)] == said(effects)
 
 
+@pytest.mark.parametrize("why", ["failed", "refused", "silent"])
+def test_a_restart_after_the_void_was_asked_for_asks_again(
+    why: str, alice: Any, said: Any, restarted_user: Any
+) -> None:
+    alice.committed()
+    if why == "failed":
+        alice.hear("res1", alice.failed())
+    elif why == "refused":
+        alice.hear("res1", c.HoldRefused("r1", "offer-res1-1", RefusalCode.HOLD_EXPIRED))
+    else:
+        alice.tick(limit(alice))
+    assert isinstance(alice.journal[-1], VoidAsked)
+    _, effects = restarted_user(alice.journal, MINUTE)
+    assert types(said(effects)) == [c.OrderWithdrawal]
+    if why == "failed":  # the crash came between the two records
+        _, effects = restarted_user(alice.journal[:-1], MINUTE)
+        assert types(said(effects)) == [c.OrderWithdrawal]
+
+
+def test_a_restart_takes_cancellations_and_claims_up_again_until_the_bank_has_answered(
+    alice: Any, said: Any, restarted_user: Any
+) -> None:
+    agreement_id = alice.bought()
+    asked = alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
+    again, effects = restarted_user(alice.journal, SECOND)
+    assert said(effects) == said(asked)
+    again.hear("bank", c.RefundMade(agreement_id, "t2", 80_000))
+    last, effects = restarted_user(again.journal, SECOND)
+    assert (effects, last.party.agreement_state(agreement_id)) == ([], "cancelled")
+
+
+def test_a_claim_made_after_the_end_outlives_a_restart(alice: Any, said: Any, restarted_user: Any) -> None:
+    alice.bought()
+    claimed = alice.hear("res1", alice.failed())
+    _, effects = restarted_user(alice.journal, SECOND)
+    assert said(effects) == said(claimed)
+
+
 def stories(make: Any) -> dict[str, Any]:
     """Purchases with different ends, by name; each user has its whole journal."""
     told: dict[str, Any] = {}
@@ -439,9 +477,7 @@ def test_cut_anywhere_the_journal_never_pays_and_forgets(
         assert again.outcome is not None
         bought = [unit.agreement_id for unit in again.outcome.units]
         assert bought == ([agreement.agreement_id] if is_posted else [])
-        failed = any(
-            isinstance(e, FailureTold) and e.failed.agreement_id == agreement.agreement_id for e in prefix
-        )
+        failed = any(isinstance(e, FailureTold) and e.failed.agreement_id == agreement.agreement_id for e in prefix)
         if failed and is_posted:
             assert state != "active", (cut, prefix[-1])
 
