@@ -61,7 +61,7 @@ class ConfirmationResult:
 
     Attributes:
         posted: whether the order is paid.
-        reason: one sentence where it is not.
+        reason: one sentence where it is not, or where a paid unit cannot be had.
         units: what was bought.
         blamed: the resources for whose failure or silence it is void; with the others one may go on.
         claims: paid units that their resources say to have failed, with the resources' seals.
@@ -191,6 +191,11 @@ class Confirmation(StateMachine[ConfirmationState]):
             return []
         cancelled = self._cancel_holds()
         return self._armed(cancelled + self._void("the user withdrew the request", "RequestWithdrawn", now))
+
+    def note_refund(self, agreement_id: str) -> None:
+        """The bank has said that the money of a unit is back."""
+        if agreement_id in self._units:
+            self._units[agreement_id].refunded = True
 
     def tick(self, now: Instant) -> list[Effect]:
         """Ask or confirm again; void what takes too long."""
@@ -414,13 +419,8 @@ class Confirmation(StateMachine[ConfirmationState]):
         return all(unit.stage is UnitStage.SETTLED for unit in self._units.values())
 
     def _conclude_posted(self) -> None:
-        failed = [unit for unit in self._units.values() if unit.failed is not None]
-        reason = "; ".join(
-            f"{unit.resource} was paid for unit {unit.agreement.request.number} and says that it failed; "
-            "the money is claimed back"
-            for unit in failed
-        )
-        claims = tuple(unit.failed for unit in failed if unit.failed is not None)
+        reason = "; ".join(unit.complaint for unit in self._units.values() if unit.complaint)
+        claims = tuple(unit.failed for unit in self._units.values() if unit.failed is not None)
         bought = tuple(unit.bought() for unit in self._units.values())
         self.result = ConfirmationResult(True, reason, bought, claims=claims)
 

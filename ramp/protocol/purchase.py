@@ -236,7 +236,7 @@ class Purchase:
         if result is None:
             return []
         if result.posted:
-            status = RequestStatus.FAILED if result.claims else RequestStatus.COMMITTED
+            status = RequestStatus.FAILED if result.reason else RequestStatus.COMMITTED
             return self._end(status, result.reason, result.units, now)
         self._blamed |= result.blamed
         left = self._voting.remaining(self._blamed) if self._voting is not None and result.blamed else {}

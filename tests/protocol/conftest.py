@@ -17,7 +17,7 @@ The commands of a script:
     occupy RESOURCE cores=16 start=3600 wall=3600      jobs of the machine's own users come in
     drop|double|delay|corrupt PATTERN [count=1] [by=SECONDS]   the next messages like `alice>res1 cfp`, `*>bank request`
     replay PATTERN [as=SENDER]           the last message like that comes again
-    says RESOURCE failed AGREEMENT       a resource says that it has failed, whatever its protocol thinks
+    says RESOURCE failed AGREEMENT [to=bank]  a resource says that it has failed, whatever its protocol thinks
     forge USER as BANK to RESOURCE paid AGREEMENT  a stranger speaks as the bank: unsealed, with its own seal,
                                          and with one that the bank has put on something else
     fault RESOURCE CALL [done|refused|nonsense] [count=1]      the machine's next calls of hold, confirm, reservation,
@@ -337,7 +337,8 @@ class ScriptedMarket:
             if each.agreement is not None and each.agreed.agreement_id == agreement_id
         )
         failed = Failed(agreement_id, sold.offer.offer_id, RefusalCode.SLOT_TAKEN, "the machine is broken")
-        message = Message(Performative.FAILURE, name, sold.user, sold.offer.request_id, failed)
+        receiver = options.text("to", sold.user)
+        message = Message(Performative.FAILURE, name, receiver, sold.offer.request_id, failed)
         self.world.perform(name, [fx.Send(message)])
 
     def do_forge(self, options: _Options) -> None:

@@ -240,10 +240,11 @@ class Party:
             await self.answer(conversation_id, NotUnderstood)
 
     def open_account(self, kind: AccountKind, amount: int = 0) -> None:
-        """Have an account at the bank, with some money (minor units)."""
+        """Have an account at the bank, with some money (minor units) when it is new."""
         with LedgerStore.open(self.market.state.ledger) as ledger:
+            known = {balance.account.account_id for balance in ledger.balances()}
             ledger.open_account(self.name, kind, at=self.now)
-            if amount:
+            if amount and self.name not in known:
                 ledger.deposit(fresh("deposit"), self.name, amount, at=self.now)
 
     def leave(self) -> None:

@@ -125,9 +125,8 @@ def test_an_order_is_void_when_a_resource_hangs(hasty_market, hit):
         try:
             if HITS[hit] is not None:
                 market.arm(*HITS[hit])
-                until(market.victim, f"somebody is killed\n{market.logs()}", 30)
-            else:
-                until(lambda: "alice inform OrderVoided" in market.steps("bank", {request_id}), "it is void", 30)
+                until(market.victim, lambda: f"somebody is killed\n{market.logs()}", 30)
+            until(lambda: "alice inform OrderVoided" in market.steps("bank", {request_id}), "it is void", 30)
         finally:
             os.kill(pid, signal.SIGCONT)  # its agreement now comes after the order is void
     outcome = market.outcome("alice", request_id)
