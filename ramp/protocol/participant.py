@@ -143,8 +143,7 @@ class Participant(StateMachine[ParticipantState]):
         """Let a hold run out (step 10), or ask machine or bank again."""
         if self.state in (S.HOLDING, S.HELD) and now >= self.until:
             reason = "no CONFIRM came while the slot was held"
-            effects = self._release(RefusalCode.HOLD_EXPIRED, reason, "deadline", now)
-            return effects
+            return self._release(RefusalCode.HOLD_EXPIRED, reason, "deadline", now)
         if self._retry.is_due(now):
             self._retry.again(now)
             self._await()
