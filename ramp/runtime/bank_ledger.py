@@ -18,7 +18,7 @@ NONCE_LIFETIME: Duration = 30 * MINUTE
 NOT_THEIR_PAYMENT = "bad_terms"
 """Code of a refund that two parties ask for who are not the ones between whom the money moved."""
 
-NOT_THAT_OFFER = "unknown_transfer"
+NOT_THAT_OFFER = "unknown_agreement"
 """Code of a failure that is about another offer than the one ordered."""
 
 TRADES_PER_PAGE = 250
