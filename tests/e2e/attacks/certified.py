@@ -338,11 +338,13 @@ class Seller(Party):
         price: what it bids.
         commitments: those that have come, by agreement id.
         honest_to_bank: whether it countersigns and takes the agreements to the bank.
+        signs_offers: whether it seals its proposals.
         on_cancellation: what it answers, if anything, to a cancellation.
     """
 
     price = 5
     honest_to_bank = False
+    signs_offers = False
     on_cancellation: CancellationRefused | None = None
 
     def __init__(self, *arguments: Any) -> None:
@@ -380,7 +382,8 @@ class Seller(Party):
     async def _propose(self, message: Message, call: CallForProposals) -> None:
         offers = tuple(self._bid(call.request_id, unit) for unit in call.request.units)
         proposal = Proposal(call.request_id, call.round_number, offers)
-        await self.tell(Performative.PROPOSE, message.sender, proposal, call.request_id)
+        say = self.say if self.signs_offers else self.tell
+        await say(Performative.PROPOSE, message.sender, proposal, call.request_id)
 
     def _bid(self, request_id: str, unit: RequestUnit) -> Offer:
         assert unit.not_before is not None

@@ -177,18 +177,20 @@ async def test_what_the_buyer_sees_while_a_silent_resource_keeps_it_waiting(mark
     before = await asyncio.to_thread(command, market, "balance")
     buying = await begun(market, 15)
     await asyncio.to_thread(until, lambda: moriarty.commitments, "the commitment is there")
+    during = await asyncio.to_thread(market.account, "alice")
+    requests = (await asyncio.to_thread(market.ask, "alice", {"verb": "requests"}))["requests"]
     (agreement,) = moriarty.commitments.values()
-    during = await asyncio.to_thread(command, market, "balance")
-    assert (during["balance"], during["reserved"]) == (before["balance"], COST / 100)
-    assert during["available"] == before["available"] - COST / 100
-    status = await asyncio.to_thread(command, market, "status")
-    (request,) = [each for each in status["requests"] if each["request_id"] == agreement.request_id]
-    assert request["stage"] in ("confirming", "voiding")
+    (request,) = [each for each in requests if each["request_id"] == agreement.request_id]
+    assert (during["balance"], during["reserved"]) == (before["balance"] * 100, COST)
+    assert request["stage"] == "confirming"
     outcome = await buying
     assert outcome["status"] == "committed", outcome
     after = await asyncio.to_thread(command, market, "balance")
     assert after["reserved"] == 0
     assert after["available"] == after["balance"] == before["balance"] - 8 * 20
+    status = await asyncio.to_thread(command, market, "status")
+    (request,) = [each for each in status if each["request_id"] == agreement.request_id]
+    assert (request["status"], request["in_doubt"]) == ("committed", False)
 
 
 async def test_it_comes_back_when_the_order_is_void(market, moriarty):

@@ -193,12 +193,10 @@ async def test_one_account_registers_itself_at_most(market, enter):
         if number % 100 == 0:
             for member in (stranger, rival, mallory):
                 await member.rogue.written()
-    await mallory.put(
-        sealed_by_hand(mallory.message(P.SUBSCRIBE, "directory", registration), mallory.keys, mallory.name), "directory"
-    )
+    as_user = mallory.message(P.SUBSCRIBE, "directory", registration)
+    await mallory.put(sealed_by_hand(as_user, mallory.keys, mallory.name), "directory")
     for service in ("banking", "resource-trader "):
-        odd = rival.message(P.SUBSCRIBE, "directory", Registration(service, MINUTE, rival.now))
-        await rival.put(sealed_by_hand(odd, rival.keys, rival.name), "directory")
+        await rival.say(P.SUBSCRIBE, "directory", Registration(service, MINUTE, rival.now))
     outcome = await asyncio.to_thread(market.buy, "alice", fresh("request"), [unit(1, 8, in_hours(5))])
     assert outcome["status"] == "committed", outcome
     for member in (stranger, rival, mallory):
