@@ -315,7 +315,9 @@ def test_nothing_changes_without_the_right_seal(name: str, parties: Any, seal_fo
     assert matters == MATTERS[name]
 
 
-@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, kinds in BEGINNINGS.items() for kind in kinds])
+@pytest.mark.parametrize(
+    ("name", "kind"), [(name, kind) for name, kinds in BEGINNINGS.items() for kind in sorted(kinds, key=str)]
+)
 def test_what_begins_something_is_believed_while_it_is_fresh(
     name: str, kind: type, parties: Any, seal_for: Any, seal_message: Any
 ) -> None:
