@@ -105,7 +105,7 @@ class Accounts:
                 and hmac.compare_digest(self._digest(password), expected)
             ):
                 return name
-        if self._complaints.is_due(name, time.monotonic_ns() // 1000):
+        if self._complaints.is_due("log-in", name, time.monotonic_ns() // 1000):
             _log.warning("log-in as %a refused", name[:100])
         return None
 

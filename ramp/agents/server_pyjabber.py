@@ -67,6 +67,9 @@ EXPECTED_VERSION = "0.4.5"
 STANZA_MAX_BYTES = 262_144
 """Longest stanza taken from a client, in bytes; ejabberd's and Prosody's limit. A longer one ends the session."""
 
+PIECE_BYTES = 16_384
+"""Bytes parsed at a time: one read may hold hundreds of stanzas, which together are no long one."""
+
 _CLIENT = "{jabber:client}"
 _INVALID_FROM = (
     b"<stream:error><invalid-from xmlns='urn:ietf:params:xml:ns:xmpp-streams'/></stream:error>"  # RFC 6120, 4.9.3.9
@@ -102,7 +105,7 @@ class Session(StanzaHandler):  # type: ignore[misc]
         from somebody else (RFC 6120, 8.1.2.1).
         """
         if element.get("from", str(self._jid)) not in (str(self._jid), self._jid.bare()):
-            if self._complaints.is_due(self._jid.bare(), time.monotonic_ns() // 1000):
+            if self._complaints.is_due("from", self._jid.bare(), time.monotonic_ns() // 1000):
                 _log.warning("%s sends as %a; its session is ended", self._jid, element.get("from", "")[:100])
             self._transport.write(_INVALID_FROM)
             self._connections.close(self._peername)
@@ -201,14 +204,17 @@ class Connection(XMLProtocol):  # type: ignore[misc]
         """Bytes have come."""
         if self._xml_parser is None or self._transport is None:
             return
-        self.stanza_bytes += len(data)
-        if self.stanza_bytes > STANZA_MAX_BYTES:
-            self._hang_up(f"a stanza of more than {STANZA_MAX_BYTES} bytes")
-            return
-        try:
-            self._xml_parser.feed(data)
-        except Exception as error:  # SAX errors, and pyjabber's bare Exception for wrong nesting
-            self._hang_up(f"not an XMPP stream: {error or type(error).__name__}")
+        for start in range(0, len(data), PIECE_BYTES):
+            piece = data[start : start + PIECE_BYTES]
+            self.stanza_bytes += len(piece)
+            if self.stanza_bytes > STANZA_MAX_BYTES:
+                self._hang_up(f"a stanza of more than {STANZA_MAX_BYTES} bytes")
+                return
+            try:
+                self._xml_parser.feed(piece)
+            except Exception as error:  # SAX errors, and pyjabber's bare Exception for wrong nesting
+                self._hang_up(f"not an XMPP stream: {error or type(error).__name__}")
+                return
 
     def _hang_up(self, reason: str) -> None:
         """Cut the line; a polite end would wait until the client has sent all of what is too much."""

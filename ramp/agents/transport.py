@@ -340,14 +340,14 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         )
 
     def complain(self, sender: str, text: str, *arguments: object) -> None:
-        """Write a line to the log, but not more than one a minute about a sender.
+        """Write a line to the log, but not more than one of a text a minute about a sender.
 
         Args:
             sender: whom it is about.
             text: with places for the arguments, as the logging module has them.
             arguments: what to put there.
         """
-        if self._complaints.is_due(sender, time.monotonic_ns() // 1000):
+        if self._complaints.is_due(text, sender, time.monotonic_ns() // 1000):
             _log.warning("%s: " + text, self.jid, *arguments)
 
     def dispatch(self, msg: Any) -> list[asyncio.Task[None]]:

@@ -99,11 +99,20 @@ class HoldCancelled:
 
 @dataclass(frozen=True, slots=True)
 class OrderLine:
-    """One agreement of an order: what is to be paid to whom, in minor units."""
+    """One agreement of an order.
+
+    Attributes:
+        agreement_id: which.
+        resource: who is to be paid.
+        cost: minor units.
+        offer_id: the offer that is bought. It ties a resource's word about an offer to what has been paid: that another
+            offer has failed brings no money back.
+    """
 
     agreement_id: str
     resource: str
     cost: int
+    offer_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

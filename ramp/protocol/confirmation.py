@@ -47,7 +47,7 @@ from ramp.protocol.records import (
 )
 from ramp.protocol.tables import CONFIRMATION, ConfirmationState
 from ramp.protocol.timing import Pace, Retry, earliest
-from ramp.protocol.voting import cancel_hold
+from ramp.protocol.voting import HeldUnit, cancel_hold
 
 S = ConfirmationState
 
@@ -61,7 +61,7 @@ class ConfirmationResult:
 
     Attributes:
         posted: whether the order is paid.
-        reason: one sentence where it is not.
+        reason: one sentence where it is not, or where a paid unit cannot be had.
         units: what was bought.
         blamed: the resources for whose failure or silence it is void; with the others one may go on.
         claims: paid units that their resources say to have failed, with the resources' seals.
@@ -80,10 +80,10 @@ class Confirmation(StateMachine[ConfirmationState]):
     Args:
         agreements: what is to be bought, one a unit; all of one request and one order.
         pace: of the buying agent.
-        held_until: when the first of the holds runs out, as far as is known here.
+        held: the holds on which it rests, one an agreement; none after a restart.
     """
 
-    def __init__(self, agreements: Sequence[Agreement], *, pace: Pace, held_until: Instant = 0) -> None:
+    def __init__(self, agreements: Sequence[Agreement], *, pace: Pace, held: Sequence[HeldUnit] = ()) -> None:
         first = agreements[0]
         super().__init__(first.request_id, CONFIRMATION, S.NEW)
         self.order_id = first.order_id
@@ -93,7 +93,8 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._user = first.user
         self._bank = first.bank
         self._pace = pace
-        self._held_until = held_until
+        self._held_until = min((unit.held_until for unit in held), default=0)
+        self._vote_seals = tuple(unit.seal for unit in held)
         self._units = {agreement.agreement_id: ConfirmedUnit(agreement, Retry(pace)) for agreement in agreements}
         self._vote: tuple[FundsReserved, Seal] | None = None
         self._to_bank = Retry(pace)
@@ -121,7 +122,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         margin = self._pace.timing.decision_margin
         self._limit = self._held_until - margin  # there is no other bank: it may take as long as the holds last
         self._to_bank.begin(now)
-        asked = FundsAsked(self.conversation_id, self.order_id, self.agreements, now)
+        asked = FundsAsked(self.conversation_id, self.order_id, self.agreements, self._vote_seals, now)
         return self._armed([Persist(asked), self._order(), *(unit.advanced() for unit in self._units.values())])
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
@@ -190,6 +191,11 @@ class Confirmation(StateMachine[ConfirmationState]):
             return []
         cancelled = self._cancel_holds()
         return self._armed(cancelled + self._void("the user withdrew the request", "RequestWithdrawn", now))
+
+    def note_refund(self, agreement_id: str) -> None:
+        """The bank has said that the money of a unit is back."""
+        if agreement_id in self._units:
+            self._units[agreement_id].refunded = True
 
     def tick(self, now: Instant) -> list[Effect]:
         """Ask or confirm again; void what takes too long."""
@@ -413,13 +419,8 @@ class Confirmation(StateMachine[ConfirmationState]):
         return all(unit.stage is UnitStage.SETTLED for unit in self._units.values())
 
     def _conclude_posted(self) -> None:
-        failed = [unit for unit in self._units.values() if unit.failed is not None]
-        reason = "; ".join(
-            f"{unit.resource} was paid for unit {unit.agreement.request.number} and says that it failed; "
-            "the money is claimed back"
-            for unit in failed
-        )
-        claims = tuple(unit.failed for unit in failed if unit.failed is not None)
+        reason = "; ".join(unit.complaint for unit in self._units.values() if unit.complaint)
+        claims = tuple(unit.failed for unit in self._units.values() if unit.failed is not None)
         bought = tuple(unit.bought() for unit in self._units.values())
         self.result = ConfirmationResult(True, reason, bought, claims=claims)
 

@@ -37,6 +37,7 @@ class ConfirmedUnit:
         stage: how far it has come.
         transfer_id: of its payment.
         failed: what its resource has said of its failure, with the seal.
+        refunded: whether the bank has given its money back, unasked: its resource has told the bank that it failed.
     """
 
     agreement: Agreement
@@ -44,11 +45,20 @@ class ConfirmedUnit:
     stage: UnitStage = UnitStage.RESERVING
     transfer_id: str = ""
     failed: tuple[Failed, Seal] | None = None
+    refunded: bool = False
 
     @property
     def resource(self) -> str:
         """Who sells it."""
         return self.agreement.resource
+
+    @property
+    def complaint(self) -> str:
+        """Why it cannot be had although it was paid, or the empty string."""
+        paid = f"{self.resource} was paid for unit {self.agreement.request.number}"
+        if self.failed is not None:
+            return f"{paid} and says that it failed; the money is claimed back"
+        return f"{paid} and gave the money back" if self.refunded else ""
 
     def confirm(self, vote: FundsReserved, seal: Seal) -> Send:
         """The CONFIRM: the agreement, to be signed by the host, and the bank's vote."""

@@ -16,7 +16,7 @@ class RequestStatus(StrEnum):
     NO_OFFERS: some unit had no acceptable offer. WITHDRAWN: offers there were, but the resources would not hold them.
     REJECTED: the user declined the offers or withdrew the request. FAILED: the commitment or the payment failed, or
     the user agent was interrupted; nothing was paid. Only where a resource takes the money and then says itself that it
-    has failed are there units in a failed outcome: all were paid, and that one's money is claimed back.
+    has failed are there units in a failed outcome: all were paid, and that one's money is back or claimed back.
     """
 
     COMMITTED = "committed"

@@ -228,8 +228,7 @@ class Purchase:
             valid_for=self._pace.timing.agreement_validity,
             now=now,
         )
-        held_until = min(unit.held_until for unit in result.held)
-        self.confirmation = Confirmation(agreements, pace=self._pace, held_until=held_until)
+        self.confirmation = Confirmation(agreements, pace=self._pace, held=result.held)
         return self.confirmation.start(now)
 
     def _after_confirmation(self, confirmation: Confirmation, now: Instant) -> list[Effect]:
@@ -237,7 +236,7 @@ class Purchase:
         if result is None:
             return []
         if result.posted:
-            status = RequestStatus.FAILED if result.claims else RequestStatus.COMMITTED
+            status = RequestStatus.FAILED if result.reason else RequestStatus.COMMITTED
             return self._end(status, result.reason, result.units, now)
         self._blamed |= result.blamed
         left = self._voting.remaining(self._blamed) if self._voting is not None and result.blamed else {}

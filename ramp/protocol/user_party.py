@@ -161,6 +161,8 @@ class UserParty:
         effects += self._returns.recover(records, now)
         for failed, seal in claims:
             effects += self._returns.claim(failed, seal, now)
+        for agreement_id in self._returns.done:
+            self._note_refund(agreement_id)
         return self._armed(effects)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
@@ -267,7 +269,9 @@ class UserParty:
             case DirectoryListing(query_id=query_id) if query_id in self._questions:
                 return self._on_listing(message, content, now)
             case CancellationDone() | CancellationRefused() | RefundMade() | RefundRefused():
-                return self._returns.handle(message, content, now)
+                effects = self._returns.handle(message, content, now)
+                self._note_refund(content.agreement_id)
+                return effects
             case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
                 seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
                 return self._returns.claim(content, seal, now)
@@ -302,6 +306,13 @@ class UserParty:
             if purchase.confirmation is not None and purchase.confirmation.order_id == content.order_id:
                 return purchase
         return None
+
+    def _note_refund(self, agreement_id: str) -> None:
+        """A unit whose money is back before its purchase has ended is not bought."""
+        if agreement_id in self._returns.done:
+            purchase = self._running.get(self.agreements[agreement_id].request_id)
+            if purchase is not None and purchase.confirmation is not None:
+                purchase.confirmation.note_refund(agreement_id)
 
     def _on_account(
         self, message: Message, answer: AccountStatement | AccountQueryRefused, now: Instant

@@ -17,12 +17,17 @@ from typing import Any
 from ramp.agents import group
 from ramp.agents.building import Building
 from ramp.agents.party_agent import PartyAgent
-from ramp.agents.roles import BankingAgent, DirectoryAgent, ResourceAgent, UserAgent
+from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent
 from ramp.model.acl import Message
 from ramp.model.agreement import Signed
-from ramp.model.contents import DirectoryListing
 
-ROLES = {UserAgent: "user", ResourceAgent: "resource", BankingAgent: "bank", DirectoryAgent: "directory"}
+ROLES = {
+    UserAgent: "user",
+    ResourceAgent: "resource",
+    BankingAgent: "bank",
+    DirectoryAgent: "directory",
+    KeeperAgent: "keeper",
+}
 
 
 class Traps:
@@ -68,8 +73,6 @@ class Traps:
 def act_of(message: Message) -> str:
     """A message by its performative and the kind of its content."""
     content = message.content
-    if isinstance(content, DirectoryListing) and not content.query_id:
-        return "inform Registered"
     return f"{message.performative.value} {type(content.body if isinstance(content, Signed) else content).__name__}"
 
 

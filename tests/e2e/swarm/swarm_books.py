@@ -72,6 +72,8 @@ class Books:
         """What is wrong with a market at rest; each a sentence."""
         with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
             found = ledger.audit()
+            found += [f"{order.order_id} is still reserved" for order in ledger.open_orders()]
+            found += [f"{transfer.transfer_id} is still in escrow" for transfer in ledger.pending()]
         listed = self.agreements()
         active = [each["agreement"] for each in listed if each["state"] == "active"]
         unsure = [each["agreement"]["agreement_id"] for each in listed if each["state"] in ("settling", "cancelling")]
@@ -87,7 +89,7 @@ class Books:
         return found + self._wrong_requests() + self._wrong_balances(active)
 
     def _wrong_requests(self) -> list[str]:
-        """All units of a request or none: unless the owner cancelled some, and then the rest stands."""
+        """All units of a request or none: unless some were given back, and then the rest stands."""
         found = []
         states: dict[str, list[str]] = {}
         for listed in self.agreements():
@@ -95,16 +97,16 @@ class Books:
         for user in self._market.users():
             for request in self._market.ask(user, {"verb": "requests"})["requests"]:
                 request_id, outcome = request["request_id"], request["outcome"]
-                its_states = states.get(request_id, [])
+                paid = [state for state in states.get(request_id, []) if state != "void"]  # not of voided orders
                 if outcome is None:
                     found.append(f"{request_id} has not ended: {request['stage']}")
-                elif outcome["in_doubt"]:
-                    found.append(f"{request_id} ended in doubt of {outcome['in_doubt']}")
-                elif outcome["status"] == "committed":
-                    if len(its_states) != request["units"] or set(its_states) - {"active", "cancelled"}:
-                        found.append(f"{request_id} is committed, but its agreements are {its_states}")
-                elif set(its_states) - {"undone"}:
-                    found.append(f"{request_id} is {outcome['status']}, but its agreements are {its_states}")
+                elif request["doubt"]:
+                    found.append(f"{request_id} has ended, but {request['doubt']}")
+                elif outcome["status"] == "committed" or (outcome["status"] == "failed" and outcome["units"]):
+                    if len(paid) != request["units"] or set(paid) - {"active", "cancelled"}:
+                        found.append(f"{request_id} is {outcome['status']}, but its agreements are {paid}")
+                elif paid:
+                    found.append(f"{request_id} is {outcome['status']}, but its agreements are {paid}")
         return found
 
     def _wrong_balances(self, active: list[dict[str, Any]]) -> list[str]:

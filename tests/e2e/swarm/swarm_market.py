@@ -34,6 +34,8 @@ SHORT_TIMING = {
     "vote_limit_s": 10,
     "hold_time_s": 15,
     "decision_margin_s": 1,
+    "agreement_validity_s": 40,
+    "confirm_limit_s": 20,
     "heartbeat_s": 1,
     "lease_s": 4,
 }
@@ -93,10 +95,11 @@ def write_config(
     ledger: str = "",
     per_process: int = 1,
     accounts: Sequence[str] = (),
-    quotas: dict[str, int] | None = None,
+    quotas: dict[str, float] | None = None,
+    signed_offers: bool = False,
 ) -> Path:
     """Write a swarm's configuration; deposits in credits, accounts those of agents that are not started with it."""
-    lines = ["[market]", f"resources_per_process = {per_process}"]
+    lines = ["[market]", f"resources_per_process = {per_process}", f"signed_offers = {str(signed_offers).lower()}"]
     if ledger:
         lines.append(f"ledger = {json.dumps(ledger)}")
     lines += ["[server]", f'kind = "{kind}"', f"accounts = {json.dumps(list(accounts))}", "[quotas]"]

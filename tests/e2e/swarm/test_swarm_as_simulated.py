@@ -102,6 +102,15 @@ def shifted(units, by):
     return tuple(replace(each, not_before=each.not_before + by, deadline=each.deadline + by) for each in units)
 
 
+def orders(market, world, request_id):
+    """Ids of a request's orders, in both markets."""
+    listed = [each["agreement"] for each in market.agreements("alice")]
+    simulated = world.users["alice"].agreements.values()
+    return [each["order_id"] for each in listed if each["request_id"] == request_id] + [
+        each.order_id for each in simulated if each.request_id == request_id
+    ]
+
+
 @pytest.mark.parametrize(
     ("request_id", "units", "options", "returned"), scenarios(), ids=[scenario[0] for scenario in scenarios()]
 )
@@ -126,6 +135,7 @@ def test_every_party_sends_the_same_messages_in_the_same_order(market, world, re
         assert market.ask("alice", {"verb": "cancel", "agreement_id": agreement_id})["outcome"]["done"]
         conversations += [agreement_id, simulated.units[0].agreement_id]
     world.run(limit=2 * SECOND)
+    conversations += orders(market, world, request_id)  # what the bank says unasked is about the order
     total = 0
     for party in PARTIES:
         expected, found = world.steps.of(party, conversations), market.steps(party, conversations)

@@ -12,6 +12,7 @@ from swarm_books import Books
 from swarm_market import ROOT, SMALL_AND_BIG, Machine, in_hours, unit, until, write_config
 
 from ramp.ledger.account import AccountKind
+from ramp.model.seal import Role
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys import KeyStore
 from ramp.runtime.ledger_store import LedgerStore
@@ -56,7 +57,7 @@ def test_a_resource_that_joins_sells_at_once_and_one_that_leaves_is_not_waited_f
     )
     # what an operator does for a newcomer: a key, an account, a password
     now = SystemClock().now()
-    KeyStore(market.state.keys).issue("late@localhost", now)
+    KeyStore(market.state.keys).issue("late@localhost", Role.RESOURCE, now)
     market.state.passwords(["late"])
     with LedgerStore.open(market.state.ledger) as ledger:
         ledger.open_account("late@localhost", AccountKind.RESOURCE, at=now, credit_limit=10**9)

@@ -13,6 +13,9 @@ import pytest
 from swarm_books import Books
 from swarm_market import SHORT_TIMING, in_hours, unit, until
 
+from ramp.ledger.order import OrderState
+from ramp.runtime.ledger_store import LedgerStore
+
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
 
 QUIET_S = SHORT_TIMING["hold_time_s"] + 5
@@ -31,8 +34,10 @@ BOUGHT = [
     ("user", "accept-proposal Acceptance", 2),
     ("resource", "agree HoldGranted", 1),
     ("user", "reject-proposal Rejection", 1),
-    ("user", "confirm Agreement", 1),
-    ("user", "confirm Agreement", 2),
+    ("user", "request PaymentOrder", 1),
+    ("bank", "agree FundsReserved", 1),
+    ("user", "confirm Commitment", 1),
+    ("user", "confirm Commitment", 2),
     ("resource", "confirm Confirmed", 1),
     ("resource", "request Agreement", 1),
     ("bank", "agree PaymentMade", 1),
@@ -40,13 +45,17 @@ BOUGHT = [
     ("resource", "inform Settled", 1),
 ]
 UNPAID = [
-    ("bank", "refuse PaymentRefused", 1),
-    ("resource", "failure Failed", 1),
-    ("user", "cancel Cancellation", 1),
-    ("resource", "request Cancellation", 1),
-    ("bank", "agree RefundMade", 1),
-    ("bank", "inform RefundMade", 1),
-    ("resource", "inform CancellationDone", 1),
+    ("bank", "refuse OrderRefused", 1),
+    ("user", "cancel HoldCancelled", 1),
+    ("user", "cancel HoldCancelled", 2),
+    ("resource", "inform HoldCancelled", 1),
+    ("user", "reject-proposal Rejection", 1),
+]
+VOIDED = [
+    ("user", "cancel HoldCancelled", 1),
+    ("user", "request OrderWithdrawal", 1),
+    ("bank", "inform OrderVoided", 1),
+    ("resource", "inform HoldCancelled", 1),
 ]
 UNHELD = [
     ("resource", "refuse Proposal", 1),
@@ -61,8 +70,13 @@ GIVEN_BACK = [
     ("bank", "inform RefundMade", 1),
     ("resource", "inform CancellationDone", 1),
 ]
-UNDECIDED = {"query-ref DirectoryQuery", "cfp CallForProposals", "accept-proposal Acceptance"}
-"""What a user sends before its decision: killed there, it presumes abort."""
+UNDECIDED = {
+    "query-ref DirectoryQuery",
+    "cfp CallForProposals",
+    "accept-proposal Acceptance",
+    "request PaymentOrder",
+}
+"""What a user sends before its decision: killed there, it presumes abort, and has the bank void its order."""
 
 
 def points(messages):
@@ -91,6 +105,11 @@ def begin(market, hours):
     return in_hours(next(hours))
 
 
+def requested(market, request_id):
+    """Alice's agreements of a request."""
+    return [each for each in market.agreements("alice") if each["agreement"]["request_id"] == request_id]
+
+
 def killed(market):
     """Wait until the trap has struck and whoever walked into it is up again."""
     name = until(market.victim, lambda: f"somebody walks into the trap\n{market.logs()}", 10)
@@ -109,13 +128,31 @@ def test_a_purchase_ends_with_all_units_or_none(market, begin, role, act, nth, w
 
 
 @points(UNPAID)
-def test_what_the_bank_refuses_is_undone(market, begin, role, act, nth, when):
+def test_what_the_bank_refuses_is_let_go(market, begin, role, act, nth, when):
     request_id = f"request-unpaid-{role}-{act}-{nth}-{when}".replace(" ", "-")
     market.arm(role, act, when, nth)
     outcome = market.buy("poor", request_id, [unit(1, 8, begin), unit(2, 200, begin)])
     killed(market)
     assert outcome["status"] == "failed", outcome
     Books(market).come_right(QUIET_S)
+
+
+@points(VOIDED)
+def test_what_is_void_stays_void(market, begin, role, act, nth, when):
+    """The user is killed after its order has left, and voids it when it is back; then the second blow falls."""
+    request_id = f"request-void-{role}-{act}-{nth}-{when}".replace(" ", "-")
+    market.arm("user", "request PaymentOrder", "after")
+    with market.submitted("alice", request_id, [unit(1, 8, begin), unit(2, 100, begin)]):
+        until(market.victim, "the user walks into the first trap", 20)
+    market.arm(role, act, when, nth)
+    killed(market)
+    outcome = market.outcome("alice", request_id)
+    assert outcome["status"] == "failed", outcome
+    books = Books(market)
+    books.come_right(QUIET_S)
+    with LedgerStore.open(market.state.ledger) as ledger:
+        orders = {each["agreement"]["order_id"] for each in requested(market, request_id)}
+        assert [ledger.order(order_id).state for order_id in orders] == [OrderState.VOIDED]
 
 
 @points(UNHELD)

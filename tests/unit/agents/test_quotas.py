@@ -66,20 +66,21 @@ def test_senders_remembered_are_bounded_and_an_active_one_stays_among_them():
 
 def test_one_line_a_minute_and_sender():
     complaints = Complaints()
-    assert [complaints.is_due("a", now) for now in (0, 1, MINUTE - 1, MINUTE, MINUTE + 1)] == [
+    assert [complaints.is_due("x", "a", now) for now in (0, 1, MINUTE - 1, MINUTE, MINUTE + 1)] == [
         True,
         False,
         False,
         True,
         False,
     ]
-    assert complaints.is_due("b", MINUTE + 1)
+    assert complaints.is_due("x", "b", MINUTE + 1)
+    assert complaints.is_due("y", "a", MINUTE + 1)
 
 
 def test_lines_and_memory_are_bounded_whatever_names_are_invented():
     complaints = Complaints(senders_max=10)
-    assert sum(complaints.is_due(f"name{number}", number) for number in range(1000)) == 10
-    assert sum(complaints.is_due(f"name{number}", MINUTE + 1000) for number in range(1000)) == 10
+    assert sum(complaints.is_due("x", f"name{number}", number) for number in range(1000)) == 10
+    assert sum(complaints.is_due("x", f"name{number}", MINUTE + 1000) for number in range(1000)) == 10
     assert len(complaints._said) == 10
 
 

@@ -219,7 +219,7 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
     found = {type(each): each for each in made}
     if mine and "r1" in one.party.purchases and one.confirmation is not None:
         agreement = one.confirmation.agreements[0]
-        line = c.OrderLine(agreement.agreement_id, agreement.resource, agreement.cost)
+        line = c.OrderLine(agreement.agreement_id, agreement.resource, agreement.cost, agreement.offer.offer_id)
         found[c.FundsReserved] = c.FundsReserved("order-alice-1", "alice", (line,), UNTIL, agreement.valid_until, 0)
         found[c.Settled] = one.proof()
     if name == "res":

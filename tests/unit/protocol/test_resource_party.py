@@ -145,7 +145,7 @@ def test_the_users_own_price_limit_may_stand_in_the_agreement(resource: Any) -> 
     assert resource.state(offer) == "settling"
 
 
-LINE = c.OrderLine("a1", "res", 104_000)
+LINE = c.OrderLine("a1", "res", 104_000, "offer-res-1")
 
 
 @pytest.mark.parametrize(
@@ -153,10 +153,11 @@ LINE = c.OrderLine("a1", "res", 104_000)
     [
         {"order_id": "order-2"},
         {"user": "mallory"},
-        {"lines": (c.OrderLine("a2", "res", 104_000),)},
-        {"lines": (c.OrderLine("a1", "other", 104_000),)},
-        {"lines": (c.OrderLine("a1", "res", 103_999),)},
-        {"lines": (c.OrderLine("a1", "res", 104_001),)},
+        {"lines": (c.OrderLine("a2", "res", 104_000, "offer-res-1"),)},
+        {"lines": (c.OrderLine("a1", "other", 104_000, "offer-res-1"),)},
+        {"lines": (c.OrderLine("a1", "res", 103_999, "offer-res-1"),)},
+        {"lines": (c.OrderLine("a1", "res", 104_001, "offer-res-1"),)},
+        {"lines": (c.OrderLine("a1", "res", 104_000, "offer-res-2"),)},
         {"lines": ()},
         {"lines": (LINE, c.OrderLine("a2", "other", 1))},
         {"valid_until": 2 * MINUTE - 1},

@@ -274,7 +274,7 @@ def test_the_bank_tells_who_is_to_be_passed_over(alice_with_two_units: Any) -> N
         alice.hear(each.resource, c.Confirmed(each.agreement_id, each.offer.offer_id))
     now = limit(alice)
     alice.tick(now)
-    awaited = (c.OrderLine(two.agreement_id, "res2", two.cost),)
+    awaited = (c.OrderLine(two.agreement_id, "res2", two.cost, two.offer.offer_id),)
     effects = alice.hear("bank", c.OrderVoided(one.order_id, "withdrawn", "", awaited), now)
     assert alice.party.purchases["r1"]._blamed == {"res2"}
     assert receivers(effects, c.Acceptance) == []  # unit 1's next best is res2's
@@ -301,7 +301,9 @@ def test_the_silent_one_is_passed_over_and_the_other_asked_again(alice_with_two_
     now = limit(alice)
     effects = alice.tick(now)
     assert receivers(effects, c.OrderWithdrawal) == ["bank"]
-    lines = tuple(c.OrderLine(e.agreement_id, e.resource, e.cost) for e in alice.confirmation.agreements)
+    lines = tuple(
+        c.OrderLine(e.agreement_id, e.resource, e.cost, e.offer.offer_id) for e in alice.confirmation.agreements
+    )
     alice.hear("bank", c.OrderVoided(alice.confirmation.order_id, "withdrawn", "", lines), now)
     assert alice.party.purchases["r1"]._blamed == {silent}
 

@@ -123,6 +123,21 @@ def test_commitment_whose_proofs_do_not_hold_is_unverified(
     assert refused(replace(commitment, agreement=replace(signed, document="<a")))[:3] == ("agreement", "", "malformed")
 
 
+def test_commitment_without_a_seal_is_not_even_read(
+    store: KeyStore, commitment: contents.Commitment, now: Instant
+) -> None:
+    """Else anybody could have signatures verified, and be answered, in a user's name."""
+    seal = replace(commitment.vote_seal, text="yes")
+    for content in (commitment, replace(commitment, vote_seal=seal)):
+        message = Message(Performative.CONFIRM, USER, RESOURCE, "request-4", content)
+        encoded = codec.encode(store.notary(USER).seal(message, now))
+        plain = {
+            name: value for name, value in encoded.metadata.items() if name in {"performative", "ontology", "language"}
+        }
+        with pytest.raises(SealInvalid, match="Commitment without a seal"):
+            codec.decode(USER, RESOURCE, plain, "request-4", encoded.body, store.notary(RESOURCE), now)
+
+
 def payment() -> contents.PaymentMade:
     return contents.PaymentMade("agreement-9", "transfer-5", 704_000)
 

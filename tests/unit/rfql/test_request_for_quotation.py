@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, MeaningViolation, SchemaViolation
-from ramp.model.instant import HOUR, SECOND, from_iso
+from ramp.model.instant import HOUR, SECOND, from_iso, iso
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TorusTerms, TotalCores
 from ramp.rfql.request_for_quotation import load_request, parse_request, write_request, write_request_file
 
@@ -108,6 +108,16 @@ def test_moments_that_are_none(date: str, time: str, reason: str) -> None:
     text = document(f"<CPUHourCost>70</CPUHourCost><EndDate>{date}</EndDate><EndTime>{time}</EndTime>{CORES}")
     with pytest.raises(DocumentError, match=reason):
         parse_request(text)
+
+
+def test_longest_run_leaves_a_moment_for_its_end() -> None:
+    """A machine adds it to a start and writes the sum; 10^12 s (the bound of other numbers) would make none."""
+    head = f"<CPUHourCost>70</CPUHourCost>{END}"
+    unit = parse_request(document(f"{head}<WallTime>9999999999</WallTime>{CORES}")).units[0]
+    assert unit.wall_time is not None
+    assert iso(unit.deadline + unit.wall_time).startswith("2343-")
+    with pytest.raises(DocumentError, match=r"WallTime.* 10000000000 .* from 1 to 9999999999"):
+        parse_request(document(f"{head}<WallTime>10000000000</WallTime>{CORES}"))
 
 
 @pytest.mark.parametrize("name", ["Intel", "intel", " INTEL "])

@@ -19,7 +19,7 @@ from ramp.model.acl import OFFERS, SEALED, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.seal import Role, Seal
-from ramp.rfql import codec, seals
+from ramp.rfql import codec, seals, trust
 from ramp.rfql.certificates import PrivateKey
 from ramp.rfql.notary import XmlNotary
 from ramp.rfql.parser import DOCUMENT_BYTES_MAX
@@ -234,6 +234,21 @@ def test_text_that_was_changed_is_refused(
         user_notary.open(attack, now)
 
 
+def test_signature_is_written_in_one_way_only(resource_notary: XmlNotary, user_notary: XmlNotary, now: Instant) -> None:
+    """The last character of base64 may hold bits that belong to nothing; a text with others would be another text."""
+    for _ in range(50):
+        sealed = seals.parse(text_of(resource_notary.seal(granted(), now)))
+        if sealed.signature.endswith("="):
+            break
+    stem = sealed.signature.rstrip("=")
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    other = alphabet[alphabet.index(stem[-1]) + 1]
+    twin = replace(sealed, signature=sealed.signature.replace(stem, stem[:-1] + other))
+    assert base64.b64decode(twin.signature) == base64.b64decode(sealed.signature)
+    with pytest.raises(SealInvalid, match="one form of base64"):
+        user_notary.open(twin.text(), now)
+
+
 def test_doubled_and_truncated_texts_are_refused(sealed: Message, user_notary: XmlNotary, now: Instant) -> None:
     text = text_of(sealed)
     for attack in (text + text, text + "\n", text.removesuffix("\n"), text.replace("\n", "\r\n"), "", "\n", " " + text):
@@ -354,6 +369,26 @@ def test_weak_keys_are_refused(store: KeyStore, now: Instant) -> None:
         part = replace(honest, sender="weak@localhost", certificate=seals.pack(certificate.public_bytes(Encoding.DER)))
         with pytest.raises(SealInvalid, match=reason):
             store.notary(USER).open(replace(part, signature=seals.sign(part.sealed_part(), key)).text(), now)
+
+
+def test_only_certificates_that_have_passed_are_remembered_and_not_without_end(
+    store: KeyStore, now: Instant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Junk neither fills the memory nor drives others out; beyond the bound each is checked anew, and as strictly."""
+    monkeypatch.setattr(trust, "CERTIFICATES_CHECKED_MAX", 2)
+    known = trust.Trust(store.ca_certificates())
+    key = ec.generate_private_key(ec.SECP256R1())
+    strangers = [certificate_for(store, key, now, roles=()) for _ in range(3)]
+    for certificate in strangers:
+        with pytest.raises(DocumentError, match="states no role"):
+            known.check(certificate, now)
+    for name in (USER, RESOURCE, BANK, MALLORY):
+        for _ in range(2):
+            assert known.check(store.identity(name)[1], now).name == name
+    assert [party.name for party in known._known.values()] == [USER, RESOURCE]
+    for name in (USER, MALLORY):
+        with pytest.raises(CertificateExpired):
+            known.check(store.identity(name)[1], now + 366 * DAY)
 
 
 # Time

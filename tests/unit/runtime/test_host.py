@@ -253,12 +253,12 @@ def test_what_has_run_out_is_void_to_whoever_asks(swept: bool) -> None:
 def test_only_the_buyer_brings_a_resources_word() -> None:
     accounts = Accounts()
     accounts.reserve()
-    refused = accounts.books.answer(fx.FailLine("c", "a-o1", "res", "mallory", "", ""), 20)
+    refused = accounts.books.answer(fx.FailLine("c", "a-o1", "", "res", "mallory", "", ""), 20)
     assert isinstance(refused, ev.OrderStands)
     assert (refused.order, refused.code) == (None, "unknown_agreement")
     assert accounts.ledger.balance("alice").reserved == 1_000
     for user in ("alice", ""):  # "": the resource itself
-        voided = accounts.books.answer(fx.FailLine("c", "a-o1", "res", user, "", ""), 20)
+        voided = accounts.books.answer(fx.FailLine("c", "a-o1", "", "res", user, "", ""), 20)
         assert isinstance(voided, ev.OrderStands)
         assert voided.order is not None
         assert voided.order.fate is ev.OrderFate.VOIDED
@@ -309,11 +309,15 @@ class Broken:
         return fail
 
 
-def test_a_plug_in_that_fails_refuses() -> None:
-    party = Scripted([fx.QuoteSlots("c", (UNIT,)), fx.HoldSlot("k", UNIT, Slot(0, 1, 1, 0), 9), fx.ConfirmSlot("k")])
-    Host(party, Ports(send=lambda _: None, plugin=Broken())).deliver(QUERY, 1)  # type: ignore[arg-type]
-    answers = party.events[1:]
-    down = Refusal(1, RefusalCode.PLUGIN_FAILED, detail="sinfo timed out")
-    assert answers[:2] == [ev.SlotsQuoted("c", (down,)), ev.SlotHeld("k", down)]
-    assert isinstance(answers[2], ev.SlotConfirmed)
-    assert isinstance(answers[2].answer, Refusal)
+def test_a_plug_in_that_fails_refuses_quotes_and_leaves_the_rest_in_doubt() -> None:
+    asked: list[fx.Effect] = [fx.QuoteSlots("c", (UNIT,)), fx.HoldSlot("k", UNIT, Slot(0, 1, 1, 0), 9)]
+    asked += [fx.ConfirmSlot("k"), fx.LookUpSlot("k"), fx.ReleaseSlot("k")]
+    party, told = Scripted(asked), []
+    ports = Ports(send=lambda _: None, plugin=Broken(), watch=told.append)  # type: ignore[arg-type]
+    Host(party, ports).deliver(QUERY, 1)
+    down = Refusal(1, RefusalCode.PLUGIN_FAILED, detail="quote: sinfo timed out")
+    doubts = [ev.MachineInDoubt(f"{call}: sinfo timed out") for call in ("hold", "confirm", "reservation", "release")]
+    kinds = (ev.SlotHeld, ev.SlotConfirmed, ev.SlotLookedUp, ev.SlotFreed)
+    expected = [kind("k", doubt) for kind, doubt in zip(kinds, doubts, strict=True)]  # type: ignore[arg-type]
+    assert party.events[1:] == [ev.SlotsQuoted("c", (down,)), *expected]
+    assert [each.reason for each in told] == [down.detail, *(doubt.reason for doubt in doubts)]

@@ -1,0 +1,426 @@
+"""Rogue parties that speak the market's language: with a certificate of the market's own authority, or with none.
+
+    mallory = await Buyer.enter(market, rogues, "mallory", Role.USER)
+    await mallory.say(Performative.AGREE, "small1", PaymentMade(...))          # sealed as honest parties seal
+    await mallory.put(unsealed(mallory.message(...)), "small1")                 # whatever a test has made of it
+    answer = await mallory.answer("request-1", HoldGranted, HoldRefused)
+
+`Buyer` and `Seller` know the honest steps of their side, so that a test has to write down the dishonest ones only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+from cryptography.hazmat.primitives.serialization import Encoding
+from rogue import LIMIT_S, Rogue, door
+
+from ramp.ledger.account import AccountKind
+from ramp.model.acl import LANGUAGE, ONTOLOGY, Message, Performative
+from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.contents import (
+    Acceptance,
+    CallForProposals,
+    CancellationRefused,
+    Commitment,
+    Confirmed,
+    Content,
+    Deregistration,
+    Failed,
+    FundsReserved,
+    HoldCancelled,
+    HoldGranted,
+    HoldRefused,
+    NotUnderstood,
+    OrderLine,
+    OrderRefused,
+    PaymentMade,
+    PaymentOrder,
+    Proposal,
+    Registered,
+    Registration,
+)
+from ramp.model.instant import MINUTE, SECOND
+from ramp.model.offer import Offer
+from ramp.model.request import RequestForQuotation, RequestUnit
+from ramp.model.seal import Role, Seal
+from ramp.protocol.auction import RESOURCE_SERVICE
+from ramp.rfql import codec, documents, seals
+from ramp.rfql.codec import EncodedMessage
+from ramp.rfql.notary import PublicNotary
+from ramp.rfql.trust import Trust
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.keys import KeyStore
+from ramp.runtime.ledger_store import LedgerStore
+
+_NUMBERS = itertools.count(1)
+
+
+def address(name: str) -> str:
+    """A party's address by its local name."""
+    return name if "@" in name else f"{name}@localhost"
+
+
+def fresh(what: str) -> str:
+    """An identifier that no test has used."""
+    return f"{what}-rogue-{next(_NUMBERS)}"
+
+
+def unsealed(message: Message) -> EncodedMessage:
+    """A message as it would travel without a seal, whether or not it must have one."""
+    metadata = {
+        "performative": message.performative.value,
+        "conversation-id": message.conversation_id,
+        "ontology": ONTOLOGY,
+        "language": LANGUAGE,
+    }
+    optional = {
+        "protocol": documents.protocol_of(type(message.content)),
+        "reply-with": message.reply_with,
+        "in-reply-to": message.in_reply_to,
+    }
+    metadata |= {key: value for key, value in optional.items() if value}
+    return EncodedMessage(metadata, message.conversation_id, documents.write_content(message.content))
+
+
+def with_seal(encoded: EncodedMessage, sealed: seals.SealedText) -> EncodedMessage:
+    """A message with a seal put to it, whether or not it fits."""
+    given = {"signed-at": sealed.signed_at, "signature": sealed.signature, "certificate": sealed.certificate}
+    return replace(encoded, metadata={**encoded.metadata, **given})
+
+
+def sealed_by_hand(message: Message, store: KeyStore, signer: str) -> EncodedMessage:
+    """A message sealed with a party's key, though that party may not say it, or is not the sender that it names."""
+    key, certificate = store.identity(signer)
+    encoded = unsealed(message)
+    text = seals.SealedText(
+        performative=message.performative.value,
+        document=documents.root_name(encoded.body),
+        sender=message.sender,
+        receiver=message.receiver,
+        conversation_id=message.conversation_id,
+        reply_with=message.reply_with,
+        in_reply_to=message.in_reply_to,
+        reply_by="",
+        signed_at=seals.write_moment(SystemClock().now()),
+        body=encoded.body,
+    )
+    der = certificate.public_bytes(Encoding.DER)
+    return with_seal(encoded, replace(text, signature=seals.sign(text.sealed_part(), key), certificate=seals.pack(der)))
+
+
+class Party:
+    """A rogue that reads and writes the market's messages.
+
+    Attributes:
+        name: its address.
+        rogue: its session.
+        role: what it is certified to be, None where it is not.
+        heard: every message that has come and could be read, in order.
+    """
+
+    def __init__(self, market: Any, rogue: Rogue, name: str, role: Role | None) -> None:
+        self.market = market
+        self.rogue = rogue
+        self.name = address(name)
+        self.heard: list[Message] = []
+        self.keys = KeyStore(market.state.keys)
+        self._trust = PublicNotary(Trust(self.keys.ca_certificates()))
+        self._used: dict[str, set[str]] = {}
+        self._news = asyncio.Condition()
+        self._reader = asyncio.create_task(self._read())
+        self.role = role
+        self.notary: Any = None
+        if role is not None:
+            self.keys.issue(self.name, role, self.now)
+            self.notary = self.keys.notary(self.name)
+
+    @classmethod
+    async def enter(cls, market: Any, rogues: Any, name: str, role: Role | None = None) -> Self:
+        """Log in and, with a role, be certified in it."""
+        return cls(market, await rogues(door(market), name), name, role)
+
+    @property
+    def now(self) -> int:
+        """The present."""
+        return SystemClock().now()
+
+    async def _read(self) -> None:
+        while True:
+            incoming = await self.rogue.inbox.get()
+            if not hasattr(incoming, "sender_bare"):
+                continue
+            message = codec.decode(
+                incoming.sender_bare,
+                self.name,
+                incoming.metadata,
+                incoming.thread,
+                incoming.body,
+                self._trust,
+                self.now,
+                sealed=frozenset(),
+            )
+            async with self._news:
+                self.heard.append(message)
+                self._news.notify_all()
+            await self.on_message(message)
+
+    async def on_message(self, message: Message) -> None:
+        """What it does of itself on a message; nothing."""
+
+    def message(
+        self,
+        performative: Performative,
+        to: str,
+        content: Content,
+        conversation_id: str = "",
+        *,
+        sender: str = "",
+        reply_with: str = "",
+        in_reply_to: str = "",
+    ) -> Message:
+        """A message of its own, or in another's name."""
+        return Message(
+            performative,
+            address(sender) if sender else self.name,
+            address(to),
+            conversation_id or fresh("conversation"),
+            content,
+            reply_with=reply_with,
+            in_reply_to=in_reply_to,
+        )
+
+    async def put(self, encoded: EncodedMessage, to: str) -> None:
+        """Send whatever has been made, under its own account."""
+        self._used.setdefault(address(to), set()).add(encoded.metadata["performative"])
+        await self.rogue.send(address(to), encoded.body, encoded.metadata, encoded.thread)
+
+    async def say(
+        self, performative: Performative, to: str, content: Content, conversation_id: str = "", **slots: str
+    ) -> Message:
+        """Send a message sealed as honest parties seal; returns it."""
+        message = self.notary.seal(self.message(performative, to, content, conversation_id, **slots), self.now)
+        await self.put(codec.encode(message), to)
+        return message
+
+    async def tell(
+        self, performative: Performative, to: str, content: Content, conversation_id: str = "", **slots: str
+    ) -> None:
+        """Send a message without a seal."""
+        await self.put(unsealed(self.message(performative, to, content, conversation_id, **slots)), to)
+
+    async def answer(self, conversation_id: str, *kinds: type) -> Message:
+        """Wait for a message of a conversation and of some kinds; the earliest that has come."""
+
+        def found() -> Message | None:
+            for each in self.heard:
+                if each.conversation_id == conversation_id and (not kinds or isinstance(each.content, kinds)):
+                    return each
+            return None
+
+        async with asyncio.timeout(LIMIT_S), self._news:
+            await self._news.wait_for(found)
+        message = found()
+        assert message is not None
+        return message
+
+    async def is_read_by(self, target: str) -> None:
+        """Wait until an agent has taken everything that this rogue has sent to it.
+
+        Each of its behaviours takes its messages in order, so each is sent one more that it has to answer.
+        """
+        for performative in sorted(self._used.pop(address(target), set())):
+            conversation_id = fresh("ping")
+            metadata = {"performative": performative, "ontology": ONTOLOGY, "language": LANGUAGE}
+            await self.rogue.send(address(target), "<ping/>", metadata, conversation_id)
+            await self.answer(conversation_id, NotUnderstood)
+
+    def open_account(self, kind: AccountKind, amount: int = 0) -> None:
+        """Have an account at the bank, with some money (minor units) when it is new."""
+        with LedgerStore.open(self.market.state.ledger) as ledger:
+            known = {balance.account.account_id for balance in ledger.balances()}
+            ledger.open_account(self.name, kind, at=self.now)
+            if amount and self.name not in known:
+                ledger.deposit(fresh("deposit"), self.name, amount, at=self.now)
+
+    def leave(self) -> None:
+        """Read no more."""
+        self._reader.cancel()
+
+
+class Buyer(Party):
+    """A rogue that knows how to buy."""
+
+    async def offer(self, resource: str, unit: RequestUnit, request_id: str = "") -> Offer:
+        """A resource's offer for one unit."""
+        request_id = request_id or fresh("request")
+        call = CallForProposals(request_id, 1, RequestForQuotation((unit,)))
+        await self.tell(Performative.CFP, resource, call, request_id)
+        proposal = (await self.answer(request_id, Proposal)).content
+        assert isinstance(proposal, Proposal)
+        assert proposal.offers, proposal
+        return proposal.offers[0]
+
+    async def hold(self, offer: Offer) -> HoldGranted | HoldRefused:
+        """The resource's vote on an offer."""
+        acceptance = Acceptance(offer.request_id, offer.offer_id)
+        await self.say(Performative.ACCEPT_PROPOSAL, offer.resource, acceptance, offer.request_id)
+        vote = (await self.answer(offer.request_id, HoldGranted, HoldRefused)).content
+        assert isinstance(vote, HoldGranted | HoldRefused)
+        return vote
+
+    async def let_go(self, offer: Offer) -> None:
+        """Let a held slot go."""
+        cancelled = HoldCancelled(offer.request_id, offer.offer_id)
+        await self.say(Performative.CANCEL, offer.resource, cancelled, offer.request_id)
+        await self.answer(offer.request_id, HoldCancelled)
+
+    async def held(self, resource: str, unit: RequestUnit, **changes: Any) -> Agreement:
+        """An agreement over a slot that a resource holds now, with changes to what it says."""
+        offer = await self.offer(resource, unit)
+        vote = await self.hold(offer)
+        assert isinstance(vote, HoldGranted), vote
+        agreement = Agreement(
+            agreement_id=fresh("agreement"),
+            request_id=offer.request_id,
+            units_total=1,
+            user=self.name,
+            resource=offer.resource,
+            bank=address("bank"),
+            request=unit,
+            offer=offer,
+            reservation_id=vote.reservation_id,
+            cost=offer.cost,
+            issued_at=self.now,
+            order_id=fresh("order"),
+            valid_until=self.now // SECOND * SECOND + MINUTE,
+        )
+        return replace(agreement, **changes)
+
+    async def order(self, *agreements: Agreement) -> Message:
+        """The bank's vote on an order for some agreements."""
+        lines = tuple(OrderLine(each.agreement_id, each.resource, each.cost) for each in agreements)
+        first = agreements[0]
+        order = PaymentOrder(first.order_id, lines, first.valid_until)
+        await self.say(Performative.REQUEST, "bank", order, first.order_id, reply_with=first.order_id)
+        return await self.answer(first.order_id, FundsReserved, OrderRefused)
+
+    async def commit(self, agreement: Agreement, vote: FundsReserved, seal: Seal) -> Message:
+        """What the resource says to the commitment."""
+        signed = self.notary.sign(Signed(agreement), self.now)
+        commitment = Commitment(signed, vote, seal)
+        await self.say(Performative.CONFIRM, agreement.resource, commitment, agreement.request_id)
+        return await self.answer(agreement.request_id, Confirmed, Failed)
+
+    async def cancel(self, agreement: Agreement, to: str, performative: Performative) -> None:
+        """Send a signed cancellation, to the resource or to the bank."""
+        body = Cancellation(
+            fresh("cancellation"),
+            agreement.agreement_id,
+            agreement.offer.offer_id,
+            self.name,
+            agreement.resource,
+            "no longer needed",
+            self.now,
+        )
+        signed = self.notary.sign(Signed(body), self.now)
+        await self.tell(performative, to, signed, agreement.request_id, reply_with=agreement.agreement_id)
+
+
+class Seller(Party):
+    """A rogue that registers, bids a price in credits per core hour, and holds; what comes then is the test's choice.
+
+    Attributes:
+        price: what it bids.
+        commitments: those that have come, by agreement id.
+        honest_to_bank: whether it countersigns and takes the agreements to the bank.
+        signs_offers: whether it seals its proposals.
+        on_cancellation: what it answers, if anything, to a cancellation.
+    """
+
+    price = 5
+    honest_to_bank = False
+    signs_offers = False
+    on_cancellation: CancellationRefused | None = None
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.commitments: dict[str, Agreement] = {}
+
+    async def register(self) -> None:
+        """Be listed."""
+        await self.say(
+            Performative.SUBSCRIBE, "directory", Registration(RESOURCE_SERVICE, 10 * MINUTE, self.now), self.name
+        )
+        await self.answer(self.name, Registered)
+
+    async def deregister(self) -> None:
+        """Be listed no longer."""
+        await self.say(Performative.CANCEL, "directory", Deregistration(RESOURCE_SERVICE, self.now), self.name)
+        await self.is_read_by("directory")
+
+    async def on_message(self, message: Message) -> None:
+        """Offer and hold as an honest resource does."""
+        content = message.content
+        if isinstance(content, CallForProposals):
+            await self._propose(message, content)
+        elif isinstance(content, Acceptance):
+            granted = HoldGranted(content.request_id, content.offer_id, fresh("reservation"), MINUTE)
+            await self.say(
+                Performative.AGREE, message.sender, granted, content.request_id, in_reply_to=content.offer_id
+            )
+        elif isinstance(content, Commitment):
+            await self._committed(message, content)
+        elif isinstance(content, Signed) and isinstance(content.body, Cancellation) and self.on_cancellation:
+            refused = replace(self.on_cancellation, agreement_id=content.body.agreement_id)
+            await self.say(Performative.REFUSE, message.sender, refused, message.conversation_id)
+
+    async def _propose(self, message: Message, call: CallForProposals) -> None:
+        offers = tuple(self._bid(call.request_id, unit) for unit in call.request.units)
+        proposal = Proposal(call.request_id, call.round_number, offers)
+        say = self.say if self.signs_offers else self.tell
+        await say(Performative.PROPOSE, message.sender, proposal, call.request_id)
+
+    def _bid(self, request_id: str, unit: RequestUnit) -> Offer:
+        assert unit.not_before is not None
+        return Offer(
+            fresh("offer"),
+            request_id,
+            unit.number,
+            self.name,
+            self.price,
+            unit.not_before,
+            unit.deadline,
+            unit.cores.total,
+            0.0,
+            10 * MINUTE,
+        )
+
+    async def _committed(self, message: Message, commitment: Commitment) -> None:
+        agreement = commitment.agreement.body
+        assert isinstance(agreement, Agreement)
+        first = agreement.agreement_id not in self.commitments
+        self.commitments[agreement.agreement_id] = agreement
+        if self.honest_to_bank and first:
+            await self.countersign(commitment.agreement)
+
+    async def countersign(self, signed: Signed) -> None:
+        """Take an agreement to the bank."""
+        document = self.notary.sign(signed, self.now)
+        await self.tell(
+            Performative.REQUEST, "bank", document, signed.body.request_id, reply_with=signed.body.agreement_id
+        )
+
+    async def paid(self, count: int = 1) -> Sequence[Message]:
+        """Wait until the bank has told of so many payments."""
+
+        def made() -> list[Message]:
+            return [each for each in self.heard if isinstance(each.content, PaymentMade)]
+
+        async with asyncio.timeout(LIMIT_S), self._news:
+            await self._news.wait_for(lambda: len(made()) >= count)
+        return made()

@@ -1,0 +1,278 @@
+"""Certified users who want compute for nothing (A1, A4), or all of it without buying any (A6)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from certified import Buyer, Seller, fresh, sealed_by_hand
+from standing import restarts, standing
+from swarm_market import in_hours, unit, until
+
+from ramp.ledger.account import AccountKind
+from ramp.ledger.order import OrderState
+from ramp.model.acl import Performative
+from ramp.model.agreement import Signed
+from ramp.model.contents import (
+    CancellationRefused,
+    Commitment,
+    Confirmed,
+    Failed,
+    FundsReserved,
+    HoldGranted,
+    HoldRefused,
+    OrderLine,
+    OrderRefused,
+    OrderVoided,
+    OrderWithdrawal,
+    RefundRefused,
+    Settled,
+)
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.offer import RefusalCode
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.seal import Role, Seal
+from ramp.rfql import seals
+from ramp.runtime.ledger_store import LedgerStore
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+
+P = Performative
+QUOTAS = {"holds_max": 4, "cores_share_max": 0.5}
+RICH = 100_000_000
+
+
+@pytest.fixture(scope="module")
+def market(module_market, kind):
+    accounts = ["poor", "rich", "mallory", "moriarty"]
+    market = module_market(kind=kind, users={"alice": 1_000_000}, accounts=accounts, quotas=QUOTAS, per_process=4)
+    market.up()
+    market.wait_ready()
+    return market
+
+
+@pytest.fixture
+async def enter(market, rogues):
+    """`await enter(Buyer, "rich", RICH)` lets a certified party with an account in; nobody honest is restarted."""
+    inside = []
+    started = restarts(market)
+
+    async def let_in(kind, name, money=0):
+        role, account = (Role.USER, AccountKind.USER) if kind is Buyer else (Role.RESOURCE, AccountKind.RESOURCE)
+        party = await kind.enter(market, rogues, name, role)
+        inside.append(party)
+        party.open_account(account, money)
+        return party
+
+    yield let_in
+    for party in inside:
+        party.leave()
+    assert restarts(market) == started
+
+
+def money(market, name):
+    with LedgerStore.open(market.state.ledger) as ledger:
+        assert ledger.audit() == []
+        balance = ledger.balance(f"{name}@localhost")
+        return balance.posted, balance.reserved
+
+
+def order_state(market, agreement):
+    with LedgerStore.open(market.state.ledger) as ledger:
+        return ledger.order(agreement.order_id).state
+
+
+def firm(market, resource="small1"):
+    return {reservation for reservation, is_firm in standing(market).reservations[resource] if is_firm}
+
+
+async def bought(buyer, resource, wish):
+    """An agreement that is honestly bought and paid."""
+    agreement = await buyer.held(resource, wish)
+    vote = await buyer.order(agreement)
+    assert isinstance((await buyer.commit(agreement, vote.content, vote.seal)).content, Confirmed)
+    await buyer.answer(agreement.request_id, Settled)
+    return agreement
+
+
+def forged_vote(buyer, agreement, signer, sender):
+    """A vote yes that the bank has not given, sealed with another's key."""
+    line = OrderLine(agreement.agreement_id, agreement.resource, agreement.cost)
+    until_then = agreement.valid_until
+    vote = FundsReserved(agreement.order_id, buyer.name, (line,), MINUTE, until_then, buyer.now)
+    message = replace(buyer.message(P.AGREE, buyer.name, vote, agreement.request_id), sender=sender)
+    encoded = sealed_by_hand(message, buyer.keys, signer)
+    text = seals.SealedText(
+        message.performative.value,
+        "FundsReserved",
+        sender,
+        buyer.name,
+        message.conversation_id,
+        "",
+        "",
+        "",
+        encoded.metadata["signed-at"],
+        encoded.body,
+        encoded.metadata["signature"],
+        encoded.metadata["certificate"],
+    ).text()
+    return vote, Seal(sender, Role.BANK, buyer.name, message.conversation_id, buyer.now, text)
+
+
+async def commit_and_read(buyer, agreement, vote, seal):
+    """What has come of a commitment that the resource may also drop: everything it said."""
+    signed = buyer.notary.sign(Signed(agreement), buyer.now)
+    await buyer.say(P.CONFIRM, agreement.resource, Commitment(signed, vote, seal), agreement.request_id)
+    await buyer.is_read_by(agreement.resource)
+    return [type(each.content) for each in buyer.heard if each.conversation_id == agreement.request_id]
+
+
+async def test_no_slot_is_firm_without_the_banks_own_vote_for_it(market, enter):
+    """The free compute of A1: a user without money, with every vote but the right one."""
+    poor, rich = await enter(Buyer, "poor", 100), await enter(Buyer, "rich", RICH)
+    wish = unit(1, 8, in_hours(1))
+    agreement = await poor.held("small1", wish)
+    refused = await poor.order(agreement)
+    assert isinstance(refused.content, OrderRefused)
+    assert refused.content.code == "insufficient_funds"
+    before = await asyncio.to_thread(standing, market)
+    # somebody else's true vote, over an agreement of the same cost with the same resource
+    others = await rich.held("small1", wish)
+    others_vote = await rich.order(others)
+    # a true vote of its own, over a cheaper slot: it has a credit
+    cheap_wish = RequestUnit(1, 70, in_hours(2) + 90 * SECOND, TotalCores(1), in_hours(2), 90 * SECOND)
+    cheap = await poor.held("small1", cheap_wish)
+    cheap_vote = await poor.order(cheap)
+    assert isinstance(cheap_vote.content, FundsReserved), cheap_vote.content
+    votes = {
+        "sealed with its own key as the bank": forged_vote(poor, agreement, poor.name, "bank@localhost"),
+        "sealed as itself": forged_vote(poor, agreement, poor.name, poor.name),
+        "of a resource": forged_vote(poor, agreement, "small1@localhost", "small1@localhost"),
+        "somebody else's": (others_vote.content, others_vote.seal),
+        "its own for another order": (cheap_vote.content, cheap_vote.seal),
+        "changed": (replace(cheap_vote.content, order_id=agreement.order_id), cheap_vote.seal),
+    }
+    for name, (vote, seal) in votes.items():
+        heard = await commit_and_read(poor, agreement, vote, seal)
+        assert Confirmed not in heard, name
+        assert Settled not in heard, name
+        assert agreement.reservation_id not in await asyncio.to_thread(firm, market), name
+    assert not market.state.agreement("small1", agreement.agreement_id).exists()
+    for buyer, each in ((poor, agreement), (poor, cheap), (rich, others)):
+        await buyer.let_go(each.offer)
+    for buyer, each in ((poor, cheap), (rich, others)):
+        await withdraw(buyer, each)
+    assert money(market, "poor") == (100, 0)
+    assert money(market, "rich") == (RICH, 0)
+    after = await asyncio.to_thread(standing, market)
+    assert after.reservations["small1"] == before.reservations["small1"] - {(agreement.reservation_id, False)}
+
+
+async def withdraw(buyer, agreement):
+    wish = OrderWithdrawal(agreement.order_id, agreement.valid_until, "not wanted")
+    await buyer.say(P.REQUEST, "bank", wish, asked := fresh("void"))
+    return (await buyer.answer(asked)).content
+
+
+async def test_a_vote_that_is_void_again_buys_nothing(market, enter):
+    """The vote is true and over this very slot, but its buyer has the order voided before it commits."""
+    rich = await enter(Buyer, "mallory", RICH)
+    agreement = await rich.held("small1", unit(1, 8, in_hours(1)))
+    vote = await rich.order(agreement)
+    assert isinstance(await withdraw(rich, agreement), OrderVoided)
+    await rich.commit(agreement, vote.content, vote.seal)
+    failed = await rich.answer(agreement.request_id, Failed)
+    assert failed.content.code is RefusalCode.PAYMENT_REFUSED
+    assert money(market, "mallory") == (RICH, 0)
+    assert agreement.reservation_id not in await asyncio.to_thread(firm, market)
+    assert not market.state.agreement("small1", agreement.agreement_id).exists()
+
+
+@pytest.mark.parametrize(
+    ("what", "changed"),
+    [
+        ("has 1 units, not 2", lambda agreement: {"units_total": 2}),
+        ("unit", lambda agreement: {"request": replace(agreement.request, cores=TotalCores(7))}),
+        ("unit", lambda agreement: {"request": replace(agreement.request, deadline=agreement.request.deadline + HOUR)}),
+        ("not set aside as long", lambda agreement: {"valid_until": agreement.valid_until + HOUR}),
+        ("reservation id", lambda agreement: {"reservation_id": "small1-999"}),
+    ],
+    ids=["units_total", "other-cores", "other-window", "longer-validity", "other-reservation"],
+)
+async def test_an_agreement_says_what_was_called_for_and_ordered(market, enter, what, changed):
+    """A4: the seller compares the whole unit, the order's size and its validity, not the unit's number only."""
+    rich = await enter(Buyer, "rich", RICH)
+    before = money(market, "rich")
+    agreement = await rich.held("small1", unit(1, 8, in_hours(3)))
+    vote = await rich.order(agreement)
+    assert isinstance(vote.content, FundsReserved)
+    wrong = replace(agreement, **changed(agreement))
+    answer = await rich.commit(wrong, vote.content, vote.seal)
+    assert isinstance(answer.content, Failed), answer.content
+    assert answer.content.code is RefusalCode.BAD_AGREEMENT
+    assert what in answer.content.detail
+    assert agreement.reservation_id not in await asyncio.to_thread(firm, market)
+    await rich.let_go(agreement.offer)
+    await withdraw(rich, agreement)
+    assert money(market, "rich") == before
+
+
+async def test_a_unit_of_two_is_not_paid_nor_kept_without_the_other(market, enter):
+    """A4 with an accomplice: the order has a second line, whose resource never brings its agreement."""
+    rich, moriarty = await enter(Buyer, "rich", RICH), await enter(Seller, "moriarty")
+    before = money(market, "rich")
+    soon = rich.now // SECOND * SECOND + 4 * SECOND
+    order_id = fresh("order")
+    real = await rich.held("small1", unit(1, 8, in_hours(5)), units_total=2, order_id=order_id, valid_until=soon)
+    other = replace(real, agreement_id=fresh("agreement"), resource=moriarty.name)
+    vote = await rich.order(real, other)
+    assert isinstance((await rich.commit(real, vote.content, vote.seal)).content, Confirmed)
+    failed = await rich.answer(real.request_id, Failed)
+    assert failed.content.code is RefusalCode.PAYMENT_REFUSED
+    assert order_state(market, real) is OrderState.VOIDED
+    assert real.reservation_id not in await asyncio.to_thread(firm, market)
+    assert not market.state.agreement("small1", real.agreement_id).exists()
+    assert money(market, "rich") == before
+
+
+async def test_nothing_is_given_back_once_the_slot_has_begun(market, enter):
+    """A4: neither by the resource nor by the bank."""
+    rich = await enter(Buyer, "rich", RICH)
+    begin = rich.now // SECOND * SECOND + 8 * SECOND
+    agreement = await bought(rich, "small1", RequestUnit(1, 70, begin + HOUR, TotalCores(8), begin, HOUR))
+    before = money(market, "rich")
+    await asyncio.to_thread(until, lambda: rich.now >= begin, "the slot begins")
+    await rich.cancel(agreement, "small1", P.CANCEL)
+    by_resource = await rich.answer(agreement.request_id, CancellationRefused)
+    assert by_resource.content.code == "started"
+    await rich.cancel(agreement, "bank", P.REQUEST)
+    by_bank = await rich.answer(agreement.request_id, RefundRefused)
+    assert by_bank.content.code == "started"
+    assert money(market, "rich") == before
+    assert agreement.reservation_id in await asyncio.to_thread(firm, market)
+
+
+async def test_one_buyer_cannot_hold_a_machine_without_paying(market, enter):
+    """A6: so many slots, and so many cores; others go on buying, and the one who pays may go on too."""
+    mallory = await enter(Buyer, "mallory")
+    granted, refused = [], []
+    for number in range(8):  # 60 cores each: two fit into half of 256
+        vote = await mallory.hold(offer := await mallory.offer("big1", unit(1, 60, in_hours(1 + number))))
+        (granted if isinstance(vote, HoldGranted) else refused).append((offer, vote))
+    assert len(granted) == 2
+    assert {vote.code for _, vote in refused if isinstance(vote, HoldRefused)} == {RefusalCode.QUOTA}
+    assert "128 granted to one buyer" in refused[0][1].detail
+    outcome = await asyncio.to_thread(market.buy, "alice", fresh("request"), [unit(1, 100, in_hours(1))])
+    assert outcome["status"] == "committed", outcome
+    assert outcome["units"][0]["offer"]["resource"] == "big1@localhost"
+    for offer, _ in granted:
+        await mallory.let_go(offer)
+    granted, refused = [], []
+    for number in range(8):  # a core each
+        vote = await mallory.hold(offer := await mallory.offer("big1", unit(1, 1, in_hours(1 + number))))
+        (granted if isinstance(vote, HoldGranted) else refused).append((offer, vote))
+    assert len(granted) == QUOTAS["holds_max"]
+    assert {vote.code for _, vote in refused if isinstance(vote, HoldRefused)} == {RefusalCode.QUOTA}
+    for offer, _ in granted:
+        await mallory.let_go(offer)

@@ -1,0 +1,239 @@
+"""Words put into the mouths of bank, directory, resources and users (A1): dropped, however they are dressed up.
+
+A purchase is stopped at a moment at which the forged word would matter most, by stopping the process of the one who
+should speak. Then rogues say it in that one's place, knowing every identifier. Nothing may have changed; and when the
+true one goes on, the purchase ends as if nothing had been.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from certified import Party, address, fresh, sealed_by_hand, unsealed, with_seal
+from standing import restarts, standing, stopped_purchase
+from swarm_market import SHORT_TIMING
+
+from ramp.model.acl import CONTENT_OF, SEALED, Performative
+from ramp.model.contents import (
+    AccountQuery,
+    AccountQueryRefused,
+    AccountStatement,
+    CancellationDone,
+    Confirmed,
+    DepositOrder,
+    Deregistration,
+    DirectoryListing,
+    Failed,
+    FundsReserved,
+    HoldCancelled,
+    HoldRefused,
+    MarketOverview,
+    OrderLine,
+    OrderPosted,
+    OrderRefused,
+    OrderVoided,
+    OrderWithdrawal,
+    OverviewQuery,
+    PaymentMade,
+    PaymentOrder,
+    PaymentRefused,
+    RefundMade,
+    RefundRefused,
+    Registered,
+    Registration,
+)
+from ramp.model.instant import MINUTE
+from ramp.model.offer import RefusalCode
+from ramp.model.seal import Role
+from ramp.protocol.auction import RESOURCE_SERVICE
+from ramp.rfql import seals
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.keys import KeyStore
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+
+P = Performative
+PATIENT = dict.fromkeys(("hold_time_s", "funds_limit_s", "confirm_limit_s", "vote_limit_s", "lease_s"), 90)
+TIMING = {**SHORT_TIMING, **PATIENT, "agreement_validity_s": 90}
+FAR = 4 * 10**15
+"""A number above every one that a resource counts up to, as microseconds it is the year 2096."""
+
+
+@pytest.fixture(scope="module")
+def market(module_market, kind):
+    accounts = ["mallory", "rival", "stranger"]
+    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000}, timing=TIMING, accounts=accounts)
+    market.up()
+    return market
+
+
+@pytest.fixture
+async def gang(market, rogues):
+    """A stranger without certificate, a certified user and a certified resource."""
+    await asyncio.to_thread(market.wait_ready)
+    members = {
+        "stranger": await Party.enter(market, rogues, "stranger"),
+        "mallory": await Party.enter(market, rogues, "mallory", Role.USER),
+        "rival": await Party.enter(market, rogues, "rival", Role.RESOURCE),
+    }
+    yield members
+    for member in members.values():
+        member.leave()
+
+
+class Facts:
+    """What is to be known of the stopped purchase."""
+
+    def __init__(self, agreement):
+        self.request = agreement["request_id"]
+        self.agreement = agreement["agreement_id"]
+        self.order = agreement["order_id"]
+        self.offer = agreement["offer"]["offer_id"]
+        self.cost = agreement["cost"]
+        self.valid_until = agreement["valid_until"]
+        self.line = OrderLine(self.agreement, "small1@localhost", self.cost)
+        self.transfer = PaymentMade(self.agreement, f"payment:{self.agreement}", self.cost)
+
+
+def before_the_vote(facts):
+    """Alice waits for the bank's vote, small1 holds."""
+    now = SystemClock().now()
+    reserved = FundsReserved(facts.order, "alice@localhost", (facts.line,), MINUTE, facts.valid_until, now)
+    return [
+        ("bank", "alice", P.AGREE, reserved, facts.request),
+        ("bank", "alice", P.REFUSE, OrderRefused(facts.order, "insufficient_funds"), facts.request),
+        ("bank", "alice", P.INFORM, OrderVoided(facts.order, "expired"), facts.request),
+        ("bank", "alice", P.INFORM, OrderPosted(facts.order, (facts.transfer,)), facts.request),
+        ("small1", "alice", P.REFUSE, HoldRefused(facts.request, facts.offer, RefusalCode.SLOT_TAKEN), facts.request),
+        ("small1", "alice", P.INFORM, HoldCancelled(facts.request, facts.offer), facts.request),
+        ("small1", "alice", P.FAILURE, Failed(facts.agreement, facts.offer, RefusalCode.SLOT_TAKEN), facts.request),
+        ("alice", "small1", P.CANCEL, HoldCancelled(facts.request, facts.offer), facts.request),
+        ("small1", "directory", P.CANCEL, Deregistration(RESOURCE_SERVICE, FAR), "small1@localhost"),
+        ("small1", "directory", P.SUBSCRIBE, Registration(RESOURCE_SERVICE, 1, FAR), "small1@localhost"),
+        ("nobody", "directory", P.SUBSCRIBE, Registration(RESOURCE_SERVICE, MINUTE, 1), "nobody@localhost"),
+        ("directory", "small1", P.INFORM, Registered(RESOURCE_SERVICE, FAR), "small1@localhost"),
+        (
+            "directory",
+            "alice",
+            P.INFORM,
+            DirectoryListing("query", RESOURCE_SERVICE, ("rival@localhost",)),
+            facts.request,
+        ),
+    ]
+
+
+def before_the_payment(facts):
+    """The ledger has posted, and the bank has told nobody: small1 has a firm slot, and waits to be paid."""
+    failed = Failed(facts.agreement, facts.offer, RefusalCode.SLOT_TAKEN)
+    return [
+        ("bank", "small1", P.AGREE, facts.transfer, facts.order),
+        ("bank", "small1", P.REFUSE, PaymentRefused(facts.agreement, "expired"), facts.order),
+        ("bank", "small1", P.INFORM, PaymentRefused(facts.agreement, "expired"), facts.order),
+        ("bank", "small1", P.AGREE, RefundMade(facts.agreement, "refund", facts.cost), facts.order),
+        ("bank", "small1", P.REFUSE, RefundRefused(facts.agreement, "started"), facts.order),
+        ("alice", "small1", P.CANCEL, HoldCancelled(facts.request, facts.offer), facts.request),
+        ("small1", "alice", P.FAILURE, failed, facts.request),
+        ("small1", "alice", P.INFORM, CancellationDone(facts.agreement, facts.cost), facts.request),
+        ("bank", "alice", P.INFORM, OrderVoided(facts.order, "resource_failed", "", (facts.line,)), facts.request),
+        ("bank", "alice", P.INFORM, RefundMade(facts.agreement, "refund", facts.cost), facts.request),
+    ]
+
+
+def before_the_agreement(facts):
+    """Small1 has acknowledged the agreement and not brought it to the bank, which has the money set aside."""
+    rival_line = OrderLine(facts.agreement, "rival@localhost", facts.cost)
+    withdrawal = OrderWithdrawal(facts.order, facts.valid_until, "I no longer want it")
+    failed = Failed(facts.agreement, facts.offer, RefusalCode.SLOT_TAKEN)
+    return [
+        ("small1", "bank", P.FAILURE, failed, facts.request),
+        ("alice", "bank", P.REQUEST, withdrawal, facts.request),
+        ("alice", "bank", P.REQUEST, PaymentOrder(facts.order, (rival_line,), facts.valid_until), facts.request),
+        ("alice", "bank", P.REQUEST, PaymentOrder(fresh("order"), (rival_line,), facts.valid_until), facts.request),
+        ("alice", "bank", P.QUERY_REF, AccountQuery(fresh("nonce"), "alice@localhost"), "query-1"),
+        ("keeper", "bank", P.REQUEST, DepositOrder(fresh("deposit"), "mallory@localhost", 10**9), "deposit-1"),
+        ("keeper", "bank", P.QUERY_REF, OverviewQuery(fresh("query")), "query-2"),
+        ("bank", "alice", P.INFORM, OrderVoided(facts.order, "expired"), facts.request),
+        ("bank", "alice", P.INFORM, OrderPosted(facts.order, (facts.transfer,)), facts.request),
+        ("small1", "alice", P.CONFIRM, Confirmed(facts.agreement, facts.offer), facts.request),
+        ("small1", "alice", P.FAILURE, failed, facts.request),
+    ]
+
+
+PAUSES = {
+    "vote": ("bank", "agree FundsReserved", before_the_vote, "reserving"),
+    "payment": ("bank", "agree PaymentMade", before_the_payment, "confirming"),
+    "agreement": ("resource", "request Agreement", before_the_agreement, "confirming"),
+}
+
+
+def dressings(market, gang, captured):
+    """Ways to put a word into somebody's mouth: who sends it, and what is made of it."""
+    keys = KeyStore(market.state.keys)
+
+    def without_seal(member):
+        return lambda word: unsealed(word_of(member, *word))
+
+    def own_word(member):
+        return lambda word: sealed_by_hand(word_of(member, *word), keys, member.name)
+
+    def in_its_name(member):
+        return lambda word: sealed_by_hand(word_of(member, *word, sender=word[0]), keys, member.name)
+
+    def replayed(member):
+        """The true one's own seal on exactly this: as if captured on its way."""
+        return lambda word: sealed_by_hand(word_of(member, *word, sender=word[0]), keys, address(word[0]))
+
+    def moved(member):
+        return lambda word: with_seal(unsealed(word_of(member, *word)), captured)
+
+    for name, member in gang.items():
+        yield f"{name} without seal", member, without_seal(member)
+        yield f"{name} with a seal of the bank's moved", member, moved(member)
+        yield f"{name} with the captured original", member, replayed(member)
+        if name != "stranger":
+            yield f"{name} with its own seal", member, own_word(member)
+            yield f"{name} with its own seal in the other's name", member, in_its_name(member)
+
+
+def is_its_right(member, facts, content):
+    """Whether a party may say that of itself: a resource that it sells, a user that it orders."""
+    if member.role is Role.RESOURCE:
+        return isinstance(content, Registration | Deregistration)
+    return isinstance(content, PaymentOrder) and content.order_id != facts.order
+
+
+def word_of(member, _, receiver, performative, content, conversation_id, sender=""):
+    return member.message(performative, receiver, content, conversation_id, sender=sender)
+
+
+@pytest.mark.parametrize("pause", PAUSES)
+async def test_nothing_forged_is_believed(market, gang, pause):
+    role, act, words, stage = PAUSES[pause]
+    mallory = gang["mallory"]
+    started = restarts(market)
+    # a true seal of the bank's, to move about: its answer to somebody's own query
+    await mallory.say(P.QUERY_REF, "bank", AccountQuery(fresh("nonce"), mallory.name), own := fresh("query"))
+    captured = seals.parse((await mallory.answer(own, AccountQueryRefused)).seal.text)
+    KeyStore(market.state.keys).issue("nobody@localhost", Role.RESOURCE, mallory.now)
+    hours = 1 + 2 * list(PAUSES).index(pause)
+    async with stopped_purchase(market, role, act, f"request-{pause}", hours) as agreement:
+        facts = Facts(agreement)
+        before = await asyncio.to_thread(standing, market)
+        assert before.findings == ()
+        assert {each["stage"] for each in before.requests["alice"] if each["request_id"] == facts.request} == {stage}
+        forged = words(facts)
+        assert {type(content) for _, _, _, content, _ in forged} <= SEALED
+        assert all(type(content) in CONTENT_OF[performative] for _, _, performative, content, _ in forged)
+        for dressing, member, made_of in dressings(market, gang, captured):
+            said = [word for word in forged if not ("own seal" in dressing and is_its_right(member, facts, word[3]))]
+            for word in said:
+                await member.put(made_of(word), word[1])
+            for receiver in dict.fromkeys(word[1] for word in said):
+                await member.is_read_by(receiver)
+            changes = before.changes(await asyncio.to_thread(standing, market))
+            assert not changes, f"{dressing}: {changes}"
+        assert not market.state.agreement("small1", facts.agreement).exists(), "small1 does not think that it is paid"
+    told = [each.content for member in gang.values() for each in member.heard]
+    assert not [content for content in told if isinstance(content, AccountStatement | MarketOverview)]
+    assert restarts(market) == started

@@ -1,0 +1,130 @@
+"""Strangers who want to be the bank, or anybody: no name but a canonical one, no account but those that were made."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from rogue import LIMIT_S, connect, logs_in, registers
+
+from ramp.agents.server_prosody import ProsodyServer
+from ramp.errors import ConfigurationError
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
+
+NAMES = {
+    "capitals": "BANK",
+    "a capital": "Bank",
+    "full width": "\uff42\uff41\uff4e\uff4b",
+    "one full-width letter": "\uff42ank",
+    "soft hyphen": "bank\u00ad",
+    "with a domain and a resource": "bank@localhost/evil",
+    "with a resource": "bank/evil",
+    "leading space": " bank",
+    "trailing space": "bank ",
+    "decomposed": "cafe\u0301",
+    "right-to-left override": "ban\u202ek",
+    "left-to-right mark": "bank\u200e",
+    "empty": "",
+    "too long": "b" * 1024,
+}
+FRESH = {**NAMES, "canonical": "stranger"}
+
+
+@pytest.fixture
+def server(xmpp_server):
+    xmpp_server.ensure_accounts(
+        {"bank": "of-bank", "mallory": "of-mallory", "victim": "of-victim", "caf\u00e9": "of-cafe"}
+    )
+    return xmpp_server
+
+
+async def test_nobody_makes_an_account_in_band(server):
+    for name in FRESH.values():
+        assert not await registers(server, name, "chosen"), name
+        assert await logs_in(server, name, "chosen") is None, name
+
+
+async def test_registration_is_not_even_offered(server):
+    from rogue import Entrance
+
+    entrance = await Entrance.open(server)
+    assert "mechanism" in entrance.features
+    assert "register" not in entrance.features
+    await entrance.close()
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+async def test_launcher_itself_cannot_make_such_an_account(server, name):
+    with pytest.raises(ConfigurationError, match="can be no account"):
+        server.ensure_accounts({name: "chosen"})
+    assert await logs_in(server, name, "chosen") is None
+
+
+async def test_nobody_logs_in_under_a_name_that_is_not_canonical(server):
+    for name in NAMES.values():
+        for password in ("of-bank", "of-mallory", "of-cafe"):
+            address = await logs_in(server, name, password)
+            if address is None:
+                continue
+            # Prosody prepares what a client says: who has the bank's own password is then the bank, under its one name
+            assert isinstance(server, ProsodyServer), name
+            assert (address.partition("/")[0], password) in {
+                ("bank@localhost", "of-bank"),
+                ("caf\u00e9@localhost", "of-cafe"),
+            }
+
+
+@pytest.mark.parametrize(
+    "claimed",
+    ["bank@localhost", "bank@localhost/x", "BANK@localhost", "mallory@localhost/other", "localhost", "bank@@localhost"],
+)
+async def test_nobody_speaks_as_another(server, rogues, claimed):
+    victim = await rogues(server, "victim")
+    mallory = await rogues(server, "mallory")
+    await mallory.send("victim@localhost", "pay", sender=claimed)
+    mallory.write(f"<presence from='{claimed}' to='{victim.address}'/>")
+    mallory.write(f"<message from='{claimed}' to='victim@localhost' type='error'><body>pay</body></message>")
+    await mallory.written()
+    honest = await rogues(server, "mallory")  # the first session may have been ended
+    await honest.send("victim@localhost", "last")
+    senders = set()
+    async with asyncio.timeout(LIMIT_S):
+        while (message := await victim.next()) is not None:
+            senders.add(getattr(message, "sender_bare", None) or message.peer_bare)
+            if getattr(message, "body", "") == "last":
+                break
+    assert senders == {"mallory@localhost"}
+
+
+async def test_embedded_server_ends_the_session_of_who_claims_to_be_another(embedded_server, rogues):
+    embedded_server.ensure_accounts({"mallory": "of-mallory"})
+    for stanza in (
+        "<message from='bank@localhost' to='bank@localhost'><body>x</body></message>",
+        "<presence from='bank@localhost'/>",
+        "<iq from='bank@localhost/x' type='get' id='1'><ping xmlns='urn:xmpp:ping'/></iq>",
+    ):
+        mallory = await rogues(embedded_server, "mallory")
+        mallory.write(stanza)
+        async with asyncio.timeout(LIMIT_S):
+            await mallory.ended.wait()
+    log = embedded_server.log_file.read_text()
+    assert log.count("sends as 'bank@localhost") == 1  # one line a minute and account
+    assert "Traceback" not in log
+
+
+async def test_a_presence_reaches_the_account_that_it_names_and_no_pattern(embedded_server, rogues):
+    embedded_server.ensure_accounts({"mallory": "of-mallory", "victim": "of-victim"})
+    victim = await rogues(embedded_server, "victim")
+    heard = []
+    victim.client.add_event_handler("presence_subscribe", lambda stanza: heard.append(str(stanza["from"].bare)))
+    mallory = await rogues(embedded_server, "mallory")
+    mallory.write("<presence type='subscribe' to='.*@localhost'/>")
+    await mallory.send("victim@localhost", "after it")
+    assert (await victim.next()).body == "after it"
+    assert heard == []
+
+
+async def test_wrong_password_is_refused(server):
+    with pytest.raises(PermissionError):
+        await connect(server, "bank", "of-mallory")
