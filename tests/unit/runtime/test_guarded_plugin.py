@@ -110,7 +110,6 @@ def test_a_confirmation_that_fails_or_is_not_firm_is_in_doubt(answer: Any) -> No
         (lambda plugin: plugin.look_up("k", 0), None),
         (lambda plugin: plugin.release("k", 0), None),
     ],
-    ids=str,
 )
 def test_what_is_right_passes_unchanged(call: Any, answer: Any) -> None:
     plugin, told = guarded(answer)
