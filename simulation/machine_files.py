@@ -14,6 +14,9 @@ from simulation.machines.interface import Machine
 
 FLAT_PREFIX = "flat:"
 """`flat:N` names a flat machine of N processors without a file."""
+FLAT_PROCESSORS_MAX = 10**9
+"""A hundred times the cores of the largest machine there has been; more is a slip of the pen."""
+_SHOWN_MAX = 40
 
 
 def machine_directory() -> Path:
@@ -44,8 +47,14 @@ def load_machine(name: str | Path, *, allocator: str | None = None) -> Machine:
     text = str(name)
     if text.startswith(FLAT_PREFIX):
         processors = text.removeprefix(FLAT_PREFIX)
-        if not processors.isascii() or not processors.isdigit() or int(processors) < 1:
+        digits = processors.lstrip("0")
+        if not processors.isascii() or not processors.isdigit() or not digits:
             raise ConfigurationError(f"{text!r}: flat: wants a number of processors, as in flat:512", key="machine")
+        if len(digits) > len(str(FLAT_PROCESSORS_MAX)) or int(digits) > FLAT_PROCESSORS_MAX:
+            shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
+            raise ConfigurationError(
+                f"{shown!r}: a flat machine has at most {FLAT_PROCESSORS_MAX} processors", key="machine"
+            )
         if allocator is not None:
             raise ConfigurationError("a flat machine has no allocator to choose", key="allocator")
         return FlatMachine(int(processors))

@@ -156,6 +156,12 @@ class Building:
         resource = self.config.resource(name)
         address = self.config.address(name)
         notary = self._notary(address)
+        built: list[ResourceAgent] = []
+
+        def watch(progress: Progress) -> None:
+            for agent in built:
+                agent.watch(progress)
+
         started_at = self.state.started_at(self.clock.now())
         plugin = open_plugin(resource, started_at, self.state.reservations)
 
@@ -180,11 +186,14 @@ class Building:
             ports = self._ports(send, notary)
             ports.journal = SqliteJournal(self.state.journals / f"{name}.sqlite")
             ports.plugin, ports.keep_agreement = plugin, self._shelf(name)
+            ports.watch = watch
             return Host(party, ports)
 
-        return ResourceAgent(
+        agent = ResourceAgent(
             address, self.passwords[name], self.settings, new_host=new_host, notary=notary, clock=self.clock
         )
+        built.append(agent)
+        return agent
 
     def _notary(self, address: str) -> Notary:
         return KeyStore(self.state.keys).notary(address)

@@ -14,7 +14,7 @@ from ramp.agents.behaviour import Courier
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
 from ramp.model.acl import Performative
 from ramp.protocol.directory_party import DirectoryParty, KnownAgent
-from ramp.protocol.progress import KeeperOrdered, Progress
+from ramp.protocol.progress import GuestFailed, KeeperOrdered, Progress
 from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.user_party import UserParty
 
@@ -148,6 +148,11 @@ class ResourceAgent(PartyAgent):
         FinaliseServer,
         CancelServer,
     )
+
+    def watch(self, progress: Progress) -> None:
+        """Write to the log, at most once a minute, that a guest of this resource does not do what it should."""
+        if isinstance(progress, GuestFailed) and progress.reason:
+            self.complain(progress.guest, "its %s failed: %s", progress.guest, progress.reason)
 
     async def leave(self) -> None:
         """Strike this resource out of the directory."""

@@ -40,6 +40,7 @@ def agreement_object(entry: Mapping[str, Any], short: ShortName) -> dict[str, An
         "placement": offer["placement"],
         "issued_at": iso(agreement["issued_at"]),
         "file": entry["file"],
+        "payment_file": entry["payment_file"],
     }
 
 

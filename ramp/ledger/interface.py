@@ -204,7 +204,7 @@ class Ledger(ABC):
 
     def expire_orders(self, at: Instant) -> tuple[Order, ...]:
         """Void every reserved order whose deadline is at or before `at`: those voided now, in order of entry."""
-        # Asked often and seldom in vain for long: a unit of work that only reads finds out whether there is one.
+        # Asked often and mostly for nothing: so it is looked for first, without keeping any writer waiting.
         if not self._read(lambda records: records.open_orders(due=at)):
             return ()
         return self._write(lambda records: order_rules.expire_orders(records, at))

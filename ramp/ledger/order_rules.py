@@ -58,9 +58,7 @@ def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
         return _as_of(records, there, at)
     voided = _remembered(records, wanted.order_id, wanted.user, at)
     if voided is not None:
-        entered = replace(
-            wanted, state=OrderState.VOIDED, settled_at=at, code=str(voided.code), reason=str(voided.reason)
-        )
+        entered = replace(wanted, state=OrderState.VOIDED, settled_at=at, code=voided.code, reason=voided.reason)
         records.forget_void(voided.order_id, voided.user)
         store_evidence(records, EvidenceKind.VOID, voided.order_id, voided.evidence, voided.voided_at)
     else:

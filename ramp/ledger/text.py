@@ -7,7 +7,7 @@
   market -100.00
   alice 100.00
 2026-03-01T12:05:00Z order o-1 of alice valid_until 2026-03-01T12:10:00Z reserved
-  a-1 hector 20.00                                 agreement, resource and cost of each line
+  a-1 hector 20.00 ; offer-1                       agreement, resource and cost of each line, and its offer
 2026-03-01T12:05:00Z ! payment a-1 order o-1 ""
   alice -20.00
   hector 20.00
@@ -73,7 +73,7 @@ _ORDER: Final = re.compile(
     r"order (?P<order>\S+) of (?P<user>\S+) valid_until (?P<until>\S+) "
     rf"(?P<state>reserved|(?:refused|voided) (?P<code>\S+) {_QUOTED})"
 )
-_ORDER_LINE: Final = re.compile(r"  (?P<agreement>\S+) (?P<resource>\S+) (?P<cost>.+)")
+_ORDER_LINE: Final = re.compile(r"  (?P<agreement>\S+) (?P<resource>\S+) (?P<cost>[^;]+?)(?: ; (?P<offer>\S+))?")
 _COUNTERSIGN: Final = re.compile(r"countersign (?P<agreement>\S+) starts (?P<starts>\S+)")
 _SETTLE_ORDER: Final = re.compile(rf"(?:post order (?P<posted>\S+)|void order (?P<voided>\S+) (?P<code>\S+) {_QUOTED})")
 _SETTLE: Final = re.compile(r"(?P<verb>post|void) (?P<kind>\S+) (?P<agreement>\S+)")
@@ -125,7 +125,8 @@ def _entry_lines(entry: Entry) -> Iterator[str]:
             why = "" if order.state is OrderState.RESERVED else f" {order.code} {_quoted(order.reason)}"
             yield f"{iso(order.entered_at)} {terms} {order.state}{why}"
             for line in order.lines:
-                yield f"  {line.agreement_id} {line.resource} {credits_text(line.cost)}"
+                offer = f" ; {line.offer_id}" if line.offer_id else ""
+                yield f"  {line.agreement_id} {line.resource} {credits_text(line.cost)}{offer}"
         case OrderSettled(order):
             assert order.settled_at is not None
             if order.state is OrderState.POSTED:
@@ -278,7 +279,7 @@ class _Reader:
             if found is None:
                 self._number = before  # the next entry's
                 return
-            yield OrderLine(found["agreement"], found["resource"], self._amount(found["cost"]))
+            yield OrderLine(found["agreement"], found["resource"], self._amount(found["cost"]), found["offer"] or "")
 
     def _countersigned(self, found: re.Match[str], at: Instant) -> AgreementCountersigned:
         payment = self._transfers.get(transfer_id_of(found["agreement"], TransferKind.PAYMENT))

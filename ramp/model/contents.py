@@ -81,7 +81,7 @@ class HoldGranted:
 
 @dataclass(frozen=True, slots=True)
 class HoldRefused:
-    """REFUSE: the vote no."""
+    """REFUSE: the vote no; also to a commitment that is not accepted, for its hold is over or its terms are wrong."""
 
     request_id: str
     offer_id: str
@@ -99,11 +99,20 @@ class HoldCancelled:
 
 @dataclass(frozen=True, slots=True)
 class OrderLine:
-    """One agreement of an order: what is to be paid to whom, in minor units."""
+    """One agreement of an order.
+
+    Attributes:
+        agreement_id: which.
+        resource: who is to be paid.
+        cost: minor units.
+        offer_id: the offer that is bought. It ties a resource's word about an offer to what has been paid: that another
+            offer has failed brings no money back.
+    """
 
     agreement_id: str
     resource: str
     cost: int
+    offer_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +257,10 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """FAILURE: the confirmed unit cannot be had after all; the slot has been released."""
+    """FAILURE: the confirmed unit cannot be had after all; the slot has been released.
+
+    Said only of an agreement that had been accepted: whoever has it under the resource's seal gets the money back.
+    """
 
     agreement_id: str
     offer_id: str

@@ -52,7 +52,7 @@ def draw_up_agreements(
 
 def order_lines(agreements: Sequence[Agreement]) -> tuple[OrderLine, ...]:
     """What the bank is to set aside for some agreements."""
-    return tuple(OrderLine(each.agreement_id, each.resource, each.cost) for each in agreements)
+    return tuple(OrderLine(each.agreement_id, each.resource, each.cost, each.offer.offer_id) for each in agreements)
 
 
 def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, reservation_id: str) -> str:
@@ -82,7 +82,7 @@ def vote_problem(agreement: Agreement, vote: FundsReserved, seal: Seal) -> str:
         return "the bank's vote is for another order"
     if vote.valid_until != agreement.valid_until:
         return "the money is not set aside as long as the agreement holds"
-    if OrderLine(agreement.agreement_id, agreement.resource, agreement.cost) not in vote.lines:
+    if order_lines((agreement,))[0] not in vote.lines:
         return "the bank has set nothing aside for it"
     if len(vote.lines) != agreement.units_total:
         return f"the order has {len(vote.lines)} units, not {agreement.units_total}"

@@ -22,7 +22,6 @@ from ramp.model.contents import (
     KeeperRefused,
     MarketOverview,
     NotUnderstood,
-    OrderLine,
     OrderRefused,
     OrderWithdrawal,
     OverviewQuery,
@@ -38,6 +37,7 @@ from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.agreement_terms import order_lines
 from ramp.protocol.bank_answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.belief import sealed_by, sealed_lately
 from ramp.protocol.effects import Effect, Send
@@ -145,18 +145,23 @@ class BankParty:
         """Vote: set everything aside, or refuse for good."""
         seal = sealed_lately(message, Role.USER, now, self._timing)
         if order.valid_until > now + ORDER_VALIDITY_MAX:
-            minutes = ORDER_VALIDITY_MAX // MINUTE
-            refused = OrderRefused(order.order_id, BAD_TERMS, f"money is set aside for at most {minutes} minutes")
-            return [self._reply(message, Performative.REFUSE, refused)]
+            return [self._too_long(message, order.order_id)]
         call_id = self._wait(message)
         return [fx.ReserveFunds(call_id, order.order_id, message.sender, order.lines, order.valid_until, seal.text)]
 
     def _on_withdrawal(self, message: Message, wish: OrderWithdrawal, now: Instant) -> list[Effect]:
         """Void, unless it is posted; the answer is final."""
         seal = sealed_lately(message, Role.USER, now, self._timing)
+        if wish.valid_until > now + ORDER_VALIDITY_MAX:
+            return [self._too_long(message, wish.order_id)]
         call_id = self._wait(message)
         code, reason = "withdrawn", wish.reason
         return [fx.VoidOrder(call_id, wish.order_id, message.sender, wish.valid_until, code, reason, seal.text)]
+
+    def _too_long(self, message: Message, order_id: str) -> Send:
+        minutes = ORDER_VALIDITY_MAX // MINUTE
+        refused = OrderRefused(order_id, BAD_TERMS, f"money is set aside for at most {minutes} minutes")
+        return self._reply(message, Performative.REFUSE, refused)
 
     def _on_agreement(self, message: Message, signed: Signed, agreement: Agreement) -> list[Effect]:
         """TransactionUpdate (section 6.3): both signatures, and the terms of the order.
@@ -167,17 +172,19 @@ class BankParty:
         order = self._open.get(agreement.order_id)
         if order is None:
             return [fx.LookUpAgreement(self._wait(message), agreement.agreement_id)]
-        line = OrderLine(agreement.agreement_id, message.sender, agreement.cost)
-        if not any(
-            each.agreement_id == agreement.agreement_id for each in order.lines if each.resource == line.resource
-        ):
+        named = {(line.agreement_id, line.resource) for line in order.lines}
+        if (agreement.agreement_id, message.sender) not in named:
             return [self._refuse(message, agreement.agreement_id, UNKNOWN, "no order names it with its sender")]
         if signed.signers != (agreement.user, agreement.resource):
             detail = "the agreement is not signed by its user and countersigned by its resource"
             return self._refuse_order(message, order, BAD_SIGNATURE, detail, signed.document)
         stated = (agreement.bank, agreement.user, agreement.valid_until, agreement.units_total, agreement.resource)
         ordered = (self.name, order.user, order.valid_until, len(order.lines), message.sender)
-        if stated != ordered or line not in order.lines or agreement.cost != agreement.offer.cost:
+        if (
+            stated != ordered
+            or order_lines((agreement,))[0] not in order.lines
+            or agreement.cost != agreement.offer.cost
+        ):
             detail = "the agreement does not say what was ordered"
             return self._refuse_order(message, order, BAD_TERMS, detail, signed.document)
         call_id = self._wait(message)
@@ -194,7 +201,7 @@ class BankParty:
         seal = sealed_by(message, Role.RESOURCE)
         detail = failed.detail or str(failed.code)
         call_id = self._wait(message)
-        return [fx.FailLine(call_id, failed.agreement_id, message.sender, detail, seal.text)]
+        return [fx.FailLine(call_id, failed.agreement_id, failed.offer_id, message.sender, "", detail, seal.text)]
 
     def _on_claim(self, message: Message, claim: RefundClaim) -> list[Effect]:
         """The buyer brings what the resource has sealed; it counts as if the resource had said it here."""
@@ -206,7 +213,9 @@ class BankParty:
             )
         call_id = self._wait(message)
         detail = failed.detail or str(failed.code)
-        return [fx.FailLine(call_id, failed.agreement_id, seal.signer, detail, seal.text)]
+        return [
+            fx.FailLine(call_id, failed.agreement_id, failed.offer_id, seal.signer, message.sender, detail, seal.text)
+        ]
 
     def _on_cancellation(self, message: Message, signed: Signed, cancellation: Cancellation) -> list[Effect]:
         """CancelListener: both have signed, or the buyer alone while the slot has not begun by the bank's clock."""

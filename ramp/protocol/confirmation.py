@@ -19,6 +19,7 @@ from ramp.model.contents import (
     Confirmed,
     Failed,
     FundsReserved,
+    HoldRefused,
     NotUnderstood,
     OrderPosted,
     OrderRefused,
@@ -46,7 +47,7 @@ from ramp.protocol.records import (
 )
 from ramp.protocol.tables import CONFIRMATION, ConfirmationState
 from ramp.protocol.timing import Pace, Retry, earliest
-from ramp.protocol.voting import cancel_hold
+from ramp.protocol.voting import HeldUnit, cancel_hold
 
 S = ConfirmationState
 
@@ -79,10 +80,10 @@ class Confirmation(StateMachine[ConfirmationState]):
     Args:
         agreements: what is to be bought, one a unit; all of one request and one order.
         pace: of the buying agent.
-        held_until: when the first of the holds runs out, as far as is known here.
+        held: the holds on which it rests, one an agreement; none after a restart.
     """
 
-    def __init__(self, agreements: Sequence[Agreement], *, pace: Pace, held_until: Instant = 0) -> None:
+    def __init__(self, agreements: Sequence[Agreement], *, pace: Pace, held: Sequence[HeldUnit] = ()) -> None:
         first = agreements[0]
         super().__init__(first.request_id, CONFIRMATION, S.NEW)
         self.order_id = first.order_id
@@ -92,7 +93,8 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._user = first.user
         self._bank = first.bank
         self._pace = pace
-        self._held_until = held_until
+        self._held_until = min((unit.held_until for unit in held), default=0)
+        self._vote_seals = tuple(unit.seal for unit in held)
         self._units = {agreement.agreement_id: ConfirmedUnit(agreement, Retry(pace)) for agreement in agreements}
         self._vote: tuple[FundsReserved, Seal] | None = None
         self._to_bank = Retry(pace)
@@ -118,9 +120,9 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._enter(S.RESERVING, "start")
         self._asked_at = now
         margin = self._pace.timing.decision_margin
-        self._limit = min(now + self._pace.patience(self._pace.timing.funds_limit), self._held_until - margin)
+        self._limit = self._held_until - margin  # there is no other bank: it may take as long as the holds last
         self._to_bank.begin(now)
-        asked = FundsAsked(self.conversation_id, self.order_id, self.agreements, now)
+        asked = FundsAsked(self.conversation_id, self.order_id, self.agreements, self._vote_seals, now)
         return self._armed([Persist(asked), self._order(), *(unit.advanced() for unit in self._units.values())])
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
@@ -169,6 +171,8 @@ class Confirmation(StateMachine[ConfirmationState]):
                     return []
                 seal = said_by(message, unit.resource, Role.RESOURCE)
                 effects = self._on_resource(unit, content, seal, now)
+            case HoldRefused():
+                effects = self._on_hold_refused(message, content, now)
             case NotUnderstood():
                 return []
             case _:
@@ -176,6 +180,10 @@ class Confirmation(StateMachine[ConfirmationState]):
                     f"{type(content).__name__} has no place in a commitment", conversation_id=self.conversation_id
                 )
         return self._armed(effects)
+
+    def concerns(self, offer_id: str) -> bool:
+        """Whether this offer is being bought here."""
+        return any(unit.agreement.offer.offer_id == offer_id for unit in self._units.values())
 
     def withdraw(self, now: Instant) -> list[Effect]:
         """The owner no longer wants the request; ignored once it is decided."""
@@ -284,7 +292,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._enter(S.ENDED, "OrderPosted")
         for agreement_id, unit in self._units.items():
             unit.transfer_id = paid[agreement_id]
-            if unit.stage is not UnitStage.FAILED:
+            if unit.failed is None:
                 unit.stage = UnitStage.SETTLED
                 effects.append(unit.advanced())
         self._conclude_posted()
@@ -352,27 +360,44 @@ class Confirmation(StateMachine[ConfirmationState]):
     ) -> list[Effect]:
         if isinstance(content, Settled):
             return self._settle(unit, content, now)
-        if self.state not in (S.CONFIRMING, S.VOIDING) or unit.stage not in OPEN:
+        if self.state not in (S.CONFIRMING, S.VOIDING) or unit.failed is not None:
             return []
         if isinstance(content, Confirmed):
-            if unit.stage is UnitStage.CONFIRMED or self.state is S.VOIDING:
+            if unit.stage is not UnitStage.CONFIRMING or self.state is S.VOIDING:
                 return []
             unit.stage = UnitStage.CONFIRMED
             unit.retry.heard(now)
             return [unit.advanced()]
-        unit.stage = UnitStage.FAILED
         unit.failed = content, seal
+        told = FailureTold(self.conversation_id, content, seal, now)
+        return [Persist(told), *self._fail(unit, content, now)]
+
+    def _on_hold_refused(self, message: Message, refused: HoldRefused, now: Instant) -> list[Effect]:
+        """The resource has not accepted the agreement, so it can never ask for its money."""
+        unit = next((each for each in self._units.values() if each.agreement.offer.offer_id == refused.offer_id), None)
+        if unit is None:
+            return []
+        said_by(message, unit.resource, Role.RESOURCE)
+        if self.state is not S.CONFIRMING or unit.stage is not UnitStage.CONFIRMING:
+            return []
+        return self._fail(unit, refused, now)
+
+    def _fail(self, unit: ConfirmedUnit, content: Failed | HoldRefused, now: Instant) -> list[Effect]:
+        unit.stage = UnitStage.FAILED
         unit.retry.stop()
         detail = content.detail or str(content.code)
-        told = FailureTold(self.conversation_id, content, seal, now)
-        effects: list[Effect] = [Persist(told), unit.advanced(detail)]
+        effects: list[Effect] = [unit.advanced(detail)]
         if self.state is S.CONFIRMING:
             reason = f"unit {unit.agreement.request.number} failed at {unit.resource}: {detail}"
-            effects += self._void(reason, "Failed", now)
+            effects += self._void(reason, type(content).__name__, now)
         return effects
 
     def _settle(self, unit: ConfirmedUnit, settled: Settled, now: Instant) -> list[Effect]:
         """The resource's proof that the bank has paid; one that comes after the end is only kept."""
+        if self.state is S.RESERVING:
+            raise RemoteProtocolError(
+                "nothing is agreed yet that could be settled", conversation_id=self.conversation_id
+            )
         unit.check_proof(settled)
         agreement, payment, seal = unit.agreement, settled.payment, settled.payment_seal
         kept: list[Effect] = [SaveAgreement(agreement.agreement_id, settled.agreement, seal.text)]

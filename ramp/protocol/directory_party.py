@@ -134,8 +134,11 @@ class DirectoryParty:
         match message.content:
             case Registration(service, lease, number):
                 self._check(message, service, now)
+                changes = self.changes
                 highest = self._list(service, message.sender, number, lease, now)
                 self._arm()
+                if highest == number and self.changes == changes:
+                    return []  # a heartbeat; only who is new, or counts too low, has to be told
                 return [self._reply(message, Registered(service, highest))]
             case Deregistration(service, number):
                 self._check(message, service, now)

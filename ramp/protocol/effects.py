@@ -60,7 +60,14 @@ class ConfirmSlot:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSlot:
-    """Tell the plug-in to give a hold or reservation back; not answered."""
+    """Ask the plug-in to give a hold or reservation back; answered by `SlotFreed`."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpSlot:
+    """Ask the plug-in what it has under a key; answered by `SlotLookedUp`."""
 
     key: str
 
@@ -73,7 +80,7 @@ class DescribeMachine:
     horizon: int
 
 
-AskPlugin = QuoteSlots | HoldSlot | ConfirmSlot | ReleaseSlot | DescribeMachine
+AskPlugin = QuoteSlots | HoldSlot | ConfirmSlot | ReleaseSlot | LookUpSlot | DescribeMachine
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +126,23 @@ class VoidOrder:
 
 @dataclass(frozen=True, slots=True)
 class FailLine:
-    """Tell the ledger that a resource has failed: voids its order, or refunds; answered by `OrderStands`."""
+    """Tell the ledger that a resource has failed: voids its order, or refunds; answered by `OrderStands`.
+
+    Attributes:
+        call_id: names the question.
+        agreement_id: which unit.
+        offer_id: of what it speaks; it counts only for the offer that the order names.
+        resource: whose word it is.
+        user: who brings it and must be the buyer; empty where the resource itself says it.
+        detail: what it says.
+        evidence: its sealed word.
+    """
 
     call_id: str
     agreement_id: str
+    offer_id: str
     resource: str
+    user: str
     detail: str
     evidence: str
 
@@ -233,6 +252,7 @@ Effect = (
     | HoldSlot
     | ConfirmSlot
     | ReleaseSlot
+    | LookUpSlot
     | DescribeMachine
     | ReserveFunds
     | CountersignLine

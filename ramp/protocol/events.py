@@ -156,11 +156,18 @@ class SlotsQuoted:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineInDoubt:
+    """The plug-in has failed, taken too long, or answered what cannot be: nobody knows what the machine has done."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SlotHeld:
     """The plug-in's answer to `HoldSlot`."""
 
     key: str
-    answer: Reservation | Refusal
+    answer: Reservation | Refusal | MachineInDoubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +175,23 @@ class SlotConfirmed:
     """The plug-in's answer to `ConfirmSlot`."""
 
     key: str
-    answer: Reservation | Refusal
+    answer: Reservation | Refusal | MachineInDoubt
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLookedUp:
+    """The plug-in's answer to `LookUpSlot`: what it has under a key, if anything."""
+
+    key: str
+    answer: Reservation | MachineInDoubt | None
+
+
+@dataclass(frozen=True, slots=True)
+class SlotFreed:
+    """The plug-in's answer to `ReleaseSlot`; None where it is done."""
+
+    key: str
+    answer: MachineInDoubt | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +309,8 @@ Answer = (
     SlotsQuoted
     | SlotHeld
     | SlotConfirmed
+    | SlotLookedUp
+    | SlotFreed
     | MachineDescribed
     | OrderStands
     | OrdersSwept

@@ -37,7 +37,8 @@ from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol.agreement_terms import agreement_problem, vote_problem
-from ramp.protocol.effects import ConfirmSlot, Effect, HoldSlot, Persist, ReleaseSlot, SaveAgreement, Send
+from ramp.protocol.effects import ConfirmSlot, Effect, HoldSlot, LookUpSlot, Persist, ReleaseSlot, SaveAgreement, Send
+from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.records import (
     AgreementPaid,
@@ -50,9 +51,12 @@ from ramp.protocol.records import (
     SlotReleased,
 )
 from ramp.protocol.tables import PARTICIPANT, ParticipantState
-from ramp.protocol.timing import Pace, Retry
+from ramp.protocol.timing import Pace, Retry, earliest
 
 S = ParticipantState
+
+IN_DOUBT = (S.HOLDING, S.CONFIRMING)
+"""States in which the machine has been asked to do something; if it fails, it is asked what it has."""
 
 
 class Participant(StateMachine[ParticipantState]):
@@ -94,6 +98,7 @@ class Participant(StateMachine[ParticipantState]):
     def start(self, now: Instant) -> list[Effect]:
         """The offer has been accepted: make the intention durable and ask the plug-in for the slot."""
         self._enter(S.HOLDING, "Acceptance")
+        self.deadline = self.until
         return [Persist(self._intended), HoldSlot(self.offer.offer_id, self.unit, self._slot, self.until)]
 
     def replay(self, record: Record) -> None:
@@ -131,44 +136,86 @@ class Participant(StateMachine[ParticipantState]):
             self.deadline = self.until
             return []
         self._enter(S.HOLDING, "recover")
+        self.deadline = self.until
         return [HoldSlot(self.offer.offer_id, self.unit, self._slot, self.until)]
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Let a hold run out (step 10), or send to the bank again."""
-        if self.state is S.HELD and now >= self.until:
+        """Let a hold run out (step 10), or ask machine or bank again."""
+        if self.state in (S.HOLDING, S.HELD) and now >= self.until:
             reason = "no CONFIRM came while the slot was held"
             return self._release(RefusalCode.HOLD_EXPIRED, reason, "deadline", now)
         if self._retry.is_due(now):
             self._retry.again(now)
-            self.deadline = self._retry.due
-            return [self._to_bank()]
+            self._await()
+            return [LookUpSlot(self.offer.offer_id) if self.state in IN_DOUBT else self._to_bank()]
         if self.state is S.SOLD and self._retry.due is None and self.deadline is not None:
             return [self._request(now)]  # the slot begins: the bank's word from now on is final
         return []
 
     # -- the plug-in's answers -----------------------------------------------------------------------------------
 
-    def on_held(self, answer: Reservation | Refusal, now: Instant) -> list[Effect]:
-        """The plug-in has set the slot aside, or not: vote."""
-        if self.state is not S.HOLDING:
-            return []
+    def on_held(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[Effect]:
+        """The plug-in has set the slot aside, or not, or nobody knows: vote, or look it up."""
+        if self.state is not S.HOLDING:  # given up meanwhile: what was set aside late is given back
+            return [ReleaseSlot(self.offer.offer_id)] if isinstance(answer, Reservation) else []
+        if isinstance(answer, MachineInDoubt):
+            return self._look_up_later(now)
         if isinstance(answer, Refusal):
-            effects = self._release(answer.code, answer.detail, "SlotHeld", now)
-            return [*effects, self._refuse()]
-        self._enter(S.HELD, "SlotHeld")
-        self.reservation_id = answer.reservation_id
+            return self._not_held(answer.code, answer.detail, "SlotHeld", now)
+        return self._held(answer, "SlotHeld", now)
+
+    def on_confirmed(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[Effect]:
+        """The plug-in has made the hold firm, or not, or nobody knows: go to the bank, give up, or look it up."""
+        if self.state is not S.CONFIRMING:
+            late = self.state is S.RELEASED and isinstance(answer, Reservation)
+            return [ReleaseSlot(self.offer.offer_id)] if late else []
+        if isinstance(answer, MachineInDoubt):
+            return self._look_up_later(now)
+        if isinstance(answer, Refusal):
+            return self._not_firm(answer.code, answer.detail, "SlotConfirmed", now)
+        return self._firm("SlotConfirmed", now)
+
+    def on_looked_up(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[Effect]:
+        """What the machine has of a slot that was in doubt; while it cannot say, it is asked again."""
+        if self.state not in IN_DOUBT or isinstance(answer, MachineInDoubt):
+            return []
+        gone = "the machine failed, and has nothing set aside"
+        if self.state is S.HOLDING:
+            if answer is None:
+                return self._not_held(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
+            return self._held(answer, "SlotLookedUp", now)
+        if answer is None:
+            return self._not_firm(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
+        return self._firm("SlotLookedUp", now) if answer.firm else [ConfirmSlot(self.offer.offer_id)]
+
+    def _held(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
+        self._enter(S.HELD, stimulus)
+        self._retry.stop()
+        self.reservation_id = reservation.reservation_id
         self.deadline = self.until
         return [Persist(HoldMade(self.offer.offer_id, self.reservation_id, self.until, now)), self._agree(now)]
 
-    def on_confirmed(self, answer: Reservation | Refusal, now: Instant) -> list[Effect]:
-        """The plug-in has made the hold firm, or not: acknowledge and go to the bank."""
-        if self.state is not S.CONFIRMING:
-            return []
-        if isinstance(answer, Refusal):
-            effects = self._release(answer.code, answer.detail, "SlotConfirmed", now)
-            return [*effects, self._failure(), self._failure_to_bank()]
-        self._enter(S.SETTLING, "SlotConfirmed")
+    def _not_held(self, code: RefusalCode, detail: str, stimulus: str, now: Instant) -> list[Effect]:
+        effects = self._release(code, detail, stimulus, now)
+        return [*effects, self._refuse()]
+
+    def _firm(self, stimulus: str, now: Instant) -> list[Effect]:
+        self._enter(S.SETTLING, stimulus)
         return [self._acknowledge(), self._request(now)]
+
+    def _not_firm(self, code: RefusalCode, detail: str, stimulus: str, now: Instant) -> list[Effect]:
+        effects = self._release(code, detail, stimulus, now)
+        return [*effects, self._failure(), self._failure_to_bank()]
+
+    def _look_up_later(self, now: Instant) -> list[Effect]:
+        if self._retry.due is None:
+            self._retry.begin(now)
+        self._await()
+        return []
+
+    def _await(self) -> None:
+        """Wait for the next try; a slot that is being held ends at its deadline whatever the machine says."""
+        self.deadline = earliest(self._retry.due, self.until if self.state is S.HOLDING else None)
 
     # -- the user's messages -------------------------------------------------------------------------------------
 
@@ -180,7 +227,7 @@ class Participant(StateMachine[ParticipantState]):
 
     def on_hold_cancelled(self, seal: Seal, now: Instant) -> list[Effect]:
         """The user lets the hold go (step 9). A slot that is firm ends on the bank's word: ask it at once."""
-        if self.state is S.HELD:
+        if self.state in (S.HOLDING, S.HELD):
             detail = "the user cancelled the hold"
             effects = self._release(RefusalCode.CANCELLED, detail, "HoldCancelled", now, seal=seal)
             return [*effects, self._hold_cancelled()]
@@ -192,16 +239,17 @@ class Participant(StateMachine[ParticipantState]):
         """The user's signed agreement with the bank's vote (step 8), for the first time or again.
 
         Raises:
-            RemoteProtocolError: if it is not signed by the buyer, and by the buyer only.
+            RemoteProtocolError: if it is not signed by the buyer, and by the buyer only, or not what was agreed.
         """
         signed = commitment.agreement
         assert isinstance(signed.body, Agreement)
         self._check_signer(signed, signed.body.user)
         if self.state is S.RELEASED:
-            return [self._failure(signed)]
+            accepted = self.agreement is not None and self.agreed.agreement_id == signed.body.agreement_id
+            return [self._failure() if accepted else self._refuse()]
         problem = self._problem(commitment)
-        if problem:
-            return [self._failure(signed, RefusalCode.BAD_AGREEMENT, problem)]
+        if problem:  # no Failed: sealed, it would buy back whatever is sold under that agreement id later
+            return [self._refuse(RefusalCode.BAD_AGREEMENT, problem)]
         if self.state is S.HELD:
             self._enter(S.CONFIRMING, "Commitment")
             self.agreement = signed
@@ -245,7 +293,7 @@ class Participant(StateMachine[ParticipantState]):
         if isinstance(content, PaymentMade) and self.state is S.SOLD:
             self._still_sold(seal, now)
             return []
-        if isinstance(content, PaymentRefused) and self.state is S.SETTLING:
+        if isinstance(content, PaymentRefused) and self.state in (S.CONFIRMING, S.SETTLING):
             detail = f"the bank does not pay: {content.detail or content.code}"
             effects = self._release(RefusalCode.PAYMENT_REFUSED, detail, "PaymentRefused", now, seal=seal)
             answer = self._cancelled(content.agreement_id) if self._cancellation is not None else self._failure()
@@ -262,7 +310,7 @@ class Participant(StateMachine[ParticipantState]):
             assert isinstance(self._cancellation.body, Cancellation)
             refused = self._refuse_cancellation(content.code, content.detail, self._cancellation.body)
             self._cancellation = None
-            return [Persist(CancellationDropped(self.offer.offer_id, now)), refused]
+            return [Persist(CancellationDropped(self.offer.offer_id, seal, now)), refused]
         return []
 
     def _on_paid(self, paid: PaymentMade, seal: Seal, now: Instant) -> list[Effect]:
@@ -368,9 +416,11 @@ class Participant(StateMachine[ParticipantState]):
         granted = HoldGranted(self.conversation_id, self.offer.offer_id, self.reservation_id, max(0, self.until - now))
         return self._to_user(Performative.AGREE, granted)
 
-    def _refuse(self) -> Send:
-        assert self.released is not None
-        refused = HoldRefused(self.conversation_id, self.offer.offer_id, self.released.code, self.released.detail)
+    def _refuse(self, code: RefusalCode | None = None, detail: str = "") -> Send:
+        if code is None:
+            assert self.released is not None
+            code, detail = self.released.code, self.released.detail
+        refused = HoldRefused(self.conversation_id, self.offer.offer_id, code, detail)
         return self._to_user(Performative.REFUSE, refused)
 
     def _acknowledge(self) -> Send:
@@ -382,13 +432,11 @@ class Participant(StateMachine[ParticipantState]):
         proof = Settled(self.agreed.agreement_id, self.offer.offer_id, self.agreement, *self._paid)
         return self._to_user(Performative.INFORM, proof)
 
-    def _failure(self, signed: Signed | None = None, code: RefusalCode | None = None, detail: str = "") -> Send:
-        body = signed.body if signed is not None else self.agreed
-        assert isinstance(body, Agreement)
-        if code is None:
-            assert self.released is not None
-            code, detail = self.released.code, self.released.detail
-        return self._to_user(Performative.FAILURE, Failed(body.agreement_id, self.offer.offer_id, code, detail))
+    def _failure(self) -> Send:
+        """That a unit cannot be had whose agreement was accepted; it is worth a refund, so it is said of no other."""
+        assert self.released is not None
+        failed = Failed(self.agreed.agreement_id, self.offer.offer_id, self.released.code, self.released.detail)
+        return self._to_user(Performative.FAILURE, failed)
 
     def _failure_to_bank(self) -> Send:
         """The bank voids the whole order on it, so that nobody waits for this unit."""

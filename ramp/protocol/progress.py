@@ -103,6 +103,14 @@ class QueryAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class GuestFailed:
+    """A guest of a resource (price strategy, plug-in) has failed or answered what cannot be; no reason: it is well."""
+
+    guest: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class KeeperOrdered:
     """The bank has carried out an order of the market's keeper; for the bank's log."""
 
@@ -118,5 +126,6 @@ Progress = (
     | RequestEnded
     | CancellationEnded
     | QueryAnswered
+    | GuestFailed
     | KeeperOrdered
 )

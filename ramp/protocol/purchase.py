@@ -116,7 +116,10 @@ class Purchase:
         content = message.content
         if self._recalled:
             return self._after_the_end(message)
-        if isinstance(content, HoldGranted | HoldRefused | HoldCancelled):
+        if isinstance(content, HoldRefused) and self._is_committing(content.offer_id):
+            assert self.confirmation is not None
+            effects = self.confirmation.handle(message, now)
+        elif isinstance(content, HoldGranted | HoldRefused | HoldCancelled):
             effects = self._on_vote(message, content, now)
         elif self.confirmation is not None and not isinstance(content, Proposal):
             effects = self.confirmation.handle(message, now)
@@ -144,6 +147,9 @@ class Purchase:
             if machine is not None and machine.deadline is not None and now >= machine.deadline:
                 effects += machine.tick(now)
         return self._armed(effects + self._advance(now))
+
+    def _is_committing(self, offer_id: str) -> bool:
+        return self.confirmation is not None and self.confirmation.concerns(offer_id)
 
     def _on_vote(
         self, message: Message, content: HoldGranted | HoldRefused | HoldCancelled, now: Instant
@@ -222,8 +228,7 @@ class Purchase:
             valid_for=self._pace.timing.agreement_validity,
             now=now,
         )
-        held_until = min(unit.held_until for unit in result.held)
-        self.confirmation = Confirmation(agreements, pace=self._pace, held_until=held_until)
+        self.confirmation = Confirmation(agreements, pace=self._pace, held=result.held)
         return self.confirmation.start(now)
 
     def _after_confirmation(self, confirmation: Confirmation, now: Instant) -> list[Effect]:

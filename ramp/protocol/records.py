@@ -43,11 +43,19 @@ class FundsAsked:
     """User: agreements are drawn up, and the bank is about to be asked to set their costs aside.
 
     A coordinator that restarts with this record and without `CommitDecided` voids the order (presumed abort).
+
+    Attributes:
+        request_id: of the auction.
+        order_id: which order.
+        agreements: one a unit.
+        vote_seals: the resources' seals on their votes, in the same order.
+        at: when.
     """
 
     request_id: str
     order_id: str
     agreements: tuple[Agreement, ...]
+    vote_seals: tuple[Seal, ...]
     at: Instant
 
 
@@ -205,9 +213,10 @@ class CancellationReceived:
 
 @dataclass(frozen=True, slots=True)
 class CancellationDropped:
-    """Resource: the bank would not refund, so the agreement stands."""
+    """Resource: the bank would not refund, so the agreement stands; with the bank's seal on that."""
 
     offer_id: str
+    seal: Seal
     at: Instant
 
 

@@ -15,7 +15,6 @@ from ramp.model.contents import (
     CancellationRefused,
     Commitment,
     Deregistration,
-    Failed,
     HoldCancelled,
     HoldRefused,
     MachineQuery,
@@ -35,8 +34,17 @@ from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol.auction import RESOURCE_SERVICE
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
-from ramp.protocol.effects import DescribeMachine, Effect, Send
-from ramp.protocol.events import Event, MachineDescribed, MessageReceived, SlotConfirmed, SlotHeld, SlotsQuoted
+from ramp.protocol.effects import DescribeMachine, Effect, ReleaseSlot, Send
+from ramp.protocol.events import (
+    Event,
+    MachineDescribed,
+    MessageReceived,
+    SlotConfirmed,
+    SlotFreed,
+    SlotHeld,
+    SlotLookedUp,
+    SlotsQuoted,
+)
 from ramp.protocol.participant import Participant
 from ramp.protocol.quotas import Quotas, Unpaid
 from ramp.protocol.records import (
@@ -51,7 +59,7 @@ from ramp.protocol.records import (
 )
 from ramp.protocol.seller import Seller
 from ramp.protocol.tables import ParticipantState
-from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.timing import Pace, Retry, Timing, earliest
 
 RELEASED_MAX = 20_000
 """Released offers remembered, so that repeated messages get the same answer; they are repeated within minutes."""
@@ -92,6 +100,7 @@ class ResourceParty:
         self._open: dict[str, None] = {}
         self._armed_for: dict[str, Instant] = {}
         self._alarms: list[tuple[Instant, str]] = []
+        self._releasing: dict[str, Retry] = {}
         self._number = 0
         self._released: OrderedDict[str, None] = OrderedDict()
         self._next_heartbeat: Instant = 0
@@ -100,7 +109,7 @@ class ResourceParty:
     @property
     def has_open_participants(self) -> bool:
         """Whether some accepted offer is neither sold nor released."""
-        return bool(self._open)
+        return bool(self._open or self._releasing)
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -148,6 +157,12 @@ class ResourceParty:
             case SlotConfirmed(key, answer):
                 participant = self.participants[key]
                 effects = self._kept(participant, participant.on_confirmed(answer, now))
+            case SlotLookedUp(key, answer):
+                participant = self.participants[key]
+                effects = self._kept(participant, participant.on_looked_up(answer, now))
+            case SlotFreed(key, answer):
+                self._on_freed(key, in_doubt=answer is not None, now=now)
+                effects = []
             case MachineDescribed(call_id, snapshot):
                 effects = self._described_to(call_id, snapshot)
             case _:
@@ -160,6 +175,10 @@ class ResourceParty:
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self._timing.heartbeat
             effects.append(self._registration(now))
+        for key, retry in self._releasing.items():
+            if retry.is_due(now):
+                retry.again(now)
+                effects.append(ReleaseSlot(key))
         while self._alarms and self._alarms[0][0] <= now:
             due, offer_id = heappop(self._alarms)
             participant = self.participants.get(offer_id)
@@ -167,6 +186,14 @@ class ResourceParty:
                 del self._armed_for[offer_id]
                 effects += self._kept(participant, participant.tick(now))
         return self._armed(effects)
+
+    def _on_freed(self, key: str, *, in_doubt: bool, now: Instant) -> None:
+        """A release that has failed is tried until it succeeds: cores that nobody has must be for sale again."""
+        if not in_doubt:
+            self._releasing.pop(key, None)
+        elif key not in self._releasing:
+            self._releasing[key] = Retry(self._pace)
+            self._releasing[key].begin(now)
 
     def leave(self, now: Instant) -> list[Effect]:
         """Deregister, so that no later auction calls this resource."""
@@ -182,7 +209,7 @@ class ResourceParty:
             case CallForProposals():
                 return self._seller.on_call(message, content, now)
             case Rejection(offer_id=offer_id):
-                self._seller.forget(offer_id)
+                self._seller.rejected(offer_id, message.sender)
                 return []
             case Acceptance():
                 return self._on_acceptance(message, content, now)
@@ -240,7 +267,7 @@ class ResourceParty:
         if participant is not None:
             self._check_user(participant, message)
             return self._kept(participant, participant.on_hold_cancelled(seal, now))
-        self._seller.forget(offer_id)
+        self._seller.rejected(offer_id, message.sender)
         return [self._reply(message, Performative.INFORM, HoldCancelled(message.conversation_id, offer_id))]
 
     def _on_commitment(self, message: Message, commitment: Commitment, now: Instant) -> list[Effect]:
@@ -250,20 +277,15 @@ class ResourceParty:
         participant = self.participants.get(body.offer.offer_id)
         sold = self._by_agreement.get(body.agreement_id)
         if sold is not None and sold is not participant:  # the bank pays an agreement id once, so it buys one slot
-            twice = Failed(
-                body.agreement_id,
-                body.offer.offer_id,
-                RefusalCode.BAD_AGREEMENT,
-                "another slot is sold under that agreement id",
-            )
-            return [self._reply(message, Performative.FAILURE, twice)]
+            detail = "another slot is sold under that agreement id"
+            twice = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.BAD_AGREEMENT, detail)
+            return [self._reply(message, Performative.REFUSE, twice)]
         if participant is not None:
             self._check_user(participant, message)
             return self._kept(participant, participant.on_commitment(commitment, now))
-        unknown = Failed(
-            body.agreement_id, body.offer.offer_id, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer"
-        )
-        return [self._reply(message, Performative.FAILURE, unknown)]
+        detail = "no slot is held for that offer"
+        unknown = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.UNKNOWN_OFFER, detail)
+        return [self._reply(message, Performative.REFUSE, unknown)]
 
     def _on_cancellation(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
         body = signed.body
@@ -299,7 +321,7 @@ class ResourceParty:
         self,
         message: Message,
         performative: Performative,
-        content: HoldRefused | HoldCancelled | Failed | CancellationRefused | MachineStatus,
+        content: HoldRefused | HoldCancelled | CancellationRefused | MachineStatus,
     ) -> Send:
         return Send(
             Message(
@@ -355,4 +377,5 @@ class ResourceParty:
         alarms = self._alarms
         while alarms and self._armed_for.get(alarms[0][1]) != alarms[0][0]:
             heappop(alarms)  # it has been put off or is not needed any more
-        self.deadline = min(self._next_heartbeat, alarms[0][0]) if alarms else self._next_heartbeat
+        releases = (retry.due for retry in self._releasing.values())
+        self.deadline = earliest(self._next_heartbeat, alarms[0][0] if alarms else None, *releases)

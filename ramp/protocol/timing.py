@@ -21,7 +21,6 @@ class Timing:
             over several silent resources.
         decision_margin: the user decides only while every hold has at least this long to run.
         agreement_validity: how long money is set aside for agreements, and they hold; what is not posted then is void.
-        funds_limit: a bank that has not voted after this long is asked to void instead.
         confirm_limit: a purchase that is not settled this long after the decision is to be void; the buyer may go on
             with the next best. Later where answers take long (`Pace`).
         cancellation_limit: a resource that has not countersigned a cancellation after this long is passed over: the
@@ -44,7 +43,6 @@ class Timing:
     hold_time: Duration = 2 * MINUTE
     decision_margin: Duration = 5 * SECOND
     agreement_validity: Duration = 2 * MINUTE
-    funds_limit: Duration = 15 * SECOND
     confirm_limit: Duration = 30 * SECOND
     cancellation_limit: Duration = 15 * SECOND
     offer_validity: Duration = 10 * MINUTE

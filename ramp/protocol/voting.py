@@ -15,7 +15,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.contents import Acceptance, HoldCancelled, HoldGranted, HoldRefused, NotUnderstood, Rejection
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
-from ramp.model.seal import Role
+from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.effects import Effect, Persist, Report, Send
 from ramp.protocol.machine import StateMachine
@@ -38,12 +38,14 @@ class HeldUnit:
         offer: the accepted offer.
         reservation_id: the resource's name for the slot.
         held_until: end of the hold as far as is known here: counted from the first sending of the question.
+        seal: the resource's, on its vote.
     """
 
     unit: int
     offer: Offer
     reservation_id: str
     held_until: Instant
+    seal: Seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +127,7 @@ class Voting(StateMachine[VotingState]):
         content = message.content
         effects: list[Effect] = []
         if isinstance(content, HoldGranted):
-            sealed_by(message, Role.RESOURCE)
-            effects = self._on_granted(message.sender, content, now)
+            effects = self._on_granted(message.sender, content, sealed_by(message, Role.RESOURCE), now)
         elif isinstance(content, HoldRefused):
             sealed_by(message, Role.RESOURCE)
             self._check_voter(message.sender, content.offer_id)
@@ -224,7 +225,7 @@ class Voting(StateMachine[VotingState]):
         if ballot is not None and sender != ballot.offer.resource:
             raise RemoteProtocolError(f"{sender} votes on another's offer", conversation_id=self.conversation_id)
 
-    def _on_granted(self, sender: str, granted: HoldGranted, now: Instant) -> list[Effect]:
+    def _on_granted(self, sender: str, granted: HoldGranted, seal: Seal, now: Instant) -> list[Effect]:
         ballot = self._ballot_of(granted.offer_id)
         if ballot is None or ballot.lost or self.state in (VotingState.ABORTING, VotingState.ENDED):
             return [cancel_hold(self._user, sender, self.conversation_id, granted.offer_id)]
@@ -232,7 +233,7 @@ class Voting(StateMachine[VotingState]):
         if not ballot.open:
             return []
         held_until = ballot.asked_at + granted.hold_for  # from the question on: the answer may have taken long
-        ballot.held = HeldUnit(ballot.number, ballot.offer, granted.reservation_id, held_until)
+        ballot.held = HeldUnit(ballot.number, ballot.offer, granted.reservation_id, held_until, seal)
         ballot.retry.answered(now)
         agreed = UnitAdvanced(self.conversation_id, ballot.number, sender, "agreed", granted.reservation_id)
         return [Report(agreed), *self._count(now)]

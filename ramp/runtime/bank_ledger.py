@@ -18,6 +18,9 @@ NONCE_LIFETIME: Duration = 30 * MINUTE
 NOT_THEIR_PAYMENT = "bad_terms"
 """Code of a refund that two parties ask for who are not the ones between whom the money moved."""
 
+NOT_THAT_OFFER = "unknown_agreement"
+"""Code of a failure that is about another offer than the one ordered."""
+
 TRADES_PER_PAGE = 250
 """Lines of an overview in one message; with 300 bytes each they stay far below a message's size limit."""
 
@@ -70,7 +73,11 @@ class BankLedger:
                 order = ledger.void_order(
                     order_id, user, valid_until, at=now, code=code, reason=detail, evidence=evidence
                 )
-            case fx.FailLine(_, agreement_id, resource, detail, evidence):
+            case fx.FailLine(_, agreement_id, offer_id, resource, user, detail, evidence):
+                known = ledger.order_of(agreement_id)
+                line = known.line(agreement_id) if known is not None else None
+                if known is None or line is None or line.offer_id != offer_id or (user and known.user != user):
+                    raise LedgerRefusal(NOT_THAT_OFFER, f"no order of theirs names {agreement_id} for {offer_id}")
                 order = ledger.fail_agreement(agreement_id, resource, at=now, reason=detail, evidence=evidence)
             case fx.LookUpAgreement(_, agreement_id):
                 order = ledger.order_of(agreement_id)

@@ -14,23 +14,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ramp.errors import PluginError, RemoteProtocolError
+from ramp.errors import RemoteProtocolError
 from ramp.model.acl import SEALED, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import Commitment, NotUnderstood, Settled
 from ramp.model.instant import Instant
-from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.ports import Notary
-from ramp.model.request import RequestUnit
-from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.party import Party
-from ramp.protocol.progress import Progress
+from ramp.protocol.progress import GuestFailed, Progress
 from ramp.protocol.records import Record
 from ramp.runtime.bank_ledger import BankLedger
-from ramp.runtime.snapshot import snapshot_text
+from ramp.runtime.guarded_plugin import GuardedPlugin
 
 SIGNATURES_MAX = 256
 """Signed documents at hand, one an agreement: those of the purchases that go on."""
@@ -87,6 +84,7 @@ class Host:
         self.party = party
         self.ports = ports
         self._answers: deque[ev.Event] = deque()
+        self._guest_failed = False
         self._signatures: OrderedDict[str, tuple[Signed, Signed]] = OrderedDict()
 
     @property
@@ -165,7 +163,14 @@ class Host:
             case fx.SaveAgreement(agreement_id, signed, payment):
                 if self.ports.keep_agreement is not None:
                     self.ports.keep_agreement(agreement_id, self._bearing_own_signature(signed, now), payment)
-            case fx.QuoteSlots() | fx.HoldSlot() | fx.ConfirmSlot() | fx.ReleaseSlot() | fx.DescribeMachine():
+            case (
+                fx.QuoteSlots()
+                | fx.HoldSlot()
+                | fx.ConfirmSlot()
+                | fx.ReleaseSlot()
+                | fx.LookUpSlot()
+                | fx.DescribeMachine()
+            ):
                 self._ask_plugin(effect, now)
             case _:
                 assert self.ports.ledger is not None, f"{self.name} has no ledger"
@@ -201,38 +206,29 @@ class Host:
 
     # -- the plug-in ---------------------------------------------------------------------------------------------
 
+    def answer(self, answer: ev.Answer, now: Instant) -> None:
+        """Take an answer that comes later than the question: of a machine that needs time."""
+        self._carry_out(self.party.handle(answer, now), now)
+
     def _ask_plugin(self, effect: fx.AskPlugin, now: Instant) -> None:
-        plugin = self.ports.plugin
-        assert plugin is not None, f"{self.name} has no plug-in"
+        assert self.ports.plugin is not None, f"{self.name} has no plug-in"
+        machine = GuardedPlugin(self.ports.plugin, self._guest_told)
         match effect:
             case fx.QuoteSlots(call_id, units):
-                answers = tuple(self._quote(plugin, unit, now) for unit in units)
-                self._answers.append(ev.SlotsQuoted(call_id, answers))
+                self._answers.append(ev.SlotsQuoted(call_id, tuple(machine.quote(unit, now) for unit in units)))
             case fx.HoldSlot(key, unit, slot, until):
-                self._answers.append(ev.SlotHeld(key, self._hold(plugin, key, unit, slot, until, now)))
+                self._answers.append(ev.SlotHeld(key, machine.hold(key, unit, slot, until, now)))
             case fx.ConfirmSlot(key):
-                self._answers.append(ev.SlotConfirmed(key, self._confirm(plugin, key, now)))
+                self._answers.append(ev.SlotConfirmed(key, machine.confirm(key, now)))
             case fx.ReleaseSlot(key):
-                plugin.release(key, now)
+                self._answers.append(ev.SlotFreed(key, machine.release(key, now)))
+            case fx.LookUpSlot(key):
+                self._answers.append(ev.SlotLookedUp(key, machine.look_up(key, now)))
             case fx.DescribeMachine(call_id, horizon):
-                self._answers.append(ev.MachineDescribed(call_id, snapshot_text(plugin.snapshot(now, horizon))))
+                self._answers.append(ev.MachineDescribed(call_id, machine.snapshot(now, horizon)))
 
-    def _quote(self, plugin: ResourcePlugin, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        try:
-            return plugin.quote(unit, now)
-        except PluginError as error:
-            return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=error.reason)
-
-    def _hold(
-        self, plugin: ResourcePlugin, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
-    ) -> Reservation | Refusal:
-        try:
-            return plugin.hold(key, unit, slot, until, now)
-        except PluginError as error:
-            return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=error.reason)
-
-    def _confirm(self, plugin: ResourcePlugin, key: str, now: Instant) -> Reservation | Refusal:
-        try:
-            return plugin.confirm(key, now)
-        except PluginError as error:
-            return Refusal(0, RefusalCode.PLUGIN_FAILED, detail=error.reason)
+    def _guest_told(self, reason: str) -> None:
+        """Say that a guest has failed, or once that it is well again."""
+        if self.ports.watch is not None and (reason or self._guest_failed):
+            self.ports.watch(GuestFailed("plug-in", reason))
+        self._guest_failed = bool(reason)

@@ -36,6 +36,7 @@ _NEW_TABLES: Final = (
         agreement_id TEXT NOT NULL,
         resource TEXT NOT NULL,
         cost {integer} NOT NULL CHECK (cost > 0),
+        offer_id TEXT NOT NULL,
         countersigned_at {integer},
         starts_at {integer},
         PRIMARY KEY (order_id, line_number),

@@ -104,6 +104,7 @@ ORDER_LINES = Table(
     Column("agreement_id", Text, nullable=False),
     Column("resource", Text, nullable=False),
     Column("cost", _BIG, CheckConstraint("cost > 0"), nullable=False),
+    Column("offer_id", Text, nullable=False),
     Column("countersigned_at", _BIG),
     Column("starts_at", _BIG),
     CheckConstraint("(countersigned_at IS NULL) = (starts_at IS NULL)", name="countersigned_with_start"),

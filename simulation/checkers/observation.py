@@ -43,6 +43,11 @@ class MarketView(Protocol):
         ...
 
     @property
+    def bank_is_up(self) -> bool:
+        """Whether the bank is up."""
+        ...
+
+    @property
     def deposits(self) -> Mapping[str, int]:
         """What was deposited on each account, minor units."""
         ...

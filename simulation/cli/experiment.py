@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ramp.errors import ConfigurationError
+from ramp.cli.options import example
+from ramp.errors import ConfigurationError, RampError
+from simulation.experiments.comparison import Verdict
 from simulation.experiments.discovery import Experiment, experiment_names, find_experiment
+from simulation.experiments.report import MARKDOWN, write_report
+from simulation.experiments.running import REPLACE_OPTION, prepare, run_into
+from simulation.experiments.worker_processes import ending_on_sigterm
 
 PROGRESS_LINE_S: Final = 10.0
 """Between two lines of progress at least, in seconds."""
+
+OPTION_OF: Final = {"repeat": "--repeat", "whole_logs": "--whole-logs"}
+"""Names on the command line of options that only some experiments know, but for those of the mode."""
 
 
 @click.group()
@@ -41,59 +48,141 @@ def list_command(as_json: bool) -> None:
     Console(highlight=False).print(table)
 
 
-@experiment.command("run")
-@click.argument("name")
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Directory for results.")
+@experiment.command(
+    "run",
+    epilog=example(
+        "ramp experiment run bluegene --out results         # in results/bluegene/",
+        "ramp experiment run --all --out results --quick    # and results/index.html, results/report.md",
+    ),
+)
+@click.argument("name", required=False)
+@click.option("--all", "everything", is_flag=True, help="All experiments, and one page about them.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory for results; each experiment gets a folder of its name in it.",
+)
+@click.option(REPLACE_OPTION, is_flag=True, help="Replace earlier results of the same experiment in DIR.")
 @click.option("--quick", is_flag=True, help="A small version of the study, in under a minute.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if anything DIFFERS from a paper.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of all that is drawn.")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to use [default: one a core].")
 @click.option("--simulated", is_flag=True, help="Markets in virtual time [default].")
 @click.option("--xmpp", is_flag=True, help="Markets over XMPP, agents in their own processes.")
 @click.option("--repeat", type=click.IntRange(min=1), help="Repetitions [default: the paper's].")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--whole-logs", is_flag=True, help="bluegene: also over the whole logs; --all does so by itself.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON; of --all, by experiment.")
+@click.pass_context
 def run_command(
-    name: str,
+    context: click.Context,
+    name: str | None,
+    everything: bool,
     out: Path,
+    replace: bool,
     quick: bool,
+    strict: bool,
     seed: int,
     processes: int | None,
     simulated: bool,
     xmpp: bool,
     repeat: int | None,
+    whole_logs: bool,
     as_json: bool,
 ) -> None:
-    """Run experiment NAME and write its CSV, PNG and summary.json."""
-    chosen = find_experiment(name)
+    """Run experiment NAME, or all of them, and write tables, pictures, columns.md and summary.json."""
+    if everything == (name is not None):
+        raise ConfigurationError("give the name of an experiment, or --all, and not both", key="experiment")
     if simulated and xmpp:
         raise ConfigurationError("--simulated and --xmpp exclude each other; give one", key="xmpp")
     mode = "xmpp" if xmpp else "simulated" if simulated else None
-    further = {key: value for key, value in (("mode", mode), ("repeat", repeat)) if value is not None}
-    for key in further:
-        if key not in chosen.further:
-            option = f"--{mode}" if key == "mode" else f"--{key}"
-            raise ConfigurationError(f"the experiment {name} knows no such option", key=option)
-    _make_folder(out)
-    began = time.perf_counter()
-    summary = _run_with_progress(chosen, out, quick=quick, seed=seed, processes=processes, **further)
+    wanted = {"mode": mode, "repeat": repeat, "whole_logs": whole_logs or None}
+    further = {key: value for key, value in wanted.items() if value is not None}
+    if name is not None:
+        chosen = [find_experiment(name)]
+        _refuse_unknown(chosen[0], further)
+    else:
+        chosen = [find_experiment(one) for one in experiment_names()]
+        further.setdefault("whole_logs", not quick)
+    prepare(chosen, out, replace=replace)
+    with ending_on_sigterm():
+        summaries, not_run = _run(chosen, out, further, quick=quick, seed=seed, processes=processes)
     if as_json:
-        click.echo(json.dumps(summary))
-        return
+        click.echo(json.dumps(summaries if everything else summaries[chosen[0].name]))
+    elif not everything:
+        _tell_one(chosen[0], summaries[chosen[0].name], out)
+    if everything:
+        page = write_report(out, chosen, not_run)
+        _tell_all(summaries, not_run, as_json=as_json)
+        click.echo(f"{page} and {MARKDOWN} show everything", err=True)
+    if not_run or (strict and any(one["verdicts"][Verdict.DIFFERS] for one in summaries.values())):
+        context.exit(1)
+
+
+@experiment.command("report", epilog=example("ramp experiment report results"))
+@click.argument("out", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+def report_command(out: Path) -> None:
+    """Write index.html and report.md about the results that are in DIR."""
+    click.echo(str(write_report(out, [find_experiment(one) for one in experiment_names()])))
+
+
+def _refuse_unknown(chosen: Experiment, further: Mapping[str, Any]) -> None:
+    """Refuse options that the experiment does not know."""
+    for key, value in further.items():
+        if key not in chosen.further:
+            option = f"--{value}" if key == "mode" else OPTION_OF[key]
+            raise ConfigurationError(f"the experiment {chosen.name} knows no such option", key=option)
+
+
+def _run(
+    chosen: Sequence[Experiment], out: Path, further: Mapping[str, Any], **options: Any
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Summaries of what was run, and why others of several were not, by name."""
+    summaries, not_run = {}, {}
+    for number, each in enumerate(chosen, 1):
+        if len(chosen) > 1:
+            click.echo(f"{number} of {len(chosen)}: {each.name}", err=True)
+        known = {key: value for key, value in further.items() if key in each.further}
+        try:
+            summaries[each.name] = _run_with_progress(each, out, **options, **known)
+        except RampError as error:
+            if len(chosen) == 1:
+                raise
+            not_run[each.name] = str(error)
+    return summaries, not_run
+
+
+def _tell_one(chosen: Experiment, summary: dict[str, Any], out: Path) -> None:
     for line in chosen.tell(summary):
         click.echo(line)
-    click.echo(f"{len(list(out.iterdir()))} files in {out} after {time.perf_counter() - began:.0f} s", err=True)
+    click.echo(f"{len(summary['files'])} files in {out / chosen.name} after {summary['wall_s']:.0f} s", err=True)
 
 
-def _make_folder(out: Path) -> None:
-    """Make the folder of the results; refuse before the study what could not be written after it."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"cannot be made: {error.strerror}", path=out, key="out") from error
-    for path in (out, *out.glob("*.csv"), *out.glob("*.json"), *out.glob("*.png")):
-        if path != out and not path.is_file():
-            raise ConfigurationError("is in the way of a file of results", path=path, key="out")
-        if not os.access(path, os.W_OK):
-            raise ConfigurationError("cannot be written: it is not writable", path=path, key="out")
+def _tell_all(summaries: Mapping[str, Mapping[str, Any]], not_run: Mapping[str, str], *, as_json: bool) -> None:
+    """How many rows of each experiment end with each verdict."""
+    if not as_json:
+        table = Table("Experiment", *Verdict, "time", box=None, pad_edge=False)
+        for name, summary in summaries.items():
+            counts = (str(summary["verdicts"][verdict]) for verdict in Verdict)
+            table.add_row(name, *counts, f"{summary['wall_s']:.0f} s")
+        Console(highlight=False).print(table)
+    for name, reason in not_run.items():
+        click.echo(f"{name} was not run: {reason}", err=True)
+
+
+def remaining_s(done: int, total: int, elapsed_s: float) -> float:
+    """Seconds that the rest will take if it goes on as fast.
+
+    Args:
+        done: simulations that have ended, at least one.
+        total: of all simulations.
+        elapsed_s: since the first began.
+    """
+    return elapsed_s / done * (total - done)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def progress_lines(name: str, clock: Callable[[], float]) -> Callable[[int, int], None]:
@@ -103,28 +192,27 @@ def progress_lines(name: str, clock: Callable[[], float]) -> Callable[[int, int]
         name: of the experiment.
         clock: seconds from any beginning.
     """
-    last = clock()
+    begun = last = clock()
 
     def advance(done: int, total: int) -> None:
         nonlocal last
-        if clock() - last >= PROGRESS_LINE_S:
-            last = clock()
-            click.echo(f"{name}: {done} of {total}", err=True)
+        now = clock()
+        if now - last >= PROGRESS_LINE_S:
+            last = now
+            left = f", about {_minutes(remaining_s(done, total, now - begun))} left" if done else ""
+            click.echo(f"{name}: {done} of {total}{left}", err=True)
 
     return advance
 
 
-def _run_with_progress(
-    chosen: Experiment, out: Path, *, quick: bool, seed: int, processes: int | None, **further: Any
-) -> dict[str, Any]:
+def _run_with_progress(chosen: Experiment, out: Path, **options: Any) -> dict[str, Any]:
     if not sys.stderr.isatty():
-        tell = progress_lines(chosen.name, time.monotonic)
-        return chosen.run(out, quick=quick, seed=seed, processes=processes, on_progress=tell, **further)
-    columns = (TextColumn(chosen.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        return run_into(chosen, out, on_progress=progress_lines(chosen.name, time.monotonic), **options)
+    columns = (TextColumn(chosen.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(chosen.name, total=None)
 
         def advance(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
-        return chosen.run(out, quick=quick, seed=seed, processes=processes, on_progress=advance, **further)
+        return run_into(chosen, out, on_progress=advance, **options)

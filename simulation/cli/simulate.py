@@ -19,22 +19,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ramp.errors import ConfigurationError, WorkloadError
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from simulation.cli.reservations import RESERVATION_FORM, reservation_of
+from simulation.cli.run_pictures import RunPictures
 from simulation.machine_files import load_machine, machine_chooses_shapes
 from simulation.machines.flat import FlatMachine
-from simulation.machines.interface import Connection, JobRequest, Machine
+from simulation.machines.interface import Machine
 from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
-from simulation.queueing.shaped_jobs import shaped_jobs
+from simulation.queueing.shaped_jobs import ShapedJobs, shaped_jobs
 from simulation.queueing.simulation import EndedJob, Overrun
 from simulation.queueing.trace import TraceWriter, schedule_as_swf
-from simulation.queueing.whole_log import LogRun, ReservationRequest, SchedulerOptions, run_log
+from simulation.queueing.whole_log import EventOrder, LogRun, SchedulerOptions, replay_ends, run_log, warm_up
 from simulation.schedulers.registry import SCHEDULER_NAMES
 from simulation.schedulers.window_first_fit import WINDOW_DEFAULT, WindowCounts
 from simulation.workload.logs import find_log
 from simulation.workload.metrics import summarise
 from simulation.workload.swf import SwfLog, read_swf, write_swf
 
-_RESERVATION_FORM = "BEGIN:END:SIZE or BEGIN:END:AxBxC[:torus], times in seconds of the log"
 _PROBABILITY = click.FloatRange(0, 1)
 
 
@@ -63,11 +63,30 @@ _PROBABILITY = click.FloatRange(0, 1)
     show_default=True,
     help="End a job that outruns its requested time, or keep it running.",
 )
-@click.option("--reservation", "reservations", multiple=True, metavar="B:E:SIZE", help=_RESERVATION_FORM)
+@click.option(
+    "--event-order",
+    type=click.Choice([str(order) for order in EventOrder]),
+    default=str(EventOrder.BATCH),
+    show_default=True,
+    help="Of one instant: all ends, all submissions, one decision; or as the simulator pyss does (easy on flat:N).",
+)
+@click.option("--reservation", "reservations", multiple=True, metavar="B:E:SIZE", help=RESERVATION_FORM)
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the drawn shapes and connections.")
 @click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write one JSON line a job, and "
               "one a reservation.")  # fmt: skip
 @click.option("--swf", type=click.Path(dir_okay=False, path_type=Path), help="Write the schedule as a workload log.")
+@click.option(
+    "--gantt",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PNG",
+    help="Draw which units each job held when.",
+)
+@click.option(
+    "--timeline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PNG",
+    help="Draw utilisation and queue over time.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def simulate(
     *,
@@ -84,17 +103,28 @@ def simulate(
     window: int,
     window_counts: str,
     overrun: str,
+    event_order: str,
     reservations: tuple[str, ...],
     seed: int,
     trace: Path | None,
     swf: Path | None,
+    gantt: Path | None,
+    timeline: Path | None,
     as_json: bool,
 ) -> None:
-    """Run a workload log through one machine, its allocator and a scheduler.
+    r"""Run a workload log through one machine, its allocator and a scheduler.
 
     Utilisation is work done / (units x time from the first submission to the last end). Jobs larger than the machine
     are refused and counted. Backfilling plans with requested times; a job that outruns its own is ended, or kept with
     --overrun keep.
+
+    Of what happens in one instant all ends come first, then all submissions, then one decision. With --event-order
+    pyss it is as in that simulator: submissions before ends, a decision after each, and the plan counts a job as gone
+    from its expected end on.
+
+    \b
+    Example:
+      ramp simulate --machine bgl --log SDSC-SP2-1998-4.2-cln --scheduler easy --shape fat --load 1.0
     """
     machine = load_machine(machine_name, allocator=allocator)
     if isinstance(machine, FlatMachine) and (shape, fat_probability, torus_probability) != (None, None, None):
@@ -102,7 +132,8 @@ def simulate(
     if shape is not None and fat_probability is not None:
         raise ConfigurationError("--shape and --fat-probability say the same thing; give one", key="shape")
     _check_window(scheduler)
-    _check_outputs(log_name, trace, swf)
+    asked = [reservation_of(text, machine) for text in reservations]
+    _check_outputs(log_name, {"trace": trace, "swf": swf, "gantt": gantt, "timeline": timeline})
     log = _read_log(log_name)
     jobs = shaped_jobs(
         jobs_of_log(log, size_divisor=size_divisor, max_jobs=max_jobs),
@@ -114,30 +145,42 @@ def simulate(
     )
     if load is not None:
         jobs = jobs.with_load(machine.capacity, load)
-    options = SchedulerOptions(scheduler, window, WindowCounts(window_counts), Overrun(overrun))
+    _check_fit(machine, jobs, log)
+    options = SchedulerOptions(
+        scheduler, window, WindowCounts(window_counts), Overrun(overrun), EventOrder(event_order)
+    )
     with contextlib.ExitStack() as stack:
         observers: list[Callable[[EndedJob], None]] = []
         writer = None
         if trace is not None:
             writer = TraceWriter(stack.enter_context(_open_for_writing(trace)), machine)
             observers.append(writer)
+        pictures = RunPictures(machine, gantt, timeline)
+        if pictures.recorder is not None:
+            observers.append(pictures.recorder)
         if not isinstance(machine, FlatMachine) or reservations:
             observers.extend(stack.enter_context(_progress(len(jobs.jobs))))
+        observer = _all_of(observers)
+        replayed = isinstance(machine, FlatMachine) and not reservations  # placed nowhere: the ends say all
+        warm_up(machine, options)
         began = time.perf_counter()
         run = run_log(
             machine,
             jobs.jobs,
             options,
             requests=jobs.requests,
-            reservations=[_reservation(text) for text in reservations],
-            on_end=_all_of(observers),
+            reservations=asked,
+            on_end=None if replayed else observer,
         )
         wall_s = time.perf_counter() - began
+        if replayed and observer is not None:
+            replay_ends(run, observer)
         for number, granted in enumerate(run.reservations, start=1):
             if writer is not None and granted is not None:
                 writer.reservation(f"reservation{number}", granted)
     if swf is not None:
         write_swf(swf, schedule_as_swf(log, run, f"simulated on {machine.name} with {scheduler}"))
+    pictures.draw(run, f"{Path(log_name).name} on {machine.name}, {scheduler}: {len(run.jobs):,} jobs")
     for text, granted in zip(reservations, run.reservations, strict=True):
         if granted is None:
             click.echo(f"there is no room for the reservation {text} on {machine.name}", err=True)
@@ -153,16 +196,30 @@ def _check_window(scheduler: str) -> None:
             raise ConfigurationError(f"{scheduler} has no window; {having} have", key="--" + name.replace("_", "-"))
 
 
-def _check_outputs(log_name: str, trace: Path | None, swf: Path | None) -> None:
+def _check_fit(machine: Machine, jobs: ShapedJobs, log: SwfLog) -> None:
+    """Refuse a log of which no job fits the machine: its summary would be all zeros."""
+    kinds = {request.kind: request for request in jobs.requests}
+    if not any(machine.fits_ever(request) for request in kinds.values()):
+        smallest = min(request.size for request in kinds.values())
+        raise WorkloadError(
+            f"none of the {len(jobs.jobs)} jobs fits {machine.name}, which has {machine.capacity} units; the smallest "
+            f"one asks for {smallest} (--size-divisor?)",
+            path=log.source,
+        )
+
+
+def _check_outputs(log_name: str, outputs: dict[str, Path | None]) -> None:
     """Refuse before the simulation what could not be written after it, or would overwrite something of its own."""
-    if trace is not None and swf is not None and trace.resolve() == swf.resolve():
-        raise ConfigurationError("--trace and --swf name the same file", path=swf, key="swf")
     log = find_log(log_name)
-    for key, path in (("trace", trace), ("swf", swf)):
+    seen: dict[Path, str] = {}
+    for key, path in outputs.items():
         if path is None:
             continue
         if log is not None and path.resolve() == log.resolve():
             raise ConfigurationError("is the log that is read", path=path, key=key)
+        other = seen.setdefault(path.resolve(), key)
+        if other != key:
+            raise ConfigurationError(f"--{other} and --{key} name the same file", path=path, key=key)
         writable = path if path.exists() else path.parent
         if not os.access(writable, os.W_OK):
             reason = "there is no such folder" if not writable.exists() else "it is not writable"
@@ -222,25 +279,6 @@ def _progress(total: int) -> Iterator[list[Callable[[EndedJob], None]]]:
                 progress.update(task, completed=count)
 
         yield [advance]
-
-
-def _reservation(text: str) -> ReservationRequest:
-    """A reservation as written on the command line."""
-    parts = text.split(":")
-    try:
-        begin, end = int(parts[0]), int(parts[1])
-        shape = tuple(int(extent) for extent in parts[2].split("x"))
-        connection = Connection(parts[3]) if len(parts) > 3 else Connection.MESH
-    except (ValueError, IndexError) as error:
-        raise ConfigurationError(f"{text!r}: wanted is {_RESERVATION_FORM}", key="reservation") from error
-    if not 0 <= begin < end or min(shape) < 1 or len(parts) > 4:
-        raise ConfigurationError(f"{text!r}: wanted is {_RESERVATION_FORM}", key="reservation")
-    size = 1
-    for extent in shape:
-        size *= extent
-    request = JobRequest(-1, size, shape if len(shape) > 1 else None, connection=connection)
-    length = (end - begin) * MICROSECONDS_PER_SECOND
-    return ReservationRequest(request, begin * MICROSECONDS_PER_SECOND, length)
 
 
 def _report(machine: Machine, run: LogRun, wall_s: float, as_json: bool) -> None:

@@ -29,7 +29,7 @@ class RunExperiment(Protocol):
         """Run the study.
 
         Args:
-            out: existing directory for CSV, PNG and `summary.json`.
+            out: existing empty directory for CSV, PNG, `columns.md` and `summary.json`.
             quick: a small version, in under a minute.
             seed: of all that is drawn.
             processes: processes to use; None = one a core.
@@ -51,7 +51,7 @@ class Experiment:
         run: runs it.
         tell: lines for people about a summary that `run` returned.
         further: options of the command line that `run` takes besides those of `RunExperiment`: `mode` (`simulated` or
-            `xmpp`) and `repeat`.
+            `xmpp`), `repeat`, `whole_logs`.
     """
 
     name: str

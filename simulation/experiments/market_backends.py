@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from types import FrameType
-from typing import Final, NoReturn
+from collections.abc import Sequence
 
 from simulation.experiments.discovery import Progress
 from simulation.experiments.market_plan import MarketPlan, MarketResult, Mode
 from simulation.experiments.market_simulated import run_simulated
-from simulation.experiments.result import run_all
-
-EXIT_BASE: Final = 128
-"""Exit status of a program that a signal ends, less the signal's number: the shells' convention."""
+from simulation.experiments.worker_processes import run_all
 
 
 def run_plans(
@@ -42,26 +34,7 @@ def run_plans(
 
     tally = Tally(sum(len(plan.submissions) for plan in plans), on_progress)
     tally.begun()
-    with _ending_on_sigterm():
-        for numbers in sharing(plans):
-            run = run_over_xmpp if plans[numbers[0]].links is None else run_over_hosts
-            run({number: plans[number] for number in numbers}, tally)
+    for numbers in sharing(plans):
+        run = run_over_xmpp if plans[numbers[0]].links is None else run_over_hosts
+        run({number: plans[number] for number in numbers}, tally)
     return [tally.results[number] for number in range(len(plans))]
-
-
-@contextlib.contextmanager
-def _ending_on_sigterm() -> Iterator[None]:
-    """Meanwhile a SIGTERM ends the program in good order, as Ctrl-C does, so that no agent stays behind."""
-
-    def end(number: int, _: FrameType | None) -> NoReturn:
-        signal.signal(number, signal.SIG_IGN)  # once is enough: the next would cut the clearing up short
-        raise SystemExit(EXIT_BASE + number)
-
-    if threading.current_thread() is not threading.main_thread():  # only the main thread is told of signals
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

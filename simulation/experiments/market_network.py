@@ -17,22 +17,25 @@ from typing import Any, Final
 
 from ramp.model.instant import MILLISECOND, Duration
 from ramp.runtime.config import PROSODY, ResourceConfig
+from simulation.experiments.comparison import Comparison
 from simulation.experiments.market_plan import (
-    SYNTHETIC_NOTE,
     Links,
     MarketPlan,
     Mode,
     table2_resources,
 )
 from simulation.experiments.market_study import Study, market_experiment
-from simulation.experiments.market_users import comparisons_of, plans_of, response_table, tell_table
-from simulation.experiments.result import Comparison, write_rows
-from simulation.plots.market_users import COLOURS_OF_DEPLOYMENTS, draw_series
+from simulation.experiments.market_users import RESPONSE_COLUMNS, comparisons_of, plans_of, response_table, tell_table
+from simulation.experiments.result import write_rows
+from simulation.plots.market_users import draw_network
 
 RESOURCES: Final = 15
 USERS: Final = {Mode.SIMULATED: tuple(range(1, 31)), Mode.XMPP: (1, 5, 10, 20, 30)}
 QUICK_USERS: Final = (1, 10, 30)
 REPETITIONS: Final = 3
+
+INSIGNIFICANT_PERCENT: Final = 20.0
+"""Per cent up to which the network's share counts as not significant."""
 
 LABORATORY_HOSTS: Final = 10
 SITES: Final[Mapping[str, Duration]] = {
@@ -56,7 +59,7 @@ SPREAD: Final = "fifteen hosts"
 SPREAD_OVER_XMPP: Final = "two hosts"
 """The same over XMPP, where the laboratory is one host and the other sites are another."""
 
-_MARKERS: Final = ("o", "s", "^", "v")
+PICTURE: Final = "figure13.png"
 
 
 def run(study: Study) -> dict[str, Any]:
@@ -84,8 +87,8 @@ def run(study: Study) -> dict[str, Any]:
         tables[name] = response_table(results[number * each : (number + 1) * each])
         source = study.out / f"figure13-{name.replace(' ', '-')}.csv"
         write_rows(source, tables[name])
-        series.append((source, name, COLOURS_OF_DEPLOYMENTS[number], _MARKERS[number]))
-    draw_series(tuple(series), study.out / "figure13.png", f"figure 13 ({study.mode})", SYNTHETIC_NOTE)
+        series.append((source, name))
+    draw_network(series, study.out / PICTURE, study.mode, study.footnote(everything), quick=study.quick)
     return study.summary(
         everything,
         parameters={
@@ -97,8 +100,9 @@ def run(study: Study) -> dict[str, Any]:
             "skipped": skipped,
             "bad_network": f"{BAD_FACTOR} times latency and jitter, {100 * BAD_LOSS:g} % of packets lost",
         },
-        comparisons=_comparisons(tables),
+        comparisons=_comparisons(tables, study.mode),
         findings={"tables": tables},
+        columns=RESPONSE_COLUMNS,
     )
 
 
@@ -144,20 +148,32 @@ def deployments_of(resources: Sequence[ResourceConfig]) -> dict[str, Links | Non
     }
 
 
-def _comparisons(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Comparison]:
+def _comparisons(tables: Mapping[str, Sequence[Mapping[str, Any]]], mode: Mode) -> list[Comparison]:
     one = tables["one host"]
     spread = tables.get(SPREAD) or tables.get(SPREAD_OVER_XMPP)
     if spread is None:
-        return comparisons_of(one)
+        return comparisons_of(one, mode, PICTURE)
     result = []
+    why = "messages travel for milliseconds each way, and on one host a round takes not much longer than that"
     for index in (0, -1):
         users = one[index]["users"]
+        who = "1 user" if users == 1 else f"{users} users"
         for column, words in (("response_s", "response time"), ("round_s", "round duration")):
-            extra = 1000 * (spread[index][column] - one[index][column])
-            result.append(Comparison(f"{users} users: {words} added by the network", "not significant", extra, "ms"))
+            added = 100 * (spread[index][column] / one[index][column] - 1)
+            result.append(
+                Comparison(
+                    f"{who}: {words} added by the network", "no significant impact", added, "%",
+                    at_most=INSIGNIFICANT_PERCENT, why=why, picture=PICTURE,
+                )
+            )  # fmt: skip
     wider = spread[-1]["response_s_sd"] / (one[-1]["response_s_sd"] or 1.0)
-    result.append(Comparison("standard deviation of responses over that on one host", "greater", wider, "times"))
-    return result + comparisons_of(spread)
+    result.append(
+        Comparison(
+            "standard deviation of responses over that on one host", "greater", wider, "times", at_least=1.05,
+            why="with many users waiting for each other scatters answers more than the links do", picture=PICTURE,
+        )
+    )  # fmt: skip
+    return result + comparisons_of(spread, mode, PICTURE)
 
 
 def _tell(summary: Mapping[str, Any]) -> list[str]:

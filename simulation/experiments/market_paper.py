@@ -48,6 +48,9 @@ TABLE4: Final = {
 }
 """Mean sale price in credits per core hour and mean duration in seconds by number of rounds."""
 
+TABLE4_SALES: Final = {3: 6, 4: 6, 5: 5, 6: 5, 7: 6, 8: 6, 9: 4}
+"""Sales that the decimals of a mean of whole prices allow (51.83 = 311/6, 37.40 = 187/5, 34.75 = 139/4), by rounds."""
+
 ROUNDS: Final = 3
 """Rounds of bidding in section 10."""
 

@@ -23,10 +23,12 @@ from ramp.runtime.config_file import load_config
 from ramp.shipped_files import shipped_directory
 from simulation.workload.logs import find_log
 
-SYNTHETIC_MARK: Final = "*"
-"""Stands behind the name of every resource whose log is missing, in all tables and pictures."""
+STAND_IN: Final = "stand-in"
+REAL_LOG: Final = "real log"
+OWN_WORKLOAD: Final = "generated"
+"""What a resource's workload may be, in all tables and pictures."""
 
-SYNTHETIC_NOTE: Final = f"{SYNTHETIC_MARK} synthetic workload in place of a log that is not on this machine"
+STAND_IN_NOTE: Final = f"{STAND_IN}: a synthetic workload in place of a log that is not on this machine"
 
 
 class Mode(StrEnum):
@@ -246,14 +248,17 @@ def table2_resources() -> tuple[ResourceConfig, ...]:
     return load_config(swarms_directory() / "table2.toml").resources
 
 
-def is_synthetic(resource: ResourceConfig) -> bool:
-    """Whether a synthetic workload stands in for the resource's log."""
-    return "log" in resource.options and find_log(str(resource.options["log"])) is None
+def workload_of(resource: ResourceConfig) -> str:
+    """Whether a resource replays its log, has a stand-in for it, or has a workload that never was a log."""
+    if "log" not in resource.options:
+        return OWN_WORKLOAD
+    return REAL_LOG if find_log(str(resource.options["log"])) is not None else STAND_IN
 
 
-def marked_names(resources: Sequence[ResourceConfig]) -> dict[str, str]:
-    """Names for tables and pictures: those of synthetic machines bear the mark."""
-    return {each.name: each.name + (SYNTHETIC_MARK if is_synthetic(each) else "") for each in resources}
+def stand_ins(resources: Sequence[ResourceConfig]) -> str:
+    """How many of the resources have a stand-in, for verdicts; empty if none has."""
+    count = sum(workload_of(each) == STAND_IN for each in resources)
+    return f"{count} of {len(resources)} stand-ins" if count else ""
 
 
 def offers_of(result: AuctionResult) -> list[tuple[int, int, Offer]]:

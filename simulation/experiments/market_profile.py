@@ -13,6 +13,22 @@ from typing import Any, Final
 
 from simulation.experiments.market_plan import MarketPlan, MarketResult, Mode
 from simulation.experiments.market_simulated import run_simulated
+from simulation.experiments.result import Column, Columns
+
+PROFILE_COLUMNS: Final[Columns] = {
+    "process": Column("", "of the market; in virtual time the station that does its work"),
+    "cpu_s": Column("s", "CPU time while requests were running; in virtual time service time"),
+    "share_percent": Column("%", "of all processes"),
+    "memory_mb": Column("MiB", "resident memory; 0 in virtual time"),
+    "function": Column("", "name of the function"),
+    "place": Column("", "its file and line"),
+    "calls": Column("", "how often it was called"),
+    "own_ms": Column("ms", "CPU time of the function itself"),
+    "with_callees_ms": Column("ms", "the same with what it calls"),
+    "own_percent": Column("%", "of all CPU time"),
+    "area": Column("", "what functions are for"),
+    "percent": Column("%", "of all CPU time"),
+}
 
 TOP_FUNCTIONS: Final = 25
 ALONE_PERCENT: Final = 40

@@ -20,10 +20,10 @@ from ramp.errors import TransportError
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from ramp.runtime.config import ResourceConfig
+from simulation.experiments.comparison import Comparison
 from simulation.experiments.discovery import Progress
 from simulation.experiments.market_backends import run_plans
 from simulation.experiments.market_plan import (
-    SYNTHETIC_NOTE,
     MarketPlan,
     MarketResult,
     Mode,
@@ -33,7 +33,7 @@ from simulation.experiments.market_plan import (
 )
 from simulation.experiments.market_study import Study, market_experiment
 from simulation.experiments.market_tables import drawn_ages, mean_and_deviation
-from simulation.experiments.result import Comparison, write_rows
+from simulation.experiments.result import Column, Columns, write_rows
 from simulation.plots.market_scale import draw_scale
 
 Row = dict[str, Any]
@@ -48,6 +48,18 @@ SIZES: Final[Mapping[Mode, tuple[tuple[int, int], ...]]] = {
 QUICK_SIZES: Final[Mapping[Mode, tuple[tuple[int, int], ...]]] = {
     Mode.SIMULATED: ((20, 1), (20, 10), (20, 100), (100, 1), (100, 10), (100, 100)),
     Mode.XMPP: ((20, 1), (20, 10), (40, 10)),
+}
+_BEYOND: Final = "beyond the paper, which has 20 resources and up to 30 users"
+_COLUMNS: Final[Columns] = {
+    "answers": Column("", "of resources to calls"),
+    "called_again": Column("", "calls that were sent again"),
+    "messages": Column("", "between agents, heartbeats left out"),
+    "cpu_s": Column("s", "CPU time of all processes while requests were running"),
+    "cpu_us_per_answer": Column("us", "CPU time over answers"),
+    "mean_purchase_s": Column("s", "from the submission to the end of the purchase, mean"),
+    "wall_s": Column("s", "wall time from the opening to the end of the last request"),
+    "launch_s": Column("s", "wall time until everybody was ready"),
+    "memory_mb": Column("MiB", "resident memory of all processes"),
 }
 WISH: Final = UnitWish(price=70, cores=16, lead=5 * MINUTE, slack=24 * HOUR)
 """With a day of slack: a thousand users must not fail for want of cores at one minute."""
@@ -69,7 +81,7 @@ def run(study: Study) -> dict[str, Any]:
     plans = plans_of(study.seed, repetitions, sizes)
     table, ended = _run_growing(study.mode, plans, study.on_progress)
     write_rows(study.out / "scale.csv", table)
-    draw_scale(study.out / "scale.csv", study.out / "scale.png", study.mode, SYNTHETIC_NOTE)
+    draw_scale(study.out / "scale.csv", study.out / "scale.png", study.mode, study.footnote(plans), quick=study.quick)
     return study.summary(
         plans,
         parameters={
@@ -80,6 +92,7 @@ def run(study: Study) -> dict[str, Any]:
         },
         comparisons=_comparisons(table),
         findings={"table": table, "ended": ended},
+        columns=_COLUMNS,
     )
 
 
@@ -180,14 +193,17 @@ def _comparisons(table: Sequence[Mapping[str, Any]]) -> list[Comparison]:
     if len(counts) > 1:
         few, many = (by_size[count, most_users] for count in (counts[0], counts[-1]))
         what = f"CPU per answer, {counts[-1]} over {counts[0]} resources, {most_users} users"
-        result.append(Comparison(what, "not studied", many["cpu_us_per_answer"] / few["cpu_us_per_answer"], "times"))
+        ratio = many["cpu_us_per_answer"] / few["cpu_us_per_answer"]
+        result.append(Comparison(what, "not studied", ratio, "times", why=_BEYOND, picture="scale.png"))
     smallest = min(resources for resources, _ in by_size)
     users = sorted(users for resources, users in by_size if resources == smallest)
     if len(users) > 1:
         few, many = (by_size[smallest, count] for count in (users[0], users[-1]))
         what = f"CPU per auction, {users[-1]} over {users[0]} users, {smallest} resources"
-        result.append(Comparison(what, "not studied", many["cpu_ms_per_auction"] / few["cpu_ms_per_auction"], "times"))
-    result.append(Comparison("largest market: answers to calls", "600", table[-1]["answers"], ""))
+        ratio = many["cpu_ms_per_auction"] / few["cpu_ms_per_auction"]
+        result.append(Comparison(what, "not studied", ratio, "times", why=_BEYOND, picture="scale.png"))
+    answers = table[-1]["answers"]
+    result.append(Comparison("largest market: answers to calls", "600", answers, "", why=_BEYOND, picture="scale.png"))
     return result
 
 

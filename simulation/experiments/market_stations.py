@@ -16,7 +16,7 @@ from random import Random
 from typing import Final
 
 from ramp.model.acl import Message
-from ramp.model.contents import CallForProposals, DirectoryListing, Proposal, Registration
+from ramp.model.contents import CallForProposals, Proposal, Registered, Registration
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.protocol.effects import Effect
 from simulation.experiments.market_plan import Links, MarketPlan
@@ -150,8 +150,7 @@ def is_heartbeat(message: Message) -> bool:
     Args:
         message: any message.
     """
-    content = message.content
-    return isinstance(content, Registration) or (isinstance(content, DirectoryListing) and not content.query_id)
+    return isinstance(message.content, Registration | Registered)
 
 
 def _units(message: Message) -> int:

@@ -5,13 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from simulation.experiments.comparison import Comparison, tell_comparison
 from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.market_backends import run_plans
-from simulation.experiments.market_plan import SYNTHETIC_NOTE, MarketPlan, MarketResult, Mode
+from simulation.experiments.market_plan import STAND_IN_NOTE, MarketPlan, MarketResult, Mode, stand_ins
 from simulation.experiments.market_tables import market_parameters
-from simulation.experiments.result import Comparison, tell_comparison, write_summary
+from simulation.experiments.result import Column, Columns, write_summary
+
+MARKET_COLUMNS: Final[Columns] = {
+    "repetition": Column("", "number of the market; each opens with machines of another age"),
+    "users": Column("users", "who ask at the same moment"),
+    "resources": Column("resources", "in the market"),
+    "resource": Column("", "name of the seller"),
+    "workload": Column("", "real log, stand-in (synthetic in place of a missing log) or generated"),
+    "cores": Column("cores", "asked for"),
+    "start_in_min": Column("min", "from the submission to the start asked for"),
+    "status": Column("", "how the request ended; committed: bought, quoted: nothing was to be bought"),
+    "winner": Column("", "resource that sold it; empty: nobody"),
+    "winners": Column("", "resources that sold it in any repetition"),
+    "sold": Column("requests", "that were bought, or quoted where that was all that was wanted"),
+    "of": Column("requests", "that were made"),
+    "round_s": Column("s", "from the calls until the last answer, mean"),
+    "round_s_sd": Column("s", "its standard deviation"),
+    "duration_s": Column("s", "from the submission to the end of the purchase"),
+    "cpu_ms_per_auction": Column("ms", "CPU time of all processes over auctions"),
+    "foreign_cores": Column("cores", "that others on this machine kept busy meanwhile; 0 in virtual time"),
+}
+"""Of columns that mean the same in all experiments on markets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +77,22 @@ class Study:
         """
         return run_plans(self.mode, plans, processes=self.processes, on_progress=self.on_progress)
 
+    def footnote(self, plans: Sequence[MarketPlan]) -> str:
+        """What pictures say of workloads; empty where all are real.
+
+        Args:
+            plans: what was run.
+        """
+        found = stand_ins(plans[0].resources)
+        return f"{found}: synthetic workloads in place of logs that are not on this machine." if found else ""
+
     def summary(
         self,
         plans: Sequence[MarketPlan],
         parameters: Mapping[str, Any],
         comparisons: Sequence[Comparison],
         findings: Mapping[str, Any],
+        columns: Columns,
     ) -> dict[str, Any]:
         """Write the summary; returns it.
 
@@ -69,6 +101,7 @@ class Study:
             parameters: the experiment's own, beside those that all have.
             comparisons: the paper's numbers beside ours.
             findings: further results.
+            columns: what the columns of its tables mean, beside `MARKET_COLUMNS`.
         """
         return write_summary(
             self.out,
@@ -77,7 +110,9 @@ class Study:
             quick=self.quick,
             parameters={**market_parameters(self.mode, plans), **parameters},
             comparisons=comparisons,
-            findings={**findings, "note": SYNTHETIC_NOTE},
+            findings={**findings, "note": STAND_IN_NOTE},
+            columns={**MARKET_COLUMNS, **columns},
+            stand_ins=stand_ins(plans[0].resources),
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration
-from simulation.experiments.market_plan import MarketPlan, Mode, is_synthetic
+from simulation.experiments.market_plan import STAND_IN, MarketPlan, Mode, workload_of
 from simulation.market.random_streams import stream
 
 OLDEST_HOURS: Final = 72
@@ -45,7 +45,7 @@ def market_parameters(mode: str, plans: Sequence[MarketPlan]) -> dict[str, Any]:
         "times": TIMING_NOTES[Mode(mode)],
         "resources": [each.name for each in first.resources[:20]],
         "number_of_resources": max(len(plan.resources) for plan in plans),
-        "synthetic": [each.name for each in first.resources[:20] if is_synthetic(each)],
+        "stand_ins": [each.name for each in first.resources[:20] if workload_of(each) == STAND_IN],
         "prices": "Table 2; strategy ramp (exact quotient, 4 rounds expected)",
         "ages_hours": [round(plan.age / HOUR, 3) for plan in plans[:10]],
         "spacing_s": [

@@ -11,13 +11,7 @@ from typing import Any, Final
 
 from ramp.model.instant import HOUR, MINUTE, Duration
 from ramp.protocol.events import AuctionOptions
-from simulation.experiments.market_plan import (
-    SYNTHETIC_MARK,
-    MarketResult,
-    Submission,
-    UnitWish,
-    marked_names,
-)
+from simulation.experiments.market_plan import STAND_IN, MarketResult, Submission, UnitWish, workload_of
 
 SIZES: Final = (20_480, 40_960, 61_440, 81_920, 102_400, 122_880, 143_360, 163_840)
 """Cores; the first is that of the paper's exp11, the last is the largest machine of all."""
@@ -62,20 +56,22 @@ def very_large_rows(repetition: int, result: MarketResult) -> list[dict[str, Any
         repetition: number of the market.
         result: how it went.
     """
-    names = marked_names(result.plan.resources)
+    workloads = {each.name: workload_of(each) for each in result.plan.resources}
     rows = []
     for auction in result.auctions:
         if auction.submission.label.startswith(_LABEL):
             wish = auction.submission.wishes[0]
-            able = sorted(names[name] for name in auction.able())
+            able = sorted(auction.able())
+            real = [name for name in able if workloads[name] != STAND_IN]
             rows.append(
                 {
                     "repetition": repetition,
                     "cores": wish.cores,
                     "start_in_min": wish.lead // MINUTE,
                     "sold": auction.sold,
-                    "sold_by_real_log": any(not name.endswith(SYNTHETIC_MARK) for name in able),
+                    "sold_by_real_log": bool(real),
                     "able": " ".join(able),
+                    "able_real_log": " ".join(real),
                 }
             )
     return rows

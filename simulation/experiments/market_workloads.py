@@ -14,24 +14,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any, Final
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
-from simulation.experiments.market_paper import MEDIAN_OFFER_PERCENT, REPETITIONS, ROUNDS, TABLE3, WINNERS
+from simulation.experiments.market_paper import MEDIAN_OFFER_PERCENT, REPETITIONS, ROUNDS, TABLE3
 from simulation.experiments.market_plan import (
-    SYNTHETIC_NOTE,
     MarketPlan,
     MarketResult,
     Mode,
     Submission,
     UnitWish,
-    marked_names,
     offers_of,
     table2_resources,
+    workload_of,
 )
-from simulation.experiments.market_statements import statements
+from simulation.experiments.market_statements import medians, prices_and_sales, statements
 from simulation.experiments.market_study import Study, market_experiment
 from simulation.experiments.market_tables import drawn_ages
 from simulation.experiments.market_very_large import (
@@ -41,7 +40,7 @@ from simulation.experiments.market_very_large import (
     very_large_table,
     without_quotations,
 )
-from simulation.experiments.result import Comparison, write_rows
+from simulation.experiments.result import Column, Columns, write_rows
 from simulation.plots.market_workloads import draw_figure8a, draw_figure8b, draw_figure9a, draw_figure9b, draw_figure10
 
 SPACING: Final = 2 * SECOND
@@ -50,11 +49,42 @@ SPACING: Final = 2 * SECOND
 PROBE_HOURS: Final = 48
 PROBE_EVERY: Final = 20 * MINUTE
 QUICK_PROBE_EVERY: Final = 4 * HOUR
+_OF_TABLE3: Final = frozenset(each.name for each in TABLE3)
 PROBE_WISH: Final = UnitWish(price=70, cores=16, lead=5 * MINUTE)
 """What the figures over time ask for: exp1."""
 
 FOUR_RESOURCES: Final = ("atlas1", "curie1", "curie3", "thunder3")
 """Shown in figure 9b; the paper does not say which four it shows."""
+
+_PRICE: Final = "credits per core hour"
+_COLUMNS: Final[Columns] = {
+    "request": Column("", "of Table 3"),
+    "price": Column(_PRICE, "that the request asks at most"),
+    **{
+        f"{name}_offer_{number}": Column(_PRICE, f"{words} offer in round {number}; empty: none was made")
+        for number in range(1, ROUNDS + 1)
+        for name, words in (("lowest", "lowest"), ("mean", "mean"))
+    },
+    "winning_price": Column(_PRICE, "at which it was sold; empty: it was not"),
+    "round": Column("", "of bidding"),
+    "request_price": Column(_PRICE, "that the request asks at most"),
+    "asked": Column(_PRICE, "asking price of the round"),
+    "offer": Column(_PRICE, "price that the resource offered"),
+    "attractiveness": Column(_PRICE, "asking price less the offer"),
+    "load": Column("share of the cores", "projected load that the offer was made at"),
+    "source": Column("", "what the load was taken from"),
+    "hours": Column("h", "running time of the machines at the submission"),
+    "wins": Column("requests", "that the resource won"),
+    "share_percent": Column("%", "of all requests won"),
+    "minimum_price": Column(_PRICE, "of Table 2"),
+    "mean_offer": Column(_PRICE, "mean of all its offers; empty: it made none"),
+    "start_price": Column(_PRICE, "of Table 2"),
+    "offers": Column("", "that it made"),
+    "very_large.csv/sold": Column("", "whether somebody would have served it"),
+    "sold_by_real_log": Column("", "whether a machine with a real log would have"),
+    "able": Column("", "resources that would have"),
+    "able_real_log": Column("", "of these, those with real logs"),
+}
 
 PROBE_HEARTBEAT: Final = 3 * MINUTE
 """Of machines over days: fewer messages, and leases within what the directory grants."""
@@ -78,8 +108,9 @@ def run(study: Study) -> dict[str, Any]:
     requests = [row for number, result in enumerate(results, 1) for row in _request_rows(number, result)]
     offers = [row for number, result in enumerate(results, 1) for row in _offer_rows(number, result)]
     over_time = [row for result in everything[repetitions:] or results for row in _time_rows(result)]
-    by_request, shares, by_resource = _by_request(requests, offers), _shares(requests), _by_resource(results)
-    names, attractive = marked_names(plans[0].resources), _attractive(over_time, shares)
+    workloads = {each.name: workload_of(each) for each in plans[0].resources}
+    by_request, shares, by_resource = _by_request(requests, offers), _shares(requests, workloads), _by_resource(results)
+    attractive = _attractive(over_time, shares)
     for name, rows in (
         ("requests.csv", requests),
         ("offers.csv", offers),
@@ -91,12 +122,13 @@ def run(study: Study) -> dict[str, Any]:
     ):
         write_rows(out / name, rows)
     over_time_is = f"a quotation for exp1 at 70 credits every {_every(study.quick)}" if simulated else "the purchases"
-    medians = (MEDIAN_OFFER_PERCENT, median(100 * row["offer"] / row["request_price"] for row in offers))
-    draw_figure8a(out / "figure8a.csv", out / "figure8a.png", study.mode, medians, SYNTHETIC_NOTE)
-    draw_figure8b(out / "over_time.csv", out / "figure8b.png", list(names.values()), not simulated, SYNTHETIC_NOTE)
-    draw_figure9a(out / "figure9a.csv", out / "figure9a.png", study.mode, SYNTHETIC_NOTE)
-    draw_figure9b(out / "over_time.csv", out / "figure9b.png", FOUR_RESOURCES, not simulated, SYNTHETIC_NOTE)
-    draw_figure10(out / "figure10.csv", out / "figure10.png", study.mode, SYNTHETIC_NOTE)
+    note, quick, mode = study.footnote(plans), study.quick, study.mode
+    ours = medians(requests, offers)
+    draw_figure8a(out / "figure8a.csv", out / "figure8a.png", mode, (MEDIAN_OFFER_PERCENT, ours), note, quick=quick)
+    draw_figure8b(out / "over_time.csv", out / "figure8b.png", workloads, mode, note, quick=quick)
+    draw_figure9a(out / "figure9a.csv", out / "figure9a.png", mode, note, quick=quick)
+    draw_figure9b(out / "over_time.csv", out / "figure9b.png", FOUR_RESOURCES, mode, note, quick=quick)
+    draw_figure10(out / "figure10.csv", out / "figure10.png", mode, note, quick=quick)
     return study.summary(
         plans,
         parameters={
@@ -106,8 +138,8 @@ def run(study: Study) -> dict[str, Any]:
             "over_time": over_time_is,
         },
         comparisons=[
-            *_comparisons(requests, offers, shares, very_large),
-            *statements(by_request, by_resource, shares, attractive, names),
+            *prices_and_sales(requests, ours, shares, very_large),
+            *statements(by_request, by_resource, shares, attractive),
         ],
         findings={
             "requests": by_request,
@@ -116,6 +148,7 @@ def run(study: Study) -> dict[str, Any]:
             "very_large": very_large_table(very_large),
             "attractive": attractive,
         },
+        columns=_COLUMNS,
     )
 
 
@@ -170,7 +203,7 @@ def _every(quick: bool) -> str:
 
 
 def _request_rows(repetition: int, result: MarketResult) -> list[dict[str, Any]]:
-    names = marked_names(result.plan.resources)
+    workloads = {each.name: workload_of(each) for each in result.plan.resources}
     rows = []
     for auction in result.auctions:
         wish, winner = auction.submission.wishes[0], auction.winner()
@@ -189,20 +222,22 @@ def _request_rows(repetition: int, result: MarketResult) -> list[dict[str, Any]]
             row[f"lowest_offer_{number}"] = min(best.get(number, []), default=None)
             row[f"mean_offer_{number}"] = round(fmean(best[number]), 3) if number in best else None
         row["winning_price"] = auction.price()
-        row["winner"] = "" if winner is None else names[winner]
+        row["winner"] = winner or ""
+        row["workload"] = "" if winner is None else workloads[winner]
         row["duration_s"] = round(auction.outcome.duration / SECOND, 4)
         rows.append(row)
     return rows
 
 
 def _offer_rows(repetition: int, result: MarketResult) -> list[dict[str, Any]]:
-    names = marked_names(result.plan.resources)
+    workloads = {each.name: workload_of(each) for each in result.plan.resources}
     return [
         {
             "repetition": repetition,
             "request": auction.submission.label,
             "round": number,
-            "resource": names[offer.resource],
+            "resource": offer.resource,
+            "workload": workloads[offer.resource],
             "request_price": auction.submission.wishes[0].price,
             "asked": asked,
             "offer": offer.cpu_hour_cost,
@@ -217,11 +252,13 @@ def _offer_rows(repetition: int, result: MarketResult) -> list[dict[str, Any]]:
 
 def _time_rows(result: MarketResult) -> list[dict[str, Any]]:
     """Offers of first rounds over the machines' age."""
-    names = marked_names(result.plan.resources)
+    workloads = {each.name: workload_of(each) for each in result.plan.resources}
     return [
         {
             "hours": round((result.plan.age + auction.submission.at) / HOUR, 4),
-            "resource": names[offer.resource],
+            "resource": offer.resource,
+            "workload": workloads[offer.resource],
+            "request": auction.submission.label if auction.submission.label in _OF_TABLE3 else "",
             "asked": asked,
             "offer": offer.cpu_hour_cost,
             "attractiveness": asked - offer.cpu_hour_cost,
@@ -260,12 +297,17 @@ def _by_request(requests: Sequence[Mapping[str, Any]], offers: Sequence[Mapping[
     return table
 
 
-def _shares(requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _shares(requests: Sequence[Mapping[str, Any]], workloads: Mapping[str, str]) -> list[dict[str, Any]]:
     """Figure 9a: who won how many."""
     wins = Counter(row["winner"] for row in requests if row["winner"])
     total = sum(wins.values()) or 1
     return [
-        {"resource": name, "wins": count, "share_percent": round(100 * count / total, 1)}
+        {
+            "resource": name,
+            "workload": workloads[name],
+            "wins": count,
+            "share_percent": round(100 * count / total, 1),
+        }
         for name, count in sorted(wins.items(), key=lambda item: (-item[1], item[0]))
     ]
 
@@ -278,10 +320,10 @@ def _by_resource(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
             for _, _, offer in offers_of(auction):
                 made.setdefault(offer.resource, []).append(offer.cpu_hour_cost)
     resources = results[0].plan.resources
-    names = marked_names(resources)
     return [
         {
-            "resource": names[each.name],
+            "resource": each.name,
+            "workload": workload_of(each),
             "minimum_price": each.prices.minimum_price,
             "mean_offer": _mean(list(made.get(each.name, []))),
             "start_price": each.prices.start_price,
@@ -302,35 +344,6 @@ def _attractive(over_time: Sequence[Mapping[str, Any]], shares: Sequence[Mapping
         for name, values in by_resource.items()
     ]
     return sorted(table, key=lambda row: -row["mean_attractiveness"])
-
-
-def _comparisons(
-    requests: Sequence[Mapping[str, Any]],
-    offers: Sequence[Mapping[str, Any]],
-    shares: Sequence[Mapping[str, Any]],
-    very_large: Sequence[Mapping[str, Any]],
-) -> list[Comparison]:
-    percent = [100 * row["offer"] / row["request_price"] for row in offers]
-    per_round_best = [
-        100 * row[f"lowest_offer_{number}"] / row["price"]
-        for row in requests
-        for number in range(1, ROUNDS + 1)
-        if row[f"lowest_offer_{number}"] is not None
-    ]
-    won = [100 * row["winning_price"] / row["price"] for row in requests if row["winning_price"] is not None]
-    sold = sum(row["winning_price"] is not None for row in requests)
-    immediate = [row for row in requests if row["request"] == "exp11"]
-    failed = sum(row["winning_price"] is None for row in immediate)
-    refused = [row["cores"] for row in very_large if row["start_in_min"] == 5 and not row["sold_by_real_log"]]
-    return [
-        Comparison("median offer over request price, all offers", MEDIAN_OFFER_PERCENT, median(percent), "%"),
-        Comparison("the same, the best offer of each round", MEDIAN_OFFER_PERCENT, median(per_round_best), "%"),
-        Comparison("the same, the winning offers", MEDIAN_OFFER_PERCENT, median(won), "%"),
-        Comparison("resources that won everything", WINNERS, len(shares), ""),
-        Comparison("requests sold", "a majority", 100 * sold / len(requests), "%"),
-        Comparison("exp11 (20480 cores in 5 min) failed", "always", 100 * failed / len(immediate), "%"),
-        *([Comparison("immediate requests fail from (real logs)", "20480", min(refused), "cores")] if refused else []),
-    ]
 
 
 def _tell(summary: Mapping[str, Any]) -> list[str]:

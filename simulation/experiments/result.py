@@ -1,63 +1,42 @@
-"""What every experiment leaves behind: tables, and a summary with the paper's numbers beside ours."""
+"""What every experiment leaves behind: tables, what their columns mean, and a summary beside the paper's numbers."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
-from multiprocessing import get_context
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple
 
-TaskT = TypeVar("TaskT")
-AnswerT = TypeVar("AnswerT")
+from simulation.experiments.comparison import COMPARISON_COLUMNS, Comparison, count_verdicts
 
-COMPARISON_COLUMNS: Final = ("what", "paper", "ours", "unit", "tolerance", "agrees")
-"""Of `comparison.csv`, also where a study has no paper beside it."""
+DICTIONARY_FILE: Final = "columns.md"
+SUMMARY_FILE: Final = "summary.json"
+COMPARISON_FILE: Final = "comparison.csv"
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One number of a paper beside ours.
+class Column(NamedTuple):
+    """What a column of a table holds: its unit (empty for names and plain numbers) and its meaning."""
 
-    Attributes:
-        what: the statement.
-        paper: the paper's value, or what it says in words.
-        ours: our value.
-        unit: of both.
-        tolerance: difference up to which they agree, in the same unit; None = it is for the reader to judge.
-        at_most: our value agrees when it is not above this; None = `tolerance` decides.
-    """
-
-    what: str
-    paper: float | str
-    ours: float
     unit: str
-    tolerance: float | None = None
-    at_most: float | None = None
+    meaning: str
 
-    @property
-    def agrees(self) -> bool | None:
-        """Whether ours is within the tolerance, or None where none is given."""
-        if self.at_most is not None:
-            return self.ours <= self.at_most
-        if self.tolerance is None or isinstance(self.paper, str):
-            return None
-        return abs(self.ours - self.paper) <= self.tolerance
 
-    def as_dict(self) -> dict[str, Any]:
-        """For `summary.json`."""
-        return {
-            "what": self.what,
-            "paper": self.paper,
-            "ours": round(self.ours, 4),
-            "unit": self.unit,
-            "tolerance": self.tolerance if self.at_most is None else self.at_most,
-            "agrees": self.agrees,
-        }
+Columns = Mapping[str, Column]
+"""By the column's name, or by `file/name` where a name means something else in one file."""
+
+COMMON_COLUMNS: Final[Columns] = {
+    "what": Column("", "the statement that is compared"),
+    "paper": Column("as `unit` says", "what the paper says, a number or words"),
+    f"{COMPARISON_FILE}/ours": Column("as `unit` says", "our number"),
+    "unit": Column("", "unit of both numbers"),
+    "agrees_if": Column("as `unit` says", "when the verdict is `agrees`; empty: nothing to judge"),
+    "verdict": Column("", "agrees, DIFFERS or no number; in brackets what it must be read with"),
+    "why": Column("", "why ours differs, or why there is nothing to judge"),
+    "picture": Column("", "file of the picture that shows it"),
+    "seed": Column("", "of all that was drawn"),
+}
+"""Of columns that mean the same in all experiments."""
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> None:
@@ -85,76 +64,53 @@ def write_summary(
     parameters: Mapping[str, Any],
     comparisons: Sequence[Comparison],
     findings: Mapping[str, Any],
+    columns: Columns,
+    stand_ins: str = "",
 ) -> dict[str, Any]:
-    """Write `summary.json` and `comparison.csv`.
+    """Write `summary.json`, `comparison.csv` and `columns.md`.
 
     Args:
-        out: the experiment's directory.
+        out: the experiment's directory; every CSV of it is there already.
         experiment: its name.
         seed: of all that was drawn.
         quick: whether this was the small version.
         parameters: everything that decides the result, with definitions in words.
         comparisons: the paper's numbers beside ours.
         findings: further results.
+        columns: what the columns of its tables mean, beside `COMMON_COLUMNS`.
+        stand_ins: which of the workloads are synthetic in place of logs; verdicts say so. Empty = none.
 
     Returns:
         What was written to `summary.json`.
     """
-    table = [comparison.as_dict() for comparison in comparisons]
+    marks = [mark for mark in (stand_ins, "quick" if quick else "") if mark]
+    table = [comparison.as_dict(marks) for comparison in comparisons]
+    write_rows(out / COMPARISON_FILE, table, COMPARISON_COLUMNS)
+    (out / DICTIONARY_FILE).write_text(_data_dictionary(out, {**COMMON_COLUMNS, **columns}), encoding="utf-8")
     summary: dict[str, Any] = {
         "experiment": experiment,
         "seed": seed,
         "quick": quick,
         "parameters": dict(parameters),
+        "verdicts": count_verdicts(comparisons),
         "comparison": table,
         **findings,
-        "files": sorted({path.name for path in out.iterdir()} | {"summary.json", "comparison.csv"}),
+        "files": sorted({path.name for path in out.iterdir()} | {SUMMARY_FILE}),
     }
-    write_rows(out / "comparison.csv", table, COMPARISON_COLUMNS)
-    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    (out / SUMMARY_FILE).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     return summary
 
 
-def tell_comparison(summary: Mapping[str, Any]) -> list[str]:
-    """The comparison as lines of text."""
-    rows = summary["comparison"]
-    width = max([len(row["what"]) for row in rows], default=0)
-    paper_width = max([len(str(row["paper"])) for row in rows], default=0)
-    lines = [f"{'':{width}}  {'paper':>{paper_width}}  {'ours':>9}"]
-    for row in rows:
-        verdict = {True: "agrees", False: "DIFFERS", None: ""}[row["agrees"]]
-        told = f"{row['what']:{width}}  {row['paper']!s:>{paper_width}}  {row['ours']:9.2f}"
-        lines.append(f"{told} {row['unit']:7} {verdict}".rstrip())
-    return lines
-
-
-def run_all(
-    function: Callable[[TaskT], AnswerT],
-    tasks: Sequence[TaskT],
-    *,
-    processes: int | None,
-    on_progress: Callable[[int, int], None] | None,
-) -> list[AnswerT]:
-    """Answers of a function for all tasks, in their order, computed in several processes.
-
-    Args:
-        function: of a module, so that other processes can import it.
-        tasks: arguments.
-        processes: how many; None = one a core; 1 = this process alone.
-        on_progress: told how many of how many tasks are done.
-    """
-    count = processes if processes is not None else os.cpu_count() or 1
-    answers: dict[int, AnswerT] = {}
-    if count == 1 or len(tasks) < 2:
-        for index, task in enumerate(tasks):
-            answers[index] = function(task)
-            if on_progress is not None:
-                on_progress(len(answers), len(tasks))
-        return [answers[index] for index in range(len(tasks))]
-    with ProcessPoolExecutor(min(count, len(tasks)), mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(function, task): index for index, task in enumerate(tasks)}
-        for future in as_completed(futures):
-            answers[futures[future]] = future.result()
-            if on_progress is not None:
-                on_progress(len(answers), len(tasks))
-    return [answers[index] for index in range(len(tasks))]
+def _data_dictionary(out: Path, columns: Columns) -> str:
+    """Name, unit and meaning of every column of every table in a directory, as Markdown."""
+    lines = ["# Columns of the tables", ""]
+    for path in sorted(out.glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as stream:
+            names = next(csv.reader(stream), [])
+        lines += [f"## {path.name}", "", "| column | unit | meaning |", "|---|---|---|"]
+        for name in names:
+            column = columns.get(f"{path.name}/{name}") or columns.get(name)
+            assert column is not None, f"nobody says what the column {name} of {path.name} means"
+            lines.append(f"| `{name}` | {column.unit} | {column.meaning} |")
+        lines.append("")
+    return "\n".join(lines)

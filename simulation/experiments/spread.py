@@ -23,17 +23,19 @@ class Spread:
         mean: of the values.
         half_width: half of the 95 % confidence interval of the mean; 0 for a single value.
         deviation: standard deviation of the values; 0 for a single value.
+        count: how many values.
     """
 
     mean: float
     half_width: float
     deviation: float
+    count: int
 
 
 def spread(values: Sequence[float]) -> Spread:
     """The mean of independent values, one a seed, with Student's t interval."""
     if len(values) < 2:
-        return Spread(fmean(values), 0.0, 0.0)
+        return Spread(fmean(values), 0.0, 0.0, 1)
     deviation = stdev(values)
     quantile = _T_975[min(len(values) - 1, len(_T_975)) - 1]
-    return Spread(fmean(values), quantile * deviation / sqrt(len(values)), deviation)
+    return Spread(fmean(values), quantile * deviation / sqrt(len(values)), deviation, len(values))

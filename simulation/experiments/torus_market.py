@@ -17,9 +17,10 @@ from statistics import fmean, stdev
 from typing import Any, Final
 
 from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.market_plan import SYNTHETIC_NOTE, marked_names
-from simulation.experiments.result import run_all, write_rows, write_summary
+from simulation.experiments.market_plan import STAND_IN_NOTE, stand_ins, workload_of
+from simulation.experiments.result import Column, Columns, write_rows, write_summary
 from simulation.experiments.torus_market_runs import MarketCase, MarketRun, run_market, swarm_resources
+from simulation.experiments.worker_processes import run_all
 from simulation.plots.torus_market import draw_fragmentation, draw_month, draw_torus_market
 
 SIZES: Final = (256, 1024, 4096, 16_384, 32_768, 65_536)
@@ -39,6 +40,39 @@ FRAGMENTATION_RATES: Final = (10.0, 30.0)
 MONTH_SIZES: Final = (64, 256, 1024, 4096, 16_384)
 """Sizes of the month's requests; on each of the five machines some of them fit."""
 MONTH_REQUESTS_A_DAY: Final = 48.0
+_SHARE: Final = "share of the machine"
+_COLUMNS: Final[Columns] = {
+    "cores": Column("cores", "of each request; in sales.csv of the sale"),
+    "request_cores": Column("cores", "sizes of the requests of the market"),
+    "torus_share": Column("share of requests", "that want a torus"),
+    "pricing": Column("", "strategy: ramp (the paper's formula) or fragmentation"),
+    "requests_a_day": Column("1/day", "mean rate of requests"),
+    "requests": Column("requests", "that were made"),
+    "bought": Column("requests", "that were bought"),
+    "success_rate": Column("share of requests", "that were bought"),
+    "mean_price": Column("credits per core hour", "mean price of the sales"),
+    "price_a_core_hour": Column("credits per core hour", "spent in all over core hours sold"),
+    "mean_load": Column("share of the cores", "mean projected load at the offers that were bought"),
+    "background": Column(_SHARE, "that its own users had; in tables of markets the mean over live machines"),
+    "market": Column(_SHARE, "that was sold; in tables of markets the mean over live machines"),
+    "mean_wait_h": Column("h", "mean wait of the machine's own jobs"),
+    "refusals_first_round": Column("", "how many offers were refused for which reason in first rounds"),
+    "days": Column("days", "for how long requests came"),
+    "cpu_s": Column("s", "CPU time of the whole simulation"),
+    "resource": Column("", "name of the seller"),
+    "workload": Column("", "real log, stand-in (synthetic in place of a missing log) or generated"),
+    "machine": Column("", "its machine file"),
+    "sales": Column("", "units that it sold"),
+    "background_jobs": Column("jobs", "of its own users that began"),
+    "request_id": Column("", "of the request"),
+    "price": Column("credits per core hour", "of the sale"),
+    "load": Column("share of the cores", "projected load that the offer was made at"),
+    "start": Column("us", "begin of the slot, since 1970"),
+    "end": Column("us", "end of the slot, since 1970"),
+    "placement": Column("", "where on the machine; empty on flat machines"),
+    "day": Column("", "number of the day"),
+}
+
 _MEASURES: Final = ("success_rate", "mean_price", "mean_load", "background", "market", "mean_wait_h")
 
 
@@ -56,7 +90,9 @@ def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress
     write_rows(out / "torus_market.csv", rows)
     write_rows(out / "machines.csv", _labelled(cases, runs, "machines"))
     write_rows(out / "sales.csv", _labelled(cases, runs, "sales"))
-    draw_torus_market(out / "torus_market.csv", out / "sales.csv", out / "torus_market.png", SYNTHETIC_NOTE)
+    found = stand_ins(swarm_resources("quickstart"))
+    note = f"{found}: {STAND_IN_NOTE.split(': ')[1]}" if found else ""
+    draw_torus_market(out / "torus_market.csv", out / "sales.csv", out / "torus_market.png", note, quick=quick)
     return write_summary(
         out,
         experiment=EXPERIMENTS[0].name,
@@ -67,8 +103,9 @@ def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress
         comparisons=[],
         findings={
             "markets": [{key: row[key] for key in ("cores", "torus_share", *_MEASURES)} for row in rows],
-            "note": SYNTHETIC_NOTE,
+            "note": STAND_IN_NOTE,
         },
+        columns=_COLUMNS,
     )
 
 
@@ -92,7 +129,7 @@ def run_fragmentation(
     ]
     write_rows(out / "fragmentation.csv", rows)
     write_rows(out / "machines.csv", _labelled(cases, runs, "machines"))
-    draw_fragmentation(out / "fragmentation.csv", out / "fragmentation.png")
+    draw_fragmentation(out / "fragmentation.csv", out / "fragmentation.png", quick=quick)
     return write_summary(
         out,
         experiment=EXPERIMENTS[1].name,
@@ -102,6 +139,7 @@ def run_fragmentation(
         | {"cores": list(MIXED_SIZES), "torus_share": 0.5, "requests_a_day": list(rates), "seeds": list(seeds)},
         comparisons=[],
         findings={"differences": differences(rows)},
+        columns=_COLUMNS,
     )
 
 
@@ -120,7 +158,7 @@ def run_month(
     write_rows(out / "days.csv", run.days)
     write_rows(out / "machines.csv", run.machines)
     write_rows(out / "sales.csv", run.sales)
-    draw_month(out / "days.csv", out / "month.png")
+    draw_month(out / "days.csv", out / "month.png", quick=quick)
     return write_summary(
         out,
         experiment=EXPERIMENTS[2].name,
@@ -128,7 +166,8 @@ def run_month(
         quick=quick,
         parameters=_parameters(case) | {"cores": list(MONTH_SIZES), "torus_share": 0.5},
         comparisons=[],
-        findings={"wall_s": wall_s, "market": run.row, "machines": run.machines},
+        findings={"market_wall_s": wall_s, "market": run.row, "machines": run.machines},
+        columns=_COLUMNS,
     )
 
 
@@ -177,15 +216,19 @@ def _flat(run: MarketRun) -> dict[str, Any]:
 
 
 def _labelled(cases: Sequence[MarketCase], runs: Sequence[MarketRun], part: str) -> list[dict[str, Any]]:
-    """Rows of all runs behind what tells the cases apart; resources without their log bear the mark."""
+    """Rows of all runs behind what tells the cases apart, with each resource's kind of workload."""
     labels = ("pricing", "requests_a_day", "torus_share", "seed")
-    names = {swarm: marked_names(swarm_resources(swarm)) for swarm in {case.swarm for case in cases}}
+    workloads = {
+        (swarm, each.name): workload_of(each)
+        for swarm in {case.swarm for case in cases}
+        for each in swarm_resources(swarm)
+    }
     return [
         {
             "request_cores": " ".join(map(str, case.cores)),
             **{name: asdict(case)[name] for name in labels},
             **row,
-            "resource": names[case.swarm][row["resource"]],
+            "workload": workloads[case.swarm, row["resource"]],
         }
         for case, run in _both(cases, runs)
         for row in getattr(run, part)
@@ -242,7 +285,7 @@ def _tell_month(summary: Mapping[str, Any]) -> list[str]:
     ]
     lines.append(
         f"{row['days']} days on {len(machines)} live machines, {row['requests']} requests, {row['bought']} of them "
-        f"bought: {summary['wall_s']:.1f} s ({row['cpu_s']:.1f} s of one core)"
+        f"bought: {summary['market_wall_s']:.1f} s ({row['cpu_s']:.1f} s of one core)"
     )
     return lines
 

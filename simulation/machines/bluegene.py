@@ -215,6 +215,10 @@ class BlueGene(GridUnits):
         """State vector of what is drained, down or failed, as `place_within` takes it; a copy."""
         return self._state.out.copy()
 
+    def state_vector(self) -> StateVector:
+        """State vector of what is taken or out of service now, as `place_within` takes it; a copy."""
+        return self._state.busy.copy()
+
     def mask_of(self, placement: Placement) -> StateVector:
         """State vector of what a placement holds; read-only."""
         return self._catalogue.mask(placement.members, placement.links)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, runtime_checkable
 
 from ramp.errors import MachineError
@@ -50,6 +50,8 @@ class JobRequest:
         shape: extents, one a dimension; None means any shape of that size.
         rotate: whether the shape may be turned.
         connection: one value for all dimensions, or one per extent of the shape, turned along with it.
+        kind: all that matters for a decision: requests of one kind fit or do not fit together. When one request of a
+            kind does not fit, none of that kind does until units or links become free.
     """
 
     job_id: int
@@ -57,6 +59,7 @@ class JobRequest:
     shape: tuple[int, ...] | None = None
     rotate: bool = True
     connection: tuple[Connection, ...] | Connection = Connection.MESH
+    kind: tuple[Any, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -70,14 +73,9 @@ class JobRequest:
             if volume != self.size:
                 shape = "x".join(map(str, self.shape))
                 raise MachineError(f"job {self.job_id}: shape {shape} has {volume} units, but size is {self.size}")
-
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """All that matters for a decision: requests of one kind fit or do not fit together.
-
-        When one request of a kind does not fit, none of that kind does until units or links become free.
-        """
-        return (self.shape, self.size if self.shape is None else 0, self.rotate, self.connection)
+        # most requests are looked at often
+        kind = (self.shape, self.size if self.shape is None else 0, self.rotate, self.connection)
+        object.__setattr__(self, "kind", kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from simulation.checkers.decision_is_final import DecisionIsFinal
 from simulation.checkers.hold_deadline import HoldDeadline
 from simulation.checkers.money_conserved import MoneyConserved
 from simulation.checkers.observation import Checker
+from simulation.checkers.orders_settle import OrdersSettle
 from simulation.checkers.paid_and_reserved import PaidAndReserved
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.market.fault_plan import FaultPlan, draw_fault_plan
@@ -57,6 +58,7 @@ def new_checkers() -> list[Checker]:
         HoldDeadline(),
         ConversationsEnd(),
         AllOrNone(),
+        OrdersSettle(),
         PaidAndReserved(),
         MoneyConserved(),
     ]

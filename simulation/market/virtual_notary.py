@@ -18,10 +18,11 @@ from ramp.model.seal import Role, Seal
 
 
 class SealedText(str):
-    """The text of a seal that knows its message."""
+    """The text of a seal that knows its message, and who has sealed it when and in which role."""
 
-    __slots__ = ("message",)
+    __slots__ = ("message", "said")
     message: Message
+    said: tuple[str, Role, str, str, Instant]
 
 
 class VirtualNotary:
@@ -44,8 +45,8 @@ class VirtualNotary:
         """Seal a message of this party's."""
         text = SealedText(f"sealed by {self._name}")
         text.message = message
-        seal = Seal(self._name, self._role, message.receiver, message.conversation_id, now, text)
-        return replace(message, seal=seal)
+        text.said = self._name, self._role, message.receiver, message.conversation_id, now
+        return replace(message, seal=Seal(*text.said, text))
 
     def open(self, text: str, now: Instant) -> Message:
         """Read a sealed message that was kept.
@@ -88,7 +89,8 @@ def _is_sealed(content: Content, seal: Seal | None, message: Message | None = No
     if seal is None or not isinstance(seal.text, SealedText):
         return False
     original = seal.text.message
-    if seal.signer != original.sender or seal.receiver != original.receiver:
+    said = seal.signer, seal.role, seal.receiver, seal.conversation_id, seal.signed_at
+    if seal.signer != original.sender or said != seal.text.said:
         return False
     if message is not None and replace(message, seal=None, content=original.content) != original:
         return False

@@ -209,6 +209,11 @@ class World:
         return self._ledger
 
     @property
+    def bank_is_up(self) -> bool:
+        """Whether the bank is up."""
+        return self._actors[BANK].host is not None
+
+    @property
     def everyone_is_up(self) -> bool:
         """Whether no party is down."""
         return all(actor.host is not None for actor in self._actors.values())

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulation.compiling import compiled
+from simulation.machines.bluegene import BlueGene
 from simulation.machines.search import first_fit
 from simulation.planning.floors import FloorArrays, floor_of, note_floor
 from simulation.planning.step_table import Steps, change, next_window, step_at
@@ -27,6 +28,15 @@ class Tables(NamedTuple):
     link_costs: NDArray[np.int64]
     lines: NDArray[np.int64]
     units: NDArray[np.int64]
+
+
+def tables_of(machine: BlueGene) -> Tables:
+    """A machine's tables as they are now."""
+    arrays = machine.catalogue.arrays
+    return Tables(
+        arrays.kind_rows, arrays.candidate_units, arrays.candidate_rows, arrays.link_sets, arrays.link_costs,
+        arrays.lines, np.array([machine.grid.size], np.int64),
+    )  # fmt: skip
 
 
 @compiled

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from simulation.machines.bluegene import BlueGene
 from simulation.machines.grid import Grid
 from simulation.machines.interface import GridMachine, JobRequest, NodeState, Placement
-from simulation.planning.cabled_search import Tables, earliest_place, plan_in_order
+from simulation.planning.cabled_search import Tables, earliest_place, plan_in_order, tables_of
 from simulation.planning.floors import Floors, floor_of, note_floor
 from simulation.planning.step_table import Steps, change, next_window, step_at
 
@@ -120,11 +120,7 @@ class CabledPlacer:
         """The machine's tables, which grow as kinds of requests are first asked for."""
         arrays = self._machine.catalogue.arrays
         if self._tables is None or self._tables[0] != len(arrays.kind_rows):
-            tables = Tables(
-                arrays.kind_rows, arrays.candidate_units, arrays.candidate_rows, arrays.link_sets, arrays.link_costs,
-                arrays.lines, np.array([self.units], np.int64),
-            )  # fmt: skip
-            self._tables = (len(arrays.kind_rows), tables)
+            self._tables = (len(arrays.kind_rows), tables_of(self._machine))
         return self._tables[1]
 
 

@@ -6,8 +6,16 @@ from pathlib import Path
 
 from matplotlib.ticker import NullLocator
 
-from simulation.plots.bluegene import new_figure, read_rows, save_figure
-from simulation.plots.market_style import footnote, plain_log_scale, quiet_grid
+from simulation.plots.style import (
+    SERIES,
+    footnote,
+    legend_below,
+    new_figure,
+    plain_log_scale,
+    quiet_grid,
+    read_rows,
+    save_figure,
+)
 
 _PANELS = (
     ("cpu_ms_per_auction", "CPU time of one auction (ms)", "Cost of an auction"),
@@ -15,7 +23,7 @@ _PANELS = (
 )
 
 
-def draw_scale(source: Path, target: Path, mode: str, note: str) -> None:
+def draw_scale(source: Path, target: Path, mode: str, note: str, *, quick: bool) -> None:
     """CPU time of an auction and of an answer over the number of resources, one line a number of users.
 
     Args:
@@ -23,15 +31,17 @@ def draw_scale(source: Path, target: Path, mode: str, note: str) -> None:
         target: the picture.
         mode: how the markets were run.
         note: stands below.
+        quick: whether it shows the small version.
     """
     rows = read_rows(source)
-    figure = new_figure(11, 4.8)
-    for axes, (column, label, title) in zip(figure.subplots(1, 2), _PANELS, strict=True):
-        for users in sorted({int(row["users"]) for row in rows}):
+    figure = new_figure(11, 5.2, "Beyond Zasada and Coveney: growing markets", quick=quick, mode=mode)
+    panels = figure.subplots(1, 2)
+    everyone = sorted({int(row["users"]) for row in rows})
+    for axes, (column, label, title) in zip(panels, _PANELS, strict=True):
+        for users, colour in zip(everyone, SERIES, strict=False):
             points = sorted((int(row["resources"]), float(row[column])) for row in rows if int(row["users"]) == users)
-            axes.plot(
-                *zip(*points, strict=True), marker="o", markersize=4, label=f"{users} users" if users > 1 else "1 user"
-            )
+            name = f"{users} users" if users > 1 else "1 user"
+            axes.plot(*zip(*points, strict=True), marker="o", markersize=4, color=colour, label=name)
         axes.set_xscale("log")
         if column == "cpu_ms_per_auction":
             values = [float(row[column]) for row in rows]
@@ -43,8 +53,8 @@ def draw_scale(source: Path, target: Path, mode: str, note: str) -> None:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("resources in the market")
         axes.set_ylabel(label)
-        axes.set_title(f"{title} ({mode})", fontsize=10)
+        axes.set_title(title, fontsize=10)
         quiet_grid(axes)
-        axes.legend(frameon=False, fontsize=8)
+    legend_below(figure, panels[0], columns=len(everyone))
     footnote(figure, f"All users ask at once, one unit each, one round of bidding. {note}")
     save_figure(figure, target)

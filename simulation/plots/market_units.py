@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simulation.plots.bluegene import new_figure, read_rows, save_figure
-from simulation.plots.market_style import OURS, OURS_TOO, PAPER, footnote, quiet_grid
+from simulation.plots.style import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    footnote,
+    legend_below,
+    new_figure,
+    quiet_grid,
+    read_rows,
+    save_figure,
+)
 
 
-def draw_units(source: Path, target: Path, mode: str, note: str) -> None:
+def draw_units(source: Path, target: Path, mode: str, note: str, *, quick: bool) -> None:
     """Figure 11b: round, commitment and whole purchase over the units of one request.
 
     Args:
@@ -16,15 +25,17 @@ def draw_units(source: Path, target: Path, mode: str, note: str) -> None:
         target: the picture.
         mode: how the markets were run.
         note: stands below.
+        quick: whether it shows the small version.
     """
     rows = read_rows(source)
     units = [int(row["units"]) for row in rows]
-    figure = new_figure(9, 4.8)
+    title = "Figure 11b of Zasada and Coveney: units in one request, twenty resources on one host"
+    figure = new_figure(9, 5.2, title, quick=quick, mode=mode)
     axes = figure.subplots()
     series = (
-        ("total_s", "whole purchase", PAPER, "^"),
-        ("commitment_s", "commitment (votes, confirmations, payments)", OURS_TOO, "s"),
-        ("round_s", "round of bidding, until the last answer", OURS, "o"),
+        ("total_s", "whole purchase", ORANGE, "^"),
+        ("commitment_s", "commitment (votes, confirmations, payments)", GREEN, "s"),
+        ("round_s", "round of bidding, until the last answer", BLUE, "o"),
     )
     for column, label, colour, marker in series:
         axes.errorbar(
@@ -40,11 +51,8 @@ def draw_units(source: Path, target: Path, mode: str, note: str) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("units in one request")
     axes.set_ylabel("time (s), mean and standard deviation")
-    axes.set_title(f"Units in one request, twenty resources ({mode})", fontsize=10)
+    axes.set_title("paper: the round grows linearly, the negotiation does not; its numbers are not told", fontsize=9)
     quiet_grid(axes)
-    axes.legend(frameon=False, fontsize=9, loc="upper left")
-    footnote(
-        figure,
-        f"Paper (figure 11b): the round grows linearly, the negotiation hardly; its numbers are not told. {note}",
-    )
+    legend_below(figure, axes, columns=3)
+    footnote(figure, note)
     save_figure(figure, target)

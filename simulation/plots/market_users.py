@@ -2,65 +2,98 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-from simulation.plots.bluegene import Row, new_figure, read_rows, save_figure
-from simulation.plots.market_style import GREY, OURS, OURS_TOO, PAPER, footnote, quiet_grid
-
-_PANELS = (
-    ("response_s", "response time of a resource (ms)", "Response time"),
-    ("round_s", "duration of the round (ms)", "Round duration"),
+from simulation.plots.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    SERIES,
+    VERMILION,
+    Row,
+    footnote,
+    legend_below,
+    new_figure,
+    quiet_grid,
+    read_rows,
+    save_figure,
 )
 
+_PANELS: Final = (
+    ("response_s", "response time of a resource (ms)", "(a) response time; paper: linear"),
+    ("round_s", "duration of the round (ms)", "(b) round duration; paper: steep up to 10 users, then tails off"),
+)
+_MARKERS: Final = ("o", "s", "^", "v")
+_STYLES: Final = ("-", "--", "-.", ":")
+_COLOURS_OF_NETWORKS: Final = (BLUE, VERMILION, GREEN, *SERIES[3:])
 
-def draw_users(source: Path, target: Path, title: str, note: str) -> None:
+
+def draw_users(source: Path, target: Path, mode: str, note: str, *, quick: bool) -> None:
     """Figure 12: response time and round duration over simultaneous users.
 
     Args:
         source: `figure12.csv`.
         target: the picture.
-        title: of the picture.
+        mode: how the markets were run.
         note: stands below.
+        quick: whether it shows the small version.
     """
-    draw_series(((source, "twenty resources on one host", OURS, "o"),), target, title, note)
+    title = "Figure 12 of Zasada and Coveney: simultaneous users, twenty resources on one host"
+    _draw(((source, "mean over the users"),), target, title, note, quick=quick, mode=mode)
 
 
-def draw_series(series: tuple[tuple[Path, str, str, str], ...], target: Path, title: str, note: str) -> None:
-    """Response time and round duration over simultaneous users, several deployments in one picture.
+def draw_network(series: Sequence[tuple[Path, str]], target: Path, mode: str, note: str, *, quick: bool) -> None:
+    """Figure 13: the same on several networks, all in one picture.
 
     Args:
-        series: result file, label, colour and marker of each deployment.
+        series: result file and name of each network.
         target: the picture.
-        title: of the picture.
+        mode: how the markets were run.
         note: stands below.
+        quick: whether it shows the small version.
     """
-    figure = new_figure(11, 4.6)
-    for axes, (column, label, name) in zip(figure.subplots(1, 2), _PANELS, strict=True):
-        for source, what, colour, marker in series:
+    title = "Figure 13 of Zasada and Coveney: simultaneous users, resources on a network of hosts"
+    _draw(series, target, title, note, quick=quick, mode=mode)
+
+
+def _deviations(means: list[float], rows: list[Row], column: str) -> tuple[list[float], list[float]]:
+    """Standard deviations in milliseconds below and above the means; no time is below 0."""
+    above = [1000 * float(row[f"{column}_sd"]) for row in rows]
+    return [min(mean, deviation) for mean, deviation in zip(means, above, strict=True)], above
+
+
+def _draw(series: Sequence[tuple[Path, str]], target: Path, title: str, note: str, *, quick: bool, mode: str) -> None:
+    """Response time and round duration, one line a deployment; lines that nearly cover each other are told apart."""
+    figure = new_figure(11, 5, title, quick=quick, mode=mode)
+    panels = figure.subplots(1, 2)
+    for axes, (column, label, name) in zip(panels, _PANELS, strict=True):
+        for number, (source, what) in enumerate(series):
             rows: list[Row] = read_rows(source)
             users = [int(row["users"]) for row in rows]
+            shift = 0.15 * (number - (len(series) - 1) / 2)  # so that the bars of one do not cover those of another
             axes.errorbar(
-                users,
+                [count + shift for count in users],
                 [1000 * float(row[column]) for row in rows],
-                yerr=[1000 * float(row[f"{column}_sd"]) for row in rows],
-                color=colour,
-                marker=marker,
+                yerr=_deviations([1000 * float(row[column]) for row in rows], rows, column),
+                color=_COLOURS_OF_NETWORKS[number],
+                linestyle=_STYLES[number],
+                marker=_MARKERS[number],
                 markersize=4,
+                markerfacecolor="white" if number else None,
                 capsize=2,
-                linewidth=1.3,
+                linewidth=1.2,
                 label=what,
             )
             if column == "round_s" and len(series) == 1:
                 longest = [1000 * float(row["longest_round_s"]) for row in rows]
-                axes.plot(users, longest, ":", color=GREY, label="slowest user")
+                axes.plot(users, longest, ":", marker="x", markersize=4, color=GREY, label="slowest user")
         axes.set_ylim(bottom=0)
         axes.set_xlabel("simultaneous users")
         axes.set_ylabel(label)
-        axes.set_title(f"{name}, {title}", fontsize=10)
+        axes.set_title(name, fontsize=10)
         quiet_grid(axes)
-        axes.legend(frameon=False, fontsize=8, loc="upper left")
+    legend_below(figure, panels[1], columns=4)
     footnote(figure, f"Bars: standard deviation. The paper's curves are not told in numbers. {note}")
     save_figure(figure, target)
-
-
-COLOURS_OF_DEPLOYMENTS = (OURS, PAPER, OURS_TOO, GREY)

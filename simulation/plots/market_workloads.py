@@ -2,42 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from matplotlib.axes import Axes
 
-from simulation.plots.bluegene import Row, new_figure, read_rows, save_figure
-from simulation.plots.market_style import GREY, OURS, OURS_TOO, PAPER, footnote, quiet_grid
+from simulation.plots.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    SERIES,
+    SKY,
+    VERMILION,
+    Row,
+    footnote,
+    legend_below,
+    new_figure,
+    quiet_grid,
+    read_rows,
+    save_figure,
+)
 
-SYNTHETIC_MARK: Final = "*"
-"""Ends the names of resources whose log is missing."""
-
-_IN_TURN: Final = "requests of Table 3 in turn, by the machines' running time"
+_PAPER: Final = "of Zasada and Coveney"
+_STAND_IN: Final = "stand-in"
 _RUNNING: Final = "running time of the machines (hours)"
+_HATCH: Final = "////"
 
 
-def draw_figure8a(source: Path, target: Path, mode: str, medians: tuple[float, float], note: str) -> None:
+def _label(name: str, workload: str) -> str:
+    """A resource's name as axes and legends have it."""
+    return f"{name} ({_STAND_IN})" if workload == _STAND_IN else name
+
+
+def draw_figure8a(
+    source: Path, target: Path, mode: str, medians: tuple[float, Mapping[str, float]], note: str, *, quick: bool
+) -> None:
     """Figure 8a: request, mean offer in each round and winning price, one group of bars a request.
 
     Args:
         source: `figure8a.csv`.
         target: the picture.
         mode: how the markets were run.
-        medians: of offer over request price in per cent, the paper's and ours.
+        medians: of offer over request price in per cent, the paper's and ours by what counts as offer.
         note: stands below.
+        quick: whether it shows the small version.
     """
     rows = read_rows(source)
-    figure = new_figure(12, 4.8)
+    title = f"Figure 8a {_PAPER}: Table 3 on Table 2, three rounds, means over repetitions"
+    figure = new_figure(12, 5.4, title, quick=quick, mode=mode)
     axes = figure.subplots()
     series = (
         ("price", "request price", GREY),
-        ("mean_offer_1", "mean offer in round 1", "#b7cbe8"),
-        ("mean_offer_2", "mean offer in round 2", "#7a9cc6"),
-        ("mean_offer_3", "mean offer in round 3", OURS),
-        ("winning_price", "winning price", OURS_TOO),
+        ("mean_offer_1", "mean offer in round 1", "#bfe0f3"),
+        ("mean_offer_2", "mean offer in round 2", SKY),
+        ("mean_offer_3", "mean offer in round 3", BLUE),
+        ("winning_price", "winning price", GREEN),
     )
     for offset, (column, label, colour) in enumerate(series):
         positions = [index + 0.16 * (offset - 2) for index, row in enumerate(rows) if row[column]]
@@ -45,84 +67,130 @@ def draw_figure8a(source: Path, target: Path, mode: str, medians: tuple[float, f
         axes.bar(positions, heights, width=0.16, color=colour, label=label)
     labels = [f"{row['request']}\n{row['cores']} cores\nin {row['start_in_min']} min" for row in rows]
     axes.set_xticks(range(len(rows)), labels, fontsize=7)
+    for index, row in enumerate(rows):
+        if row["request"] == "exp11":
+            told = "sold" if row["winning_price"] else "failed"
+            axes.annotate(f"paper: failed\nhere: {told}", (index, float(row["price"]) + 1), ha="center", fontsize=8)
     axes.set_ylabel("credits per core hour")
     axes.set_ylim(0, 92)
-    title = f"Table 3 on Table 2, three rounds, means over repetitions ({mode}); no bar: no offer"
-    axes.set_title(
-        f"{title}\nmedian offer over request price: paper {medians[0]} %, ours {medians[1]:.1f} %", fontsize=10
-    )
+    ours = ", ".join(f"{words} {value:.1f}" for words, value in medians[1].items())
+    axes.set_title(f"median offer over request price: paper {medians[0]} %; ours: {ours}", fontsize=9)
     quiet_grid(axes)
-    axes.legend(frameon=False, fontsize=8, ncols=5, loc="upper center")
-    footnote(figure, f"The offers include those of Intrepid's machines: {note}")
+    legend_below(figure, axes, columns=5)
+    footnote(
+        figure,
+        "No bar: no offer in any repetition. A winning price is a mean over the sales only, and can be above the mean "
+        f"offer of a round that fewer resources or repetitions reached. {note}",
+    )
     save_figure(figure, target)
 
 
-def draw_figure8b(source: Path, target: Path, names: Sequence[str], in_turn: bool, note: str) -> None:
+def _columns_of_requests(axes: Axes, rows: Sequence[Row]) -> dict[tuple[float, str], int]:
+    """Places of requests in turn on an axis that names them; there is no even time between them."""
+    moments = sorted({(float(row["hours"]), row["request"]) for row in rows})
+    axes.set_xticks(
+        [place + 0.5 for place in range(len(moments))], [request for _, request in moments], fontsize=7, rotation=90
+    )
+    axes.set_xlabel("requests of Table 3 in turn, repetition after repetition by the machines' running time")
+    return {moment: place for place, moment in enumerate(moments)}
+
+
+def draw_figure8b(
+    source: Path, target: Path, workloads: Mapping[str, str], mode: str, note: str, *, quick: bool
+) -> None:
     """Figure 8b: attractiveness of every resource over the machines' running time, as a map.
 
     Args:
-        source: `over_time.csv`.
+        source: `over_time.csv`; rows with a request are purchases in turn, the others quotations over time.
         target: the picture.
-        names: the resources, from top to bottom.
-        in_turn: whether the moments are requests in turn, with no even time between them.
+        workloads: kind of workload of each resource, from top to bottom.
+        mode: how the markets were run.
         note: stands below.
+        quick: whether it shows the small version.
     """
     rows = read_rows(source)
-    hours = sorted({float(row["hours"]) for row in rows})
-    column = {moment: index for index, moment in enumerate(hours)}
-    line = {name: index for index, name in enumerate(names)}
-    values = np.full((len(names), len(hours)), np.nan)
-    for row in rows:
-        values[line[row["resource"]], column[float(row["hours"])]] = float(row["attractiveness"])
-    figure = new_figure(11, 5.4)
+    title = f"Figure 8b {_PAPER}: attractiveness of the resources over time"
+    figure = new_figure(11, 6, title, quick=quick, mode=mode)
     axes = figure.subplots()
-    axes.set_facecolor("#dddddd")
-    steps = [later - earlier for earlier, later in pairwise(hours)]
-    edges = [float(index) for index in range(len(hours) + 1)] if in_turn else [*hours, hours[-1] + (steps or [1.0])[-1]]
-    mesh = axes.pcolormesh(edges, range(len(names) + 1), values, cmap="viridis", vmin=0)
-    axes.set_yticks([index + 0.5 for index in range(len(names))], names, fontsize=8)
+    in_turn = any(row["request"] for row in rows)
+    if in_turn:
+        column = _columns_of_requests(axes, rows)
+        edges = [float(index) for index in range(len(column) + 1)]
+    else:
+        hours = sorted({float(row["hours"]) for row in rows})
+        column = {(moment, ""): index for index, moment in enumerate(hours)}
+        steps = [later - earlier for earlier, later in pairwise(hours)]
+        edges = [*hours, hours[-1] + (steps or [1.0])[-1]]
+        axes.set_xlabel(_RUNNING)
+    line = {name: index for index, name in enumerate(workloads)}
+    values = np.full((len(line), len(column)), np.nan)
+    for row in rows:
+        values[line[row["resource"]], column[float(row["hours"]), row["request"]]] = float(row["attractiveness"])
+    axes.set_facecolor("white")
+    axes.patch.set(hatch=_HATCH, edgecolor="#c8c8c8")
+    mesh = axes.pcolormesh(edges, range(len(line) + 1), np.ma.masked_invalid(values), cmap="cividis", vmin=0)
+    axes.set_yticks(
+        [index + 0.5 for index in range(len(line))], [_label(*each) for each in workloads.items()], fontsize=8
+    )
     axes.invert_yaxis()
-    axes.set_xlabel(_IN_TURN if in_turn else _RUNNING)
-    axes.set_title("Attractiveness of the resources over time; grey: no offer", fontsize=10)
+    reason = "too few free cores, or the asking price is below its minimum" if in_turn else "too few free cores"
+    axes.set_title(f"hatched: no offer ({reason})", fontsize=9)
     figure.colorbar(mesh, ax=axes, label="asking price less the offer (credits per core hour)")
     footnote(figure, note)
     save_figure(figure, target)
 
 
-def draw_figure9b(source: Path, target: Path, only: Sequence[str], in_turn: bool, note: str) -> None:
+def draw_figure9b(source: Path, target: Path, only: Sequence[str], mode: str, note: str, *, quick: bool) -> None:
     """Figure 9b: offer prices of four resources over the machines' running time.
+
+    Over XMPP, where a day takes a day, there are only the requests of Table 3, each with a price of its own; so that
+    these do not mix, offers stand there as a share of the asking price.
 
     Args:
         source: `over_time.csv`.
         target: the picture.
-        only: names of the resources, without marks.
-        in_turn: whether the moments are requests in turn, with no even time between them.
+        only: names of the resources.
+        mode: how the markets were run.
         note: stands below.
+        quick: whether it shows the small version.
     """
-    rows = read_rows(source)
-    names = sorted({row["resource"] for row in rows if row["resource"].rstrip(SYNTHETIC_MARK) in only})
-    moments = {moment: index for index, moment in enumerate(sorted({float(row["hours"]) for row in rows}))}
-    figure = new_figure(10, 4.4)
+    rows = [row for row in read_rows(source) if row["resource"] in only]
+    title = f"Figure 9b {_PAPER}: offers of four resources in the first round over time"
+    figure = new_figure(10, 5, title, quick=quick, mode=mode)
     axes = figure.subplots()
-    for name in names:
-        points = sorted((float(row["hours"]), float(row["offer"])) for row in rows if row["resource"] == name)
-        if in_turn:
-            points = [(moments[moment] + 0.5, offer) for moment, offer in points]
-            axes.plot(*zip(*points, strict=True), "o", markersize=5, alpha=0.7, label=name)
+    in_turn = any(row["request"] for row in rows)
+    column = _columns_of_requests(axes, rows) if in_turn else {}
+    for number, name in enumerate(only):
+        mine = sorted((row for row in rows if row["resource"] == name), key=lambda row: float(row["hours"]))
+        if not mine:
             continue
-        style = "--" if name.endswith(SYNTHETIC_MARK) else "-"
-        axes.step(*zip(*points, strict=True), style, where="post", linewidth=1.6, label=name)
-    axes.set_xlabel(_IN_TURN if in_turn else _RUNNING)
-    axes.set_ylabel("offer (credits per core hour)")
-    axes.set_title("Offer prices of four resources in the first round over time", fontsize=10)
+        label, colour = _label(name, mine[0]["workload"]), SERIES[number]
+        if in_turn:
+            points = [
+                (column[float(row["hours"]), row["request"]] + 0.5, 100 * float(row["offer"]) / float(row["asked"]))
+                for row in mine
+            ]
+            axes.plot(*zip(*points, strict=True), "o^sD"[number], color=colour, markersize=5, alpha=0.8, label=label)
+        else:
+            points = [(float(row["hours"]), float(row["offer"])) for row in mine]
+            style, width = ("-", "--", "-.", ":")[number], 2.4 - 0.3 * number  # one may lie on another
+            axes.step(*zip(*points, strict=True), style, color=colour, where="post", linewidth=width, label=label)
+    if in_turn:
+        axes.set_ylabel("offer (% of the asking price)")
+        axes.set_title("the requests ask different prices, so offers stand as shares of these", fontsize=9)
+    else:
+        axes.set_xlabel(_RUNNING)
+        axes.set_ylabel("offer (credits per core hour)")
+        axes.set_title(f"asked: {rows[0]['asked']} credits per core hour, exp1", fontsize=9)
     axes.margins(y=0.12)
     quiet_grid(axes)
-    figure.legend(frameon=False, fontsize=9, loc="outside right center")
-    footnote(figure, note)
+    legend_below(figure, axes, columns=4)
+    shown = any(row["workload"] == _STAND_IN for row in rows)
+    footnote(figure, f"The paper does not say which four it shows. {note if shown else ''}")
     save_figure(figure, target)
 
 
-def draw_figure9a(source: Path, target: Path, mode: str, note: str) -> None:
+def draw_figure9a(source: Path, target: Path, mode: str, note: str, *, quick: bool) -> None:
     """Figure 9a: share of wins, one bar a resource that won.
 
     Args:
@@ -130,22 +198,24 @@ def draw_figure9a(source: Path, target: Path, mode: str, note: str) -> None:
         target: the picture.
         mode: how the markets were run.
         note: stands below.
+        quick: whether it shows the small version.
     """
     rows = read_rows(source)
-    figure = new_figure(8, 4.4)
+    figure = new_figure(8, 4, f"Figure 9a {_PAPER}: winners of Table 3's requests", quick=quick, mode=mode)
     axes = figure.subplots()
-    bars = axes.barh([row["resource"] for row in rows], [float(row["share_percent"]) for row in rows], color=OURS)
+    names = [_label(row["resource"], row["workload"]) for row in rows]
+    bars = axes.barh(names, [float(row["share_percent"]) for row in rows], color=BLUE)
     axes.bar_label(bars, [f"{row['share_percent']} % ({row['wins']})" for row in rows], fontsize=8, padding=3)
     axes.invert_yaxis()
     axes.set_xlim(0, 100)
     axes.set_xlabel("share of the requests won (%; number of wins)")
-    axes.set_title(f"Winners of Table 3's requests: {len(rows)} resources ({mode}); the paper: 5", fontsize=10)
+    axes.set_title(f"{len(rows)} resources won; paper: 5, atlas1 most", fontsize=9)
     quiet_grid(axes)
     footnote(figure, note)
     save_figure(figure, target)
 
 
-def draw_figure10(source: Path, target: Path, mode: str, note: str) -> None:
+def draw_figure10(source: Path, target: Path, mode: str, note: str, *, quick: bool) -> None:
     """Figure 10: mean offer of every resource between its minimum and its start price.
 
     Args:
@@ -153,24 +223,27 @@ def draw_figure10(source: Path, target: Path, mode: str, note: str) -> None:
         target: the picture.
         mode: how the markets were run.
         note: stands below.
+        quick: whether it shows the small version.
     """
     rows: list[Row] = read_rows(source)
-    figure = new_figure(11, 4.6)
+    title = f"Figure 10 {_PAPER}: mean offer between minimum and start price"
+    figure = new_figure(11, 5.4, title, quick=quick, mode=mode)
     axes = figure.subplots()
     positions = range(len(rows))
     low = [float(row["minimum_price"]) for row in rows]
     high = [float(row["start_price"]) for row in rows]
-    axes.vlines(positions, low, high, color=GREY, linewidth=5, alpha=0.45, label="minimum to start price (Table 2)")
+    axes.vlines(positions, low, high, color=GREY, linewidth=6, alpha=0.45, label="minimum to start price (Table 2)")
     offered = [(index, float(row["mean_offer"])) for index, row in enumerate(rows) if row["mean_offer"]]
-    axes.plot([x for x, _ in offered], [y for _, y in offered], "o", color=OURS, label=f"mean offer, ours ({mode})")
+    axes.plot([x for x, _ in offered], [y for _, y in offered], "o", color=BLUE, label="mean offer, ours")
     silent = [(index, low[index]) for index, row in enumerate(rows) if not row["mean_offer"]]
     if silent:
-        axes.plot([x for x, _ in silent], [y for _, y in silent], "x", color=PAPER, label="made no offer")
-    axes.set_xticks(positions, [row["resource"] for row in rows], rotation=60, ha="right", fontsize=8)
+        axes.plot([x for x, _ in silent], [y for _, y in silent], "x", color=VERMILION, label="made no offer")
+    names = [_label(row["resource"], row["workload"]) for row in rows]
+    axes.set_xticks(positions, names, rotation=60, ha="right", fontsize=8)
     axes.set_ylabel("credits per core hour")
     axes.set_ylim(0, 95)
-    axes.set_title("Mean offer between minimum and start price", fontsize=10)
+    axes.set_title("paper: offers fall roughly between the two prices", fontsize=9)
     quiet_grid(axes)
-    axes.legend(frameon=False, fontsize=8, ncols=3, loc="upper center")
+    legend_below(figure, axes, columns=3)
     footnote(figure, note)
     save_figure(figure, target)

@@ -98,8 +98,7 @@ def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = No
     order = usable[np.argsort(log.submit_time[usable], kind="stable")][:max_jobs]
     if not order.size:
         raise WorkloadError(f"none of the log's {len(log)} jobs has a known size, submission and run time")
-    if np.unique(log.job_number[order]).size != order.size:
-        raise WorkloadError("a job number occurs twice; the simulator tells jobs apart by their numbers")
+    _check_numbers(log, order)
     run_time = log.run_time[order]
     requested = log.requested_time[order]
     _check_times(log, order)
@@ -116,6 +115,24 @@ def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = No
 def jobs_to_simulate(log: SwfLog) -> Int64Array:
     """Lines of the jobs whose size, submission and run time the log knows, in its order, shape (jobs,)."""
     return np.flatnonzero((log.processors > 0) & (log.submit_time >= 0) & (log.run_time >= 0))
+
+
+def _check_numbers(log: SwfLog, jobs: Int64Array) -> None:
+    """Refuse a job number that occurs twice."""
+    numbers = log.job_number[jobs]
+    order = np.lexsort((jobs, numbers))
+    twice = np.flatnonzero(np.diff(numbers[order]) == 0)
+    if not twice.size:
+        return
+    # of all of them the one whose second job comes first in the log
+    second = twice[np.argmin(jobs[order][twice + 1])] + 1
+    one, other = (int(jobs[order[place]]) for place in (second - 1, second))
+    first = f", first on line {log.lines[one]}" if log.lines is not None else ""
+    raise WorkloadError(
+        f"job number {log.job_number[one]} occurs twice{first}; the simulator tells jobs apart by their numbers",
+        path=log.source,
+        line_number=None if log.lines is None else int(log.lines[other]),
+    )
 
 
 def _check_times(log: SwfLog, jobs: Int64Array) -> None:

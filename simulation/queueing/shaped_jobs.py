@@ -10,7 +10,7 @@ import numpy as np
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest, Machine
 from simulation.queueing.job_table import JobTable
-from simulation.workload.shapes import Shape, choose_shapes, choose_tori
+from simulation.workload.shapes import Shape, check_probability, choose_shapes, choose_tori
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,10 +56,13 @@ def shaped_jobs(
         WorkloadError: a probability is not one.
     """
     sizes = jobs.size.tolist()
-    shapes: list[Shape | None] = choose_shapes(sizes, machine.extents, fat_probability, random.Random(f"{seed}/shapes"))
-    tori = choose_tori(len(jobs), torus_probability, random.Random(f"{seed}/tori"))
+    shapes: list[Shape | None]
     if any_shape or isinstance(machine, FlatMachine):
+        check_probability("fat probability", fat_probability)
         shapes = [None] * len(jobs)
+    else:
+        shapes = choose_shapes(sizes, machine.extents, fat_probability, random.Random(f"{seed}/shapes"))
+    tori = choose_tori(len(jobs), torus_probability, random.Random(f"{seed}/tori"))
     requests = tuple(
         _request(number, size, shape, Connection.TORUS if torus else Connection.MESH)
         for number, size, shape, torus in zip(jobs.job_number.tolist(), sizes, shapes, tori, strict=True)

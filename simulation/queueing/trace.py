@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any, TextIO
 
 import numpy as np
@@ -13,7 +12,8 @@ from simulation.machines.interface import Machine, Placement
 from simulation.queueing.simulation import EndedJob
 from simulation.queueing.whole_log import LogRun
 from simulation.schedulers.interface import AdvanceReservation
-from simulation.workload.swf import FIELD_NAMES, SwfLog
+from simulation.workload.swf import SwfLog
+from simulation.workload.swf_fields import FIELD_NAMES
 
 _COMPLETED = 1
 _ENDED_BY_THE_SYSTEM = 0
@@ -63,8 +63,10 @@ def _seconds(microseconds: int) -> int | float:
 def schedule_as_swf(log: SwfLog, run: LogRun, note: str) -> SwfLog:
     """The log as it would read had this machine and scheduler run it.
 
-    Submission, wait, run time, processors and status are the simulation's; all other fields are the log's. Times are
-    rounded to whole seconds, as the format has no fractions. Units of the machine count as processors.
+    Submission, wait, run time and processors are the simulation's; all other fields are the log's, but for the status
+    of a job that was ended at its request (failed) or whose status the log does not know (completed). Times are rounded
+    to whole seconds, as the format has no fractions. Units of the machine count as processors. The header counts the
+    jobs that are here.
 
     Args:
         log: the log the jobs come from.
@@ -77,6 +79,7 @@ def schedule_as_swf(log: SwfLog, run: LogRun, note: str) -> SwfLog:
         np.rint(times / MICROSECONDS_PER_SECOND).astype(np.int64)
         for times in (schedule.submit_time, schedule.start_time, schedule.end_time)
     )
+    known = columns[FIELD_NAMES.index("status")]
     cut = schedule.end_time - schedule.start_time < run.jobs.run_time
     new = {
         "submit_time": submit,
@@ -84,10 +87,23 @@ def schedule_as_swf(log: SwfLog, run: LogRun, note: str) -> SwfLog:
         "run_time": end - start,
         "allocated_processors": schedule.held,
         "requested_processors": schedule.size,
-        "status": np.where(cut, _ENDED_BY_THE_SYSTEM, _COMPLETED),
+        "status": np.where(cut, _ENDED_BY_THE_SYSTEM, np.where(known < 0, _COMPLETED, known)),
     }
     for name, values in new.items():
         columns[FIELD_NAMES.index(name)] = values
-    kept = [comment for comment in log.comments if comment.split(":")[0].strip() not in {"MaxProcs", "MaxNodes"}]
-    comments = (*kept, f" MaxProcs: {schedule.capacity}", f" Note: {note}")
-    return replace(log, columns=columns, comments=comments)
+    counted = {"MaxJobs": len(schedule), "MaxRecords": len(schedule), "MaxProcs": schedule.capacity}
+    comments = (*_with_counts(log.comments, counted), f" Note: {note}")
+    return SwfLog(columns, comments)
+
+
+def _with_counts(comments: tuple[str, ...], counted: dict[str, int]) -> list[str]:
+    """Header comments with these values: in place where they are stated, else at the end; without `MaxNodes`."""
+    missing = dict(counted)
+    result = []
+    for comment in comments:
+        key = comment.split(":")[0].strip()
+        if key in missing:
+            result.append(f" {key}: {missing.pop(key)}")
+        elif key not in counted and key != "MaxNodes":
+            result.append(comment)
+    return [*result, *(f" {key}: {value}" for key, value in missing.items())]

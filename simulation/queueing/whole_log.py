@@ -6,16 +6,20 @@ takes the event simulation. Both give the same schedule.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ramp.errors import ConfigurationError
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest, Machine, Placement
 from simulation.queueing.job_table import JobTable
 from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
+from simulation.schedulers.easy import EasyBackfill
 from simulation.schedulers.interface import AdvanceReservation, Job
 from simulation.schedulers.registry import make_scheduler
 from simulation.schedulers.window_first_fit import WINDOW_DEFAULT, WindowCounts
@@ -39,6 +43,15 @@ class ReservationRequest:
     length: int
 
 
+class EventOrder(enum.StrEnum):
+    """What comes first of what happens in one instant, and how often the scheduler decides."""
+
+    BATCH = "batch"
+    """All ends, then all submissions, then one decision."""
+    PYSS = "pyss"
+    """As the simulator pyss: one decision after each event (`simulation.schedulers.flat_event_order`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class SchedulerOptions:
     """Which scheduler, and how it and the machine treat jobs.
@@ -48,12 +61,14 @@ class SchedulerOptions:
         window: of window first-fit.
         window_counts: what that window counts.
         overrun: what happens to jobs that outrun their request.
+        event_order: the order of what happens in one instant.
     """
 
     name: str
     window: int = WINDOW_DEFAULT
     window_counts: WindowCounts = WindowCounts.INDICES
     overrun: Overrun = Overrun.CUT
+    event_order: EventOrder = EventOrder.BATCH
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,10 +109,15 @@ def run_log(
         on_end: called for every job that ends, in order of ends.
 
     Raises:
-        ConfigurationError: the scheduler's options are wrong.
+        ConfigurationError: the scheduler's options are wrong, or its order of events is not known for such a run.
     """
+    if options.event_order is EventOrder.PYSS:
+        _check_pyss(machine, options, reservations)
     if isinstance(machine, FlatMachine) and not reservations:
-        return _run_flat(machine, jobs, options, on_end)
+        run = _run_flat(machine, jobs, options)
+        if on_end is not None:
+            replay_ends(run, on_end)
+        return run
     if requests is None:
         requests = [
             JobRequest(number, size) for number, size in zip(jobs.job_number.tolist(), jobs.size.tolist(), strict=True)
@@ -128,6 +148,23 @@ def run_log(
     return LogRun(jobs.select(ran), schedule, len(simulation.refused), granted)
 
 
+def _check_pyss(machine: Machine, options: SchedulerOptions, reservations: Sequence[ReservationRequest]) -> None:
+    """Refuse what pyss does not do, or what nobody has compared with it."""
+    if not isinstance(machine, FlatMachine) or options.name != EasyBackfill.name:
+        raise ConfigurationError(
+            f"the event order {EventOrder.PYSS} is for the scheduler {EasyBackfill.name} on a flat machine; here is "
+            f"{options.name} on {machine.name}",
+            key="event-order",
+        )
+    if options.overrun is not Overrun.CUT or reservations:
+        other = "a reservation" if reservations else f"--overrun {options.overrun}"
+        raise ConfigurationError(
+            f"in the event order {EventOrder.PYSS} jobs end at their requests and nothing is reserved; {other} does "
+            "not go with it",
+            key="event-order",
+        )
+
+
 def _jobs(jobs: JobTable, requests: Sequence[JobRequest]) -> list[Job]:
     rows = zip(
         jobs.job_number.tolist(),
@@ -140,11 +177,31 @@ def _jobs(jobs: JobTable, requests: Sequence[JobRequest]) -> list[Job]:
     return [Job(number, submit, run, requested, request) for number, submit, run, requested, request in rows]
 
 
-def _run_flat(
-    machine: FlatMachine, jobs: JobTable, options: SchedulerOptions, on_end: Callable[[EndedJob], None] | None
-) -> LogRun:
+def warm_up(machine: Machine, options: SchedulerOptions) -> None:
+    """Let everything be compiled that a run needs, so that its time is the simulation's own.
+
+    Runs a few jobs through a copy: one unit, then the whole machine, which waits for it, then single units that may
+    overtake it or may not.
+
+    Args:
+        machine: the machine, empty; never changed.
+        options: the scheduler.
+
+    Raises:
+        ConfigurationError: the scheduler's options are wrong.
+    """
+    numbers = np.arange(1, 6)
+    units = 1 if isinstance(machine, FlatMachine) else prod(machine.extents)
+    size = np.array([1, units, 1, 1, 1], np.int64)
+    requested = np.array([9, 1, 1, 99, 1], np.int64)
+    run_time = np.array([4, 1, 1, 1, 1], np.int64)
+    jobs = JobTable(numbers, np.array([0, 0, 1, 1, 1], np.int64), run_time, requested, size, numbers - 1)
+    run_log(machine.copy(), jobs, options)
+
+
+def _run_flat(machine: FlatMachine, jobs: JobTable, options: SchedulerOptions) -> LogRun:
     """The same by the compiled loops."""
-    from simulation.schedulers import flat_conservative, flat_loops
+    from simulation.schedulers import flat_conservative, flat_event_order, flat_loops
 
     make_scheduler(options.name, window=options.window, window_counts=options.window_counts)  # checks the options
     loops = {
@@ -152,7 +209,7 @@ def _run_flat(
         "first-fit": flat_loops.first_fit,
         "window-first-fit": flat_loops.window_first_fit,
         "window-room-ahead": flat_loops.window_first_fit,  # there are no places to choose
-        "easy": flat_loops.easy,
+        "easy": (flat_event_order.easy_event_by_event if options.event_order is EventOrder.PYSS else flat_loops.easy),
         "conservative": flat_conservative.conservative,
     }
     fits = jobs.size <= machine.capacity
@@ -163,14 +220,18 @@ def _run_flat(
     window = options.window if options.window_counts is WindowCounts.INDICES else -options.window
     start = loops[options.name](ran.submit_time, duration, ran.requested_time, ran.size, machine.capacity, window)
     end = start + duration
-    if on_end is not None:
-        _replay_ends(ran, start, end, on_end)
     schedule = Schedule(ran.submit_time, start, end, ran.size, ran.size, machine.capacity)
     return LogRun(ran, schedule, len(jobs) - len(ran))
 
 
-def _replay_ends(jobs: JobTable, start: Int64Array, end: Int64Array, on_end: Callable[[EndedJob], None]) -> None:
-    """Tell of all ends as the event simulation would: in order of time, then of starting."""
+def replay_ends(run: LogRun, on_end: Callable[[EndedJob], None]) -> None:
+    """Tell of all ends of a run on a flat machine as the event simulation would: in order of time, then of starting.
+
+    Args:
+        run: what came out.
+        on_end: called for every job.
+    """
+    jobs, start, end = run.jobs, run.schedule.start_time, run.schedule.end_time
     numbers, sizes = jobs.job_number.tolist(), jobs.size.tolist()
     requests = [JobRequest(number, size) for number, size in zip(numbers, sizes, strict=True)]
     everyone = _jobs(jobs, requests)

@@ -10,10 +10,14 @@ it is a placement, and a backfilled job that would still run at the shadow time 
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable
+from operator import itemgetter
 
+from simulation.machines.bluegene import BlueGene
 from simulation.machines.interface import Placement
+from simulation.planning.cabled_backfill import CabledBackfill
+from simulation.planning.placers import ALWAYS
 from simulation.schedulers.interface import Job, Site
 from simulation.schedulers.planner import Plan
 from simulation.schedulers.waiting import KindQueue
@@ -26,8 +30,11 @@ class EasyBackfill:
 
     def __init__(self) -> None:
         self._queue = KindQueue()
-        self._tried: tuple[int, int | None, int] | None = None  # head, shadow time, arrivals known to fail
+        # head, what it is promised, and how many arrivals are known to fail beside that
+        self._tried: tuple[int, tuple[int, Placement] | None, int] | None = None
         self._promise: tuple[int, Placement] | None = None
+        self._good_until = 0  # when the first running job should have ended; the promise rests on that none has
+        self._cabled: CabledBackfill | None = None
 
     def submit(self, job: Job) -> None:
         """A job joins at the end."""
@@ -45,6 +52,8 @@ class EasyBackfill:
         """Start heads while they fit, then backfill."""
         head = self._queue.first()
         while head is not None:
+            if self._tried is not None and self._tried[0] == head.job_number and not site.reservations:
+                break  # nothing has been released since it failed
             placement = site.place(head)
             if placement is None:
                 break
@@ -56,7 +65,57 @@ class EasyBackfill:
         return None
 
     def _backfill(self, site: Site, head: Job) -> None:
-        """Start later jobs in order of arrival.
+        """Start later jobs in order of arrival."""
+        free = site.machine.free
+        if all(line[0][1].request.size > free for line in self._queue.lines.values()):
+            return
+        if not site.reservations and isinstance(site.machine, BlueGene):
+            self._backfill_between_cables(site, site.machine, head)
+        else:
+            self._backfill_by_plan(site, head)
+
+    def _backfill_between_cables(self, site: Site, machine: BlueGene, head: Job) -> None:
+        """The same as `_backfill_by_plan` does, without reservations: in two states of the machine instead of a plan.
+
+        Of each kind the first job that ends by the shadow time and the first one that does not are looked at.
+        """
+        now, queue = site.now, self._queue
+        if self._cabled is None:
+            self._cabled = CabledBackfill(machine)
+        cabled = self._cabled
+        for number in cabled.missing(site.running):
+            running = site.running[number]
+            cabled.add(number, running.start_time, running.job.planned_length, running.placement)
+        if self._tried is None or self._tried[0] != head.job_number or now >= self._good_until:
+            found = cabled.promise(head.request, now)
+            self._promise, self._good_until = (found[::2], found[1]) if found is not None else (None, now)
+            cabled.keep_clear(self._promise[1] if self._promise is not None else None)
+        shadow = self._promise[0] if self._promise is not None else None
+        room = ALWAYS if shadow is None else shadow - now
+        candidates = queue.firsts_by_length(self._first_untried(head, reserved=False), room, machine.free)
+        while candidates:
+            chosen = cabled.place_first([(job.request, long) for _, long, job in candidates])
+            if chosen is None:
+                return
+            index, placement = chosen
+            arrival, long, job = candidates[index]
+            site.start(job, placement)
+            cabled.add(job.job_number, now, job.planned_length, placement)
+            self._good_until = min(self._good_until, now + job.planned_length)
+            free = machine.free
+            # where one that would end in time has no place, none of its kind has
+            failed = {other.kind for _, is_long, other in candidates[:index] if not is_long}
+            candidates = [
+                each for each in candidates[index + 1 :] if each[2].request.size <= free and each[2].kind not in failed
+            ]
+            place = queue.index_of(job.kind, arrival)
+            queue.remove_at(job.kind, place)
+            following = queue.next_by_length(job.kind, place, room, long)
+            if following is not None and job.request.size <= free and job.kind not in failed:
+                insort(candidates, following, key=itemgetter(0))
+
+    def _backfill_by_plan(self, site: Site, head: Job) -> None:
+        """Start later jobs in order of arrival, on any machine and around reservations.
 
         Of each kind only jobs that can still fit are looked at: when one fails that would end by the shadow time,
         nothing of its kind fits; when one fails that would not, none does that would not either. With reservations
@@ -65,8 +124,6 @@ class EasyBackfill:
         """
         now, lines = site.now, self._queue.lines
         free = site.machine.free
-        if all(line[0][1].request.size > free for line in lines.values()):
-            return
         plan = Plan.of_site(site)
         promise = self._standing_promise(site, head) or plan.earliest(head.request, head.planned_length)
         self._promise = promise
@@ -76,7 +133,7 @@ class EasyBackfill:
             room = shadow - now
             plan.book(head.job_number, shadow, shadow + head.planned_length, placement)
         limits: dict[Hashable, int] = {}
-        heap = self._untried(site, head, shadow)
+        heap = self._untried(self._first_untried(head, reserved=bool(site.reservations)))
         while heap:
             _, kind, index = heapq.heappop(heap)
             line = lines[kind]
@@ -113,17 +170,20 @@ class EasyBackfill:
             return None
         return self._promise if self._promise is not None and self._promise[0] > now else None
 
-    def _untried(self, site: Site, head: Job, shadow: int | None) -> list[tuple[int, Hashable, int]]:
-        """Of each kind the first job after the head that may fit: its arrival, kind and place in its line; a heap."""
-        queue = self._queue
-        known = self._tried
-        failed = queue.first_arrival + 1
-        if known is not None and known[:2] == (head.job_number, shadow) and not site.reservations:
-            failed = known[2]
-        self._tried = (head.job_number, shadow, queue.arrivals)
+    def _first_untried(self, head: Job, *, reserved: bool) -> int:
+        """Number of arrival before which all are known to fail beside the present promise."""
+        queue, known = self._queue, self._tried
+        first = queue.first_arrival + 1
+        if known is not None and known[:2] == (head.job_number, self._promise) and not reserved:
+            first = known[2]
+        self._tried = (head.job_number, self._promise, queue.arrivals)
+        return first
+
+    def _untried(self, first: int) -> list[tuple[int, Hashable, int]]:
+        """Of each kind the first job from an arrival on: its arrival, kind and place in its line; a heap."""
         heap = []
-        for kind, line in queue.lines.items():
-            index = bisect_left(line, failed, key=lambda entry: entry[0])
+        for kind, line in self._queue.lines.items():
+            index = bisect_left(line, first, key=itemgetter(0))
             if index < len(line):
                 heap.append((line[index][0], kind, index))
         heapq.heapify(heap)

@@ -137,7 +137,7 @@ def conservative(
     length = np.maximum(requested, 1)  # an empty interval could be planned into a full machine
     expected_end = np.zeros(jobs, dtype=np.int64)
     behind = np.arange(1, jobs + 1)
-    running = np.zeros(capacity + 1, dtype=np.int64)  # in any order
+    running = np.zeros(min(capacity, jobs) + 1, dtype=np.int64)  # in any order
     running_count = 0
     ends = [(NEVER, 0)]
     times, free, count = np.zeros(_ROOM, dtype=np.int64), np.zeros(_ROOM, dtype=np.int64), 1

@@ -179,7 +179,7 @@ def doubled_end(start: int, requested: int, now: int) -> int:
 
 
 @compiled
-def _insert(running: Int64Array, count: int, expected_end: Int64Array, job: int) -> None:
+def insert(running: Int64Array, count: int, expected_end: Int64Array, job: int) -> None:
     """Insert a job into `running[:count]`, which is in order of expected ends."""
     position = count
     while position > 0 and expected_end[running[position - 1]] > expected_end[job]:
@@ -200,9 +200,7 @@ def remove(running: Int64Array, count: int, job: int) -> int:
 
 
 @compiled
-def _promise(
-    running: Int64Array, expected_end: Int64Array, size: Int64Array, free: int, wanted: int
-) -> tuple[int, int]:
+def promise(running: Int64Array, expected_end: Int64Array, size: Int64Array, free: int, wanted: int) -> tuple[int, int]:
     """When enough processors for `wanted` will be free (shadow time), and how many more there will be (extra nodes)."""
     available = free
     shadow = -1
@@ -230,7 +228,7 @@ def easy(
     behind = np.arange(1, jobs + 1)
     first = 0
     ends = [(NEVER, 0)]
-    running = np.zeros(capacity + 1, dtype=np.int64)  # in order of their expected ends
+    running = np.zeros(min(capacity, jobs) + 1, dtype=np.int64)  # in order of their expected ends
     running_count = 0
     expected_end = np.zeros(jobs, dtype=np.int64)
     free = capacity
@@ -246,14 +244,14 @@ def easy(
         while running_count > 0 and expected_end[running[0]] <= now:
             job = running[0]
             expected_end[job] = doubled_end(start[job], requested[job], now)
-            _insert(running, remove(running, running_count, job), expected_end, job)
+            insert(running, remove(running, running_count, job), expected_end, job)
         while arrived < jobs and submit[arrived] <= now:
             arrived += 1
         before, job = -1, first
         shadow, extra = -1, 0
         while job < arrived and free > 0:
             if before >= 0 and shadow < 0:
-                shadow, extra = _promise(running[:running_count], expected_end, size, free, size[first])
+                shadow, extra = promise(running[:running_count], expected_end, size, free, size[first])
             fits = size[job] <= free
             if fits and before >= 0 and now + max(requested[job], 1) > shadow:
                 fits = size[job] <= extra
@@ -267,7 +265,7 @@ def easy(
             free -= size[job]
             heapq.heappush(ends, (now + duration[job], job))
             expected_end[job] = now + max(requested[job], 1)
-            _insert(running, running_count, expected_end, job)
+            insert(running, running_count, expected_end, job)
             running_count += 1
             if before < 0:
                 first = behind[job]

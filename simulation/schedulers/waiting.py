@@ -6,9 +6,63 @@ fits until something is released. So a pass over the queue looks at the first jo
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Hashable, Iterator
+from operator import itemgetter
 
+import numpy as np
+from numpy.typing import NDArray
+
+from simulation.compiling import compiled
 from simulation.schedulers.interface import Job
+
+_FIRST_ROOM = 8
+
+
+@compiled
+def _next_place(lengths: NDArray[np.int64], index: int, count: int, room: int, longer: bool) -> int:
+    """The first place in [index, count) whose length is above `room`, or is not; `count` where there is none."""
+    while index < count and (lengths[index] > room) != longer:
+        index += 1
+    return index
+
+
+class _Lengths:
+    """The planned lengths of a line, in its order, and their bounds, at which most searches end."""
+
+    __slots__ = ("_count", "_longest", "_shortest", "_values")
+
+    def __init__(self) -> None:
+        self._values: NDArray[np.int64] = np.empty(_FIRST_ROOM, np.int64)
+        self._count = 0
+        self._shortest = self._longest = 0
+
+    def append(self, length: int) -> None:
+        """A job joins at the end."""
+        if self._count == len(self._values):
+            self._values = np.concatenate([self._values, np.empty_like(self._values)])
+        self._shortest = min(self._shortest, length) if self._count else length
+        self._longest = max(self._longest, length)
+        self._values[self._count] = length
+        self._count += 1
+
+    def remove_at(self, index: int) -> None:
+        """The job at a place leaves, not the last one that is left."""
+        length = self._values[index]
+        self._count -= 1
+        left = self._values[: self._count]
+        left[index:] = self._values[index + 1 : self._count + 1]
+        if length == self._shortest:
+            self._shortest = int(left.min())
+        if length == self._longest:
+            self._longest = int(left.max())
+
+    def next(self, index: int, room: int, longer: bool) -> int | None:
+        """The first place from `index` on whose length is above `room`, or is not."""
+        if self._longest <= room if longer else self._shortest > room:
+            return None
+        place = _next_place(self._values, index, self._count, room, longer)
+        return place if place < self._count else None
 
 
 class KindQueue:
@@ -20,12 +74,14 @@ class KindQueue:
         arrivals: jobs that have joined so far; the next one gets this number of arrival.
     """
 
-    __slots__ = ("_size", "arrivals", "failed", "lines")
+    __slots__ = ("_first", "_lengths", "_size", "arrivals", "failed", "lines")
 
     def __init__(self) -> None:
         self.lines: dict[Hashable, list[tuple[int, Job]]] = {}
+        self._lengths: dict[Hashable, _Lengths] = {}
         self.arrivals = 0
         self._size = 0
+        self._first: tuple[int, Job] | None = None  # who waits longest, where that is known
         self.failed: set[Hashable] = set()
 
     def __len__(self) -> int:
@@ -40,7 +96,9 @@ class KindQueue:
         line = self.lines.get(job.kind)
         if line is None:
             line = self.lines[job.kind] = []
+            self._lengths[job.kind] = _Lengths()
         line.append((self.arrivals, job))
+        self._lengths[job.kind].append(job.planned_length)
         self.arrivals += 1
         self._size += 1
 
@@ -52,24 +110,76 @@ class KindQueue:
     def remove_at(self, kind: Hashable, index: int) -> Job:
         """Take out the job at a place of its line."""
         line = self.lines[kind]
-        job = line.pop(index)[1]
+        entry = line.pop(index)
         self._size -= 1
-        if not line:
-            del self.lines[kind]
-        return job
+        if entry is self._first:
+            self._first = None
+        if line:
+            self._lengths[kind].remove_at(index)
+        else:
+            del self.lines[kind], self._lengths[kind]
+        return entry[1]
 
     def pop_first(self, kind: Hashable) -> Job:
         """Take out the first job of a kind."""
         return self.remove_at(kind, 0)
 
+    def index_of(self, kind: Hashable, arrival: int) -> int:
+        """Place in its line of the first job from an arrival on."""
+        return bisect_left(self.lines[kind], arrival, key=itemgetter(0))
+
+    def next_by_length(self, kind: Hashable, index: int, room: int, longer: bool) -> tuple[int, bool, Job] | None:
+        """The first job of a kind, from a place in its line on, that is longer than `room`, or is not.
+
+        Returns:
+            Number of arrival, whether it is longer, and the job.
+        """
+        line = self.lines.get(kind)
+        if line is None:
+            return None
+        place = self._lengths[kind].next(index, room, longer)
+        return None if place is None else (line[place][0], longer, line[place][1])
+
+    def firsts_by_length(self, first: int, room: int, free: int) -> list[tuple[int, bool, Job]]:
+        """Of each kind the first job that is no longer than `room`, and the first one that is.
+
+        Args:
+            first: number of arrival of the first job that is looked at.
+            room: microseconds.
+            free: jobs that ask for more units are left out.
+
+        Returns:
+            Number of arrival, whether it is longer, and the job; in order of arrival.
+        """
+        found = []
+        for kind, line in self.lines.items():
+            if line[-1][0] < first or line[0][1].request.size > free:
+                continue
+            index = 0 if line[0][0] >= first else self.index_of(kind, first)
+            lengths = self._lengths[kind]
+            arrival, job = line[index]
+            longer = job.planned_length > room
+            found.append((arrival, longer, job))
+            place = lengths.next(index + 1, room, not longer)
+            if place is not None:
+                arrival, job = line[place]
+                found.append((arrival, not longer, job))
+        found.sort(key=itemgetter(0))
+        return found
+
     @property
     def first_arrival(self) -> int:
         """Number of arrival of the job that waits longest; -1 when nobody waits."""
-        return min((line[0][0] for line in self.lines.values()), default=-1)
+        self.first()
+        return self._first[0] if self._first is not None else -1
 
     def first(self) -> Job | None:
         """The job that waits longest."""
-        return min(self.lines.values(), key=lambda line: line[0][0])[0][1] if self.lines else None
+        if self._first is None:
+            if not self.lines:
+                return None
+            self._first = min((line[0] for line in self.lines.values()), key=itemgetter(0))
+        return self._first[1]
 
     def candidates(self, free: int) -> list[Job]:
         """First jobs of the kinds not known to fail that ask for at most `free` units, in order of arrival."""

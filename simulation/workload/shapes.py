@@ -84,7 +84,7 @@ def choose_shapes(
     Raises:
         WorkloadError: the probability is not one.
     """
-    _check_probability("fat probability", fat_probability)
+    check_probability("fat probability", fat_probability)
     return [fat_shape(size, extents) if rng.random() < fat_probability else slim_shape(size, extents) for size in sizes]
 
 
@@ -99,10 +99,19 @@ def choose_tori(jobs: int, torus_probability: float, rng: random.Random) -> list
     Raises:
         WorkloadError: the probability is not one.
     """
-    _check_probability("torus probability", torus_probability)
+    check_probability("torus probability", torus_probability)
     return [rng.random() < torus_probability for _ in range(jobs)]
 
 
-def _check_probability(what: str, value: float) -> None:
+def check_probability(what: str, value: float) -> None:
+    """Refuse what is no share.
+
+    Args:
+        what: its name.
+        value: 0 to 1 is right.
+
+    Raises:
+        WorkloadError: it is not.
+    """
     if not 0 <= value <= 1:
         raise WorkloadError(f"{what} is {value}; a number from 0 to 1 is wanted")

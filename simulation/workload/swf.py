@@ -3,9 +3,6 @@
 Format: one job a line, 18 whitespace-separated integers, -1 = unknown; lines that start with ';' are comments, of
 which those of the form `; Key: value` are the header. Source: D. G. Feitelson and others, "The Standard Workload
 Format", Parallel Workloads Archive, https://www.cs.huji.ac.il/labs/parallel/workload/swf.html.
-
-The reader parses all numbers of a file in one NumPy call and counts the fields of all lines in a second one; only a
-file that fails these checks is read again line by line, to name the line that is wrong.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import warnings
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,41 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
+from simulation.workload.swf_fields import FIELD_COUNT
+from simulation.workload.swf_text import parse_text
 
 Int64Array = NDArray[np.int64]
 
-FIELD_NAMES: Final = (
-    "job_number",
-    "submit_time",
-    "wait_time",
-    "run_time",
-    "allocated_processors",
-    "average_cpu_time",
-    "used_memory",
-    "requested_processors",
-    "requested_time",
-    "requested_memory",
-    "status",
-    "user_id",
-    "group_id",
-    "executable_number",
-    "queue_number",
-    "swf_partition_number",
-    "preceding_job_number",
-    "think_time",
-)
-"""The 18 fields of a job line in file order."""
-
-FIELD_COUNT: Final = len(FIELD_NAMES)
 UNKNOWN: Final = -1
-
-_AVERAGE_CPU_TIME: Final = FIELD_NAMES.index("average_cpu_time")
-_NUMBER: Final = re.compile(rb"[+-]?[0-9]+")
-_DECIMAL: Final = re.compile(rb"[+-]?([0-9]+\.[0-9]*|\.[0-9]+)")
-_LONGEST_NUMBER: Final = 18
-"""Digits that always fit 64 bits."""
-_JOB_BYTES: Final = np.zeros(256, dtype=np.bool_)
-_JOB_BYTES[np.frombuffer(b"0123456789+-. \t\r\n\v\f", dtype=np.uint8)] = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,11 +34,16 @@ class SwfLog:
     Attributes:
         columns: shape (18, jobs), int64, one row a field in the order of `FIELD_NAMES`, -1 = unknown; times in seconds
             (submit time from the log's start), memory in kB a processor. Not writeable.
-        comments: the comment lines in file order, without the leading ';' and the line end.
+        comments: the comment lines in file order, without the leading ';' and the line end; bytes that are no UTF-8 are
+            kept as Python's surrogate escapes.
+        source: where it was read.
+        lines: the line of each job there, from 1, shape (jobs,); None where it was not read.
     """
 
     columns: Int64Array
     comments: tuple[str, ...] = ()
+    source: Path | str = "<memory>"
+    lines: Int64Array | None = None
 
     def __post_init__(self) -> None:
         if self.columns.ndim != 2 or self.columns.shape[0] != FIELD_COUNT or self.columns.dtype != np.int64:
@@ -220,7 +192,8 @@ class SwfLog:
         Returns:
             A log with the same comments.
         """
-        return SwfLog(self.columns[:, jobs], self.comments)
+        lines = None if self.lines is None else self.lines[jobs]
+        return SwfLog(self.columns[:, jobs], self.comments, self.source, lines)
 
 
 def read_swf(path: Path | str) -> SwfLog:
@@ -258,11 +231,9 @@ def parse_swf(data: bytes, *, source: Path | str = "<memory>") -> SwfLog:
     Raises:
         WorkloadError: a line is no job line; names the source and the line.
     """
-    comments, jobs = _split_comments(data)
-    columns = _parse_at_once(jobs)
-    if columns is None:
-        columns = _parse_by_line(data, source)
-    return SwfLog(columns, tuple(comment.decode("utf-8", errors="replace") for comment in comments))
+    columns, comments, lines = parse_text(data, source)
+    texts = tuple(comment.decode("utf-8", errors="surrogateescape") for comment in comments)
+    return SwfLog(columns, texts, source, lines)
 
 
 def format_swf(log: SwfLog) -> bytes:
@@ -277,7 +248,7 @@ def format_swf(log: SwfLog) -> bytes:
     template = " ".join(["%d"] * FIELD_COUNT)
     lines = [f";{comment}" for comment in log.comments]
     lines += [template % tuple(job) for job in log.columns.T.tolist()]
-    return ("\n".join(lines) + "\n").encode() if lines else b""
+    return ("\n".join(lines) + "\n").encode("utf-8", errors="surrogateescape") if lines else b""
 
 
 def write_swf(path: Path | str, log: SwfLog) -> None:
@@ -307,98 +278,3 @@ def write_swf(path: Path | str, log: SwfLog) -> None:
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise WorkloadError(f"cannot be written: {error}", path=path) from error
-
-
-def _split_comments(data: bytes) -> tuple[list[bytes], bytes]:
-    """Comment lines (without ';') and the text without them."""
-    comments: list[bytes] = []
-    start = 0
-    while data.startswith(b";", start):
-        end = data.find(b"\n", start)
-        end = len(data) if end < 0 else end
-        comments.append(data[start + 1 : end].rstrip(b"\r"))
-        start = end + 1
-    rest = data[start:]
-    if b";" not in rest:
-        return comments, rest
-    kept: list[bytes] = []
-    for line in rest.split(b"\n"):
-        stripped = line.lstrip()
-        if stripped.startswith(b";"):
-            comments.append(stripped[1:].rstrip(b"\r"))
-        else:
-            kept.append(line)
-    return comments, b"\n".join(kept)
-
-
-def _parse_at_once(jobs: bytes) -> Int64Array | None:
-    """Columns of well-formed job lines, or None if anything is unusual."""
-    text = np.frombuffer(jobs, dtype=np.uint8)
-    if not _JOB_BYTES[text].all():
-        return None
-    is_space = text <= ord(" ")
-    starts = np.flatnonzero(~is_space & np.concatenate(([True], is_space[:-1])))
-    if starts.size == 0:
-        return np.empty((FIELD_COUNT, 0), dtype=np.int64)
-    line_ends = np.append(np.flatnonzero(text == ord("\n")), text.size)
-    fields = np.diff(np.searchsorted(starts, line_ends), prepend=0)
-    if not ((fields == FIELD_COUNT) | (fields == 0)).all():
-        return None
-    if b"." in jobs:
-        return _parse_decimals(jobs, starts.size)
-    values = _parse_numbers(jobs, np.dtype(np.int64), starts.size)
-    if values is None or (np.abs(values) >= 10**_LONGEST_NUMBER).any():
-        return None
-    return np.ascontiguousarray(values.reshape(-1, FIELD_COUNT).T)
-
-
-def _parse_decimals(jobs: bytes, count: int) -> Int64Array | None:
-    """As `_parse_at_once` for text with decimals, which occur as average processor time only."""
-    values = _parse_numbers(jobs, np.dtype(np.float64), count)
-    if values is None or (np.abs(values) >= 2.0**53).any():
-        return None
-    columns = np.ascontiguousarray(values.reshape(-1, FIELD_COUNT).T)
-    columns[_AVERAGE_CPU_TIME] = np.rint(columns[_AVERAGE_CPU_TIME])
-    whole = columns.astype(np.int64)
-    return whole if (whole == columns).all() else None
-
-
-def _parse_numbers(jobs: bytes, dtype: np.dtype[Any], count: int) -> NDArray[Any] | None:
-    """All numbers of a text, or None unless there are exactly `count`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)
-        try:
-            values = np.fromstring(jobs, dtype=dtype, sep=" ")
-        except (ValueError, DeprecationWarning):  # text that is no number: an error or a warning, by NumPy's version
-            return None
-    return values if values.size == count else None
-
-
-def _parse_by_line(data: bytes, source: Path | str) -> Int64Array:
-    """Parse line by line, to find the line that is wrong."""
-    jobs: list[list[int]] = []
-    for line_number, line in enumerate(data.split(b"\n"), start=1):
-        words = line.split()
-        if not words or words[0].startswith(b";"):
-            continue
-        if len(words) != FIELD_COUNT:
-            raise WorkloadError(
-                f"{len(words)} fields where a job line has {FIELD_COUNT}", path=source, line_number=line_number
-            )
-        jobs.append([_parse_field(word, field, source, line_number) for field, word in enumerate(words)])
-    return np.ascontiguousarray(np.array(jobs, dtype=np.int64).reshape(-1, FIELD_COUNT).T)
-
-
-def _parse_field(word: bytes, field: int, source: Path | str, line_number: int) -> int:
-    """The value of one field."""
-    short = len(word.lstrip(b"+-0")) <= _LONGEST_NUMBER
-    if short and _NUMBER.fullmatch(word):
-        return int(word)
-    if short and _DECIMAL.fullmatch(word) and (field == _AVERAGE_CPU_TIME or float(word).is_integer()):
-        return round(float(word))
-    raise WorkloadError(
-        f"field {field + 1} ({FIELD_NAMES[field]}) is {word.decode('utf-8', errors='replace')!r}; "
-        f"a whole number of at most {_LONGEST_NUMBER} digits is wanted, -1 for unknown",
-        path=source,
-        line_number=line_number,
-    )

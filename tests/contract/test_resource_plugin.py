@@ -20,7 +20,8 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.plugins.interface import PluginSettings, Reservation, ResourcePlugin, Slot
 from simulation.resource import fake_qstat, modelled, steady
-from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
+from simulation.workload.swf import SwfLog, write_swf
+from simulation.workload.swf_fields import FIELD_COUNT, FIELD_NAMES
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 CORES = 64

@@ -23,7 +23,7 @@ _SPEC = importlib.util.spec_from_file_location(
 loop = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(loop)
 
-PRINTED = ("base", "base-ring", "find-systems", "find-systems-mss", "torus-distance")
+PRINTED = ("base", "base-no-wrap", "base-ring", "find-systems", "find-systems-mss", "torus-distance")
 TORI = [(4, 3, 2), (3, 3, 2, 2), (5, 2), (4, 4, 2)]
 steps = st.lists(st.tuples(st.integers(1, 12), st.booleans(), st.integers(0, 1 << 30)), min_size=5, max_size=25)
 
@@ -60,7 +60,7 @@ def history(machine: AngaraMachine, moves: list):
 def test_every_decision_is_that_of_the_plain_loop(allocator: str, extents: tuple[int, ...], moves: list) -> None:
     name, _, how = allocator.partition(" ")
     machine = empty(extents, name, exact=bool(how))
-    transit = 4 if name == "base-ring" else None
+    transit = {"base-ring": 4, "base-no-wrap": 0}.get(name)
     for request, placement in history(machine, moves):
         locked = frozenset().union(*(cells(machine, held.nodes) for held in machine.running.values()))
         expected = loop.place(name, extents, locked, request.size, transit=transit, exact=bool(how))
@@ -70,6 +70,15 @@ def test_every_decision_is_that_of_the_plain_loop(allocator: str, extents: tuple
             assert placement is not None
             assert (placement.shape, placement.origin) == expected[:2]
             assert cells(machine, placement.nodes) == expected[2]
+
+
+@pytest.mark.parametrize("allocator", ["base", "base-ring", "torus-distance"])
+def test_of_equally_near_shapes_the_smallest_is_taken(allocator: str) -> None:
+    """Three nodes on 4x2x2x2: on a line of 3 as in a square of 4 the mean distance is 4/3."""
+    placement = empty((4, 2, 2, 2), allocator).place(JobRequest(1, 3))
+    assert placement is not None
+    expected = {"base": (3, 1, 1, 1), "base-ring": (1, 1, 2, 2), "torus-distance": (3, 1, 1, 1)}[allocator]
+    assert placement.shape == expected  # base-ring gives out no 3 of a ring of 4
 
 
 @pytest.mark.parametrize("allocator", PRINTED)

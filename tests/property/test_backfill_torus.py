@@ -13,14 +13,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from simulation.experiments.bluegene_runs import break_cables
 from simulation.machine_files import load_machine
+from simulation.machines.bluegene import BlueGene
 from simulation.machines.flat import FlatMachine
-from simulation.machines.interface import Connection, JobRequest, Machine, Placement
+from simulation.machines.interface import Connection, JobRequest, Machine, NodeState, Placement
 from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.schedulers.conservative import ConservativeBackfill
-from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
+from simulation.schedulers.easy import EasyBackfill
+from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler, Site
 from simulation.schedulers.registry import SCHEDULER_NAMES, make_scheduler
 from tests.reference.conservative_loop import PlainConservative
+from tests.reference.easy_loop import PlainEasy
 
 SHAPES = ((1, 1, 1), (2, 1, 1), (2, 2, 1), (2, 2, 2), (4, 2, 2), (3, 3, 1), (8, 2, 2), (4, 4, 4))
 BGL = load_machine("bgl")
@@ -177,12 +181,15 @@ def test_reservations_on_a_flat_machine_are_never_short(name: str, overrun: Over
         assert taken <= capacity
 
 
-def conservative_starts(scheduler: Scheduler, jobs: list[Job]) -> dict[int, tuple[int, Placement]]:
-    """When and where each job starts; jobs end within their requests."""
+def starts_of(
+    scheduler: Scheduler, jobs: list[Job], overrun: Overrun = Overrun.CUT, machine: Machine = BGL
+) -> dict[int, tuple[int, Placement]]:
+    """When and where each job starts."""
     found: dict[int, tuple[int, Placement]] = {}
     simulation = QueueSimulation(
-        BGL.copy(),
+        machine.copy(),
         scheduler,
+        overrun=overrun,
         on_end=lambda one: found.__setitem__(one.job.job_number, (one.start_time, one.placement)),
     )
     for job in jobs:
@@ -194,7 +201,7 @@ def conservative_starts(scheduler: Scheduler, jobs: list[Job]) -> dict[int, tupl
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(jobs=histories())
 def test_conservative_starts_jobs_when_and_where_its_definition_does(jobs: list[Job]) -> None:
-    assert conservative_starts(ConservativeBackfill(), jobs) == conservative_starts(PlainConservative(), jobs)
+    assert starts_of(ConservativeBackfill(), jobs) == starts_of(PlainConservative(), jobs)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -209,4 +216,40 @@ def test_conservative_keeps_to_its_definition_in_a_long_queue(seed: int) -> None
         connection = chosen.choice([Connection.MESH, Connection.TORUS])
         request = JobRequest(number, shape[0] * shape[1] * shape[2], shape, connection=connection)
         jobs.append(Job(number, chosen.randrange(61), run_time, requested, request))
-    assert conservative_starts(ConservativeBackfill(), jobs) == conservative_starts(PlainConservative(), jobs)
+    assert starts_of(ConservativeBackfill(), jobs) == starts_of(PlainConservative(), jobs)
+
+
+class EasyByPlan(EasyBackfill):
+    """EASY as it decides around reservations, which knows nothing of the two states."""
+
+    def _backfill_between_cables(self, site: Site, machine: BlueGene, head: Job) -> None:
+        self._backfill_by_plan(site, head)
+
+
+@pytest.mark.parametrize("overrun", list(Overrun))
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(jobs=histories())
+def test_easy_starts_jobs_when_and_where_its_definition_does(overrun: Overrun, jobs: list[Job]) -> None:
+    expected = starts_of(PlainEasy(), jobs, overrun)
+    assert starts_of(EasyBackfill(), jobs, overrun) == expected
+    assert starts_of(EasyByPlan(), jobs, overrun) == expected
+
+
+@pytest.mark.parametrize("overrun", list(Overrun))
+@pytest.mark.parametrize("seed", range(12))
+def test_easy_keeps_to_its_definition_in_a_long_queue(seed: int, overrun: Overrun) -> None:
+    """A crowd on a machine with broken cables: jobs of all lengths, early and late, some content with either joint."""
+    chosen = random.Random(seed)
+    machine = BGL.copy()
+    assert isinstance(machine, BlueGene)
+    break_cables(machine, chosen.choice([0, 0.02]), seed)
+    machine.set_node_state(1 << chosen.randrange(128), NodeState.DRAINED)
+    jobs = []
+    for number in range(1, 121):
+        shape = chosen.choice([each for each in SHAPES if each != (4, 4, 4)])
+        requested = chosen.choice([10, 50, chosen.randrange(1, 200)])
+        run_time = int(requested * chosen.choice([0, 0.1, 0.5, 1, 1, 3]))
+        connection = chosen.choice(list(Connection))
+        request = JobRequest(number, shape[0] * shape[1] * shape[2], shape, connection=connection)
+        jobs.append(Job(number, chosen.randrange(200), run_time, requested, request))
+    assert starts_of(EasyBackfill(), jobs, overrun, machine) == starts_of(PlainEasy(), jobs, overrun, machine)

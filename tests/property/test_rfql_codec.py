@@ -202,6 +202,7 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "cost": ordinals,
     "more": st.booleans(),
     "transfers": tuples_of(contents.PaymentMade, 1),
+    "awaited": tuples_of(contents.OrderLine),
     "accounts": tuples_of(contents.AccountLine),
     "trades": tuples_of(contents.TradeLine),
     "names": st.lists(identifiers, max_size=3).map(tuple),

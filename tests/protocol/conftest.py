@@ -20,7 +20,10 @@ The commands of a script:
     says RESOURCE failed AGREEMENT [to=bank]  a resource says that it has failed, whatever its protocol thinks
     forge USER as BANK to RESOURCE paid AGREEMENT  a stranger speaks as the bank: unsealed, with its own seal,
                                          and with one that the bank has put on something else
-    unfirm RESOURCE                      its machine does not make the next slot firm
+    fault RESOURCE CALL [done|refused|nonsense] [count=1]      the machine's next calls of hold, confirm, reservation,
+                                         release or quote raise; `done`: after having done it; `refused`: they refuse;
+                                         `nonsense`: they answer nothing that makes sense
+    lose RESOURCE                        its machine loses everything that is set aside
     crash NAME [down=S] [before=EFFECT]  now, or before the next such effect (a record's or content's name)
     restart NAME
     run [SECONDS]                        let time pass: so long, or until every message has arrived and all is at rest
@@ -43,7 +46,7 @@ from ramp.model.agreement import Agreement, Signed
 from ramp.model.contents import Commitment, Failed, PaymentMade, Unverified
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.model.money import credits_text
-from ramp.model.offer import RefusalCode
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.slot import Slot, StaticTerms
@@ -356,16 +359,33 @@ class ScriptedMarket:
             f"{rogue} speaks as {victim} in four ways; {self.world.refused - refused} are dropped", self.world.now
         )
 
-    def do_unfirm(self, options: _Options) -> None:
-        (name,) = options.words
+    def do_fault(self, options: _Options) -> None:
+        how = next((word for word in ("done", "refused", "nonsense") if options.flag(word)), "raises")
+        name, call = options.words
         machine: Any = self.world.machines[name]
-        confirm = machine.confirm
+        original = getattr(machine, call)
+        left = options.whole("count", 1)
 
-        def fails_once(key: str, now: Instant) -> object:
-            machine.confirm = confirm
-            raise PluginError(name, "the batch system does not know the hold any more")
+        def faulty(*arguments: object) -> object:
+            nonlocal left
+            if not left:
+                return original(*arguments)
+            left -= 1
+            if how == "refused":
+                return Refusal(0, RefusalCode.SLOT_TAKEN, detail="the batch system has given it away")
+            if how == "nonsense":
+                return "yes"
+            if how == "done":
+                original(*arguments)
+            raise PluginError(name, "the batch system does not answer")
 
-        machine.confirm = fails_once
+        setattr(machine, call, faulty)
+
+    def do_lose(self, options: _Options) -> None:
+        (name,) = options.words
+        machine = self.world.machines[name]
+        for entry in machine.reservations(self.world.now):
+            machine.release(entry.key, self.world.now)
 
     def do_crash(self, options: _Options) -> None:
         (name,) = options.words

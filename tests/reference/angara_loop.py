@@ -46,11 +46,12 @@ def mean_distance(shape: tuple[int, ...], extents: tuple[int, ...] | None = None
 def ranked(name: str, extents: tuple[int, ...], wrap: bool = True) -> list[Box]:
     """The boxes that an allocator gives out, in its order."""
     key = {
-        "base": lambda box: (mean_distance(box[0]),),
-        "base-ring": lambda box: (mean_distance(box[0]),),
+        "base": lambda box: (mean_distance(box[0]), len(box[2])),  # of equally near ones the smallest
+        "base-no-wrap": lambda box: (mean_distance(box[0]), len(box[2])),
+        "base-ring": lambda box: (mean_distance(box[0]), len(box[2])),
         "find-systems": lambda box: (prod(box[0]), mean_distance(box[0])),
         "find-systems-mss": lambda box: (prod(box[0]), mean_distance(box[0])),
-        "torus-distance": lambda box: (mean_distance(box[0], extents),),
+        "torus-distance": lambda box: (mean_distance(box[0], extents), len(box[2])),
     }[name]
     chosen = boxes(extents, wrap)
     if name == "base-ring":
@@ -62,7 +63,7 @@ def place(
     name: str, extents: tuple[int, ...], locked: frozenset[Node], size: int, *, transit: int | None, exact: bool = False
 ) -> Box | None:
     """The allocator's decision."""
-    candidates = ranked(name, extents)
+    candidates = ranked(name, extents, wrap=name != "base-no-wrap")
     volumes = sorted({prod(box[0]) for box in candidates if prod(box[0]) >= size})
     most = volumes[0] + transit if transit is not None and volumes else prod(extents)
     variants = [box for box in candidates if size <= prod(box[0]) <= most and not box[2] & locked]

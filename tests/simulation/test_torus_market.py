@@ -106,9 +106,7 @@ def test_differences_compare_each_seed_with_itself() -> None:
     assert price["deviation"] == pytest.approx(8**0.5, abs=1e-4)
 
 
-def test_resources_without_their_log_bear_the_mark_in_tables_and_pictures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_and_pictures_say_which_workloads_are_stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def bare(case: MarketCase) -> MarketRun:
         sold = [{"resource": name, "price": 50, "load": 0.5} for name in ("intrepid3", "bluegene1")]
         row = dict.fromkeys(("success_rate", "mean_price", "mean_load", "background", "market", "mean_wait_h"), 0.5)
@@ -118,8 +116,10 @@ def test_resources_without_their_log_bear_the_mark_in_tables_and_pictures(
     summary = torus_market.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)
     with (tmp_path / "sales.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert {row["resource"] for row in rows} == {"intrepid3*", "bluegene1"}  # Intrepid's log is not public
-    assert {plots._kind(row) for row in rows} == {"intrepid*", "bluegene"}
+    workloads = {row["resource"]: row["workload"] for row in rows}
+    assert workloads["intrepid3"] == "stand-in"  # Intrepid's log is not public
+    assert set(workloads) == {"intrepid3", "bluegene1"}
+    assert "intrepid (stand-in)" in {plots._kind(row) for row in rows}
     assert "synthetic" in summary["note"]
     assert any(summary["note"] in line for line in find_experiment("torus-market").tell(summary))
 

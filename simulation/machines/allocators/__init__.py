@@ -17,6 +17,7 @@ ALLOCATORS = {
     "first-found": "simulation.machines.allocators.first_found:FirstFound",
     "noncontiguous": "simulation.machines.allocators.noncontiguous:Noncontiguous",
     "base": "simulation.machines.allocators.base:Base",
+    "base-no-wrap": "simulation.machines.allocators.base_no_wrap:BaseNoWrap",
     "base-ring": "simulation.machines.allocators.base_ring:BaseRing",
     "find-systems": "simulation.machines.allocators.find_systems:FindSystems",
     "find-systems-mss": "simulation.machines.allocators.find_systems_mss:FindSystemsMss",

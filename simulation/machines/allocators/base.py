@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import ClassVar
 
 from simulation.machines.box_policy import Choice, Shape, mean_distance, volume_with_transit
@@ -32,8 +33,8 @@ class Base:
         return True
 
     def rank(self, shape: Shape, extents: Shape) -> tuple[Fraction | int, ...]:
-        """Mean distance without wrap-around, as printed, over all volumes."""
-        return (mean_distance(shape),)
+        """Mean distance without wrap-around, as printed, over all volumes; the smaller volume among equals."""
+        return (mean_distance(shape), prod(shape))
 
     def volume_max(self, size: int, volumes: Sequence[int]) -> int:
         """The smallest volume that holds the job and `transit_max` more."""

@@ -90,7 +90,7 @@ def test_resources_are_those_of_the_directory(ramp):
 def test_ps_shows_every_agent(ramp, swarm):
     code, shown, _ = ramp("ps", "--json")
     assert (code, shown["running"]) == (0, True)
-    assert {agent["name"] for agent in shown["agents"]} == NAMES | {"alice", "bob", "bank", "directory"}
+    assert {agent["name"] for agent in shown["agents"]} == NAMES | {"alice", "bob", "bank", "directory", "keeper"}
     assert {agent["state"] for agent in shown["agents"]} == {"ready"}
     assert "gamma" in ramp("ps")[1]
     assert ramp("config", "show", "--json")[1]["path"].endswith("tiny.toml")

@@ -11,7 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from ramp.errors import ConfigurationError
+from simulation.cli import experiment as cli
 from simulation.cli.experiment import experiment, progress_lines
+from simulation.experiments.comparison import Comparison
+from simulation.experiments.discovery import Experiment
 from simulation.experiments.result import write_summary
 
 
@@ -31,8 +34,20 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(capsys):
         now[0] = float(second)
         advance(second, 90)
     told = capsys.readouterr()
-    assert told.err.splitlines() == ["users: 10 of 90", "users: 20 of 90", "users: 30 of 90"]
+    assert told.err.splitlines() == [
+        "users: 10 of 90, about 80 s left",
+        "users: 20 of 90, about 70 s left",
+        "users: 30 of 90, about 60 s left",
+    ]
     assert told.out == ""
+
+
+def test_long_waits_are_told_in_minutes(capsys):
+    now = [0.0]
+    advance = progress_lines("bluegene", lambda: now[0])
+    now[0] = 100.0
+    advance(10, 70)
+    assert capsys.readouterr().err == "bluegene: 10 of 70, about 10 min left\n"
 
 
 @pytest.fixture
@@ -45,7 +60,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
     monkeypatch.setattr("simulation.cli.experiment._run_with_progress", begin)
 
     def run(*options: str) -> str:
-        arguments = ["run", "rounds", "--out", str(tmp_path), *options]
+        arguments = ["run", *options, "--out", str(tmp_path)]
         with pytest.raises(ConfigurationError) as caught:
             CliRunner().invoke(experiment, arguments, catch_exceptions=False)
         return str(caught.value)
@@ -54,17 +69,90 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
 
 
 def test_both_modes_at_once_are_refused(refused: Callable[..., str]) -> None:
-    assert "--simulated and --xmpp exclude each other" in refused("--xmpp", "--simulated")
+    assert "--simulated and --xmpp exclude each other" in refused("rounds", "--xmpp", "--simulated")
 
 
-@pytest.mark.parametrize("name", ["summary.json", "rounds.csv", "rounds.png"])
-def test_a_folder_in_the_way_of_a_result_is_refused(name: str, tmp_path: Path, refused: Callable[..., str]) -> None:
-    (tmp_path / name).mkdir()
-    said = refused()
-    assert str(tmp_path / name) in said
+@pytest.mark.parametrize("options", [(), ("rounds", "--all")])
+def test_either_one_experiment_or_all(refused: Callable[..., str], options: tuple[str, ...]) -> None:
+    assert "give the name of an experiment, or --all" in refused(*options)
+
+
+@pytest.mark.parametrize(("name", "option"), [("bluegene", "--xmpp"), ("rounds", "--whole-logs")])
+def test_options_of_other_experiments_are_refused(refused: Callable[..., str], name: str, option: str) -> None:
+    assert f"{option}: the experiment {name} knows no such option" in refused(name, option)
+
+
+@pytest.mark.parametrize("in_the_way", ["folder", "file"])
+def test_what_is_no_result_is_never_replaced(in_the_way: str, tmp_path: Path, refused: Callable[..., str]) -> None:
+    path = tmp_path / "rounds"
+    path.mkdir() if in_the_way == "folder" else path.write_text("mine")
+    said = refused("rounds", "--replace")
+    assert str(path) in said
     assert "in the way" in said
 
 
+def test_earlier_results_are_refused(tmp_path: Path, refused: Callable[..., str]) -> None:
+    (tmp_path / "rounds").mkdir()
+    (tmp_path / "rounds" / "summary.json").write_text('{"experiment": "rounds"}')
+    assert "holds results already" in refused("rounds")
+    assert "holds results already" in refused("--all")
+
+
 def test_a_comparison_without_a_paper_has_its_header(tmp_path: Path) -> None:
-    write_summary(tmp_path, experiment="new", seed=1, quick=True, parameters={}, comparisons=[], findings={})
-    assert (tmp_path / "comparison.csv").read_text() == "what,paper,ours,unit,tolerance,agrees\n"
+    write_summary(
+        tmp_path, experiment="new", seed=1, quick=True, parameters={}, comparisons=[], findings={}, columns={}
+    )
+    assert (tmp_path / "comparison.csv").read_text() == "what,paper,ours,unit,agrees_if,verdict,why,picture\n"
+
+
+@pytest.fixture
+def studies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two experiments that take no time: all of `agreeing` agrees, one row of `differing` does not; one cannot run."""
+
+    def study(name: str, ours: float) -> Experiment:
+        def run(out: Path, *, quick: bool, seed: int, **_: Any) -> dict[str, Any]:
+            rows = [Comparison("what", 5, ours, "", tolerance=1, why="so it is")]
+            return write_summary(
+                out, experiment=name, seed=seed, quick=quick, parameters={}, comparisons=rows, findings={}, columns={}
+            )
+
+        return Experiment(name, f"about {name}", run, lambda summary: [summary["comparison"][0]["verdict"]])
+
+    def fail(*_: Any, **__: Any) -> dict[str, Any]:
+        raise ConfigurationError("the log is not on this computer", key="log")
+
+    found = {"agreeing": study("agreeing", 5.0), "differing": study("differing", 9.0)}
+    found["missing"] = Experiment("missing", "about nothing", fail, lambda _: [])
+    monkeypatch.setattr(cli, "find_experiment", lambda name: found[name])
+    monkeypatch.setattr(cli, "experiment_names", lambda: list(found))
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(experiment, arguments, catch_exceptions=False)
+
+
+@pytest.mark.usefixtures("studies")
+def test_a_difference_ends_with_1_only_where_that_is_wanted(tmp_path: Path) -> None:
+    out = str(tmp_path)
+    assert invoke("run", "differing", "--out", out).exit_code == 0
+    assert invoke("run", "differing", "--out", out, "--replace", "--strict").exit_code == 1
+    assert invoke("run", "agreeing", "--out", out, "--strict").exit_code == 0
+
+
+@pytest.mark.usefixtures("studies")
+def test_all_experiments_make_one_page_and_one_that_cannot_run_stops_no_other(tmp_path: Path) -> None:
+    result = invoke("run", "--all", "--out", str(tmp_path), "--quick", "--json")
+    assert result.exit_code == 1
+    assert list(json.loads(result.stdout)) == ["agreeing", "differing"]
+    assert "missing was not run: log: the log is not on this computer" in result.stderr
+    page = (tmp_path / "index.html").read_text()
+    assert "about agreeing" in page
+    assert "DIFFERS (quick)" in page
+    assert "missing was not run" in page
+    assert invoke("report", str(tmp_path)).stdout.strip() == str(tmp_path / "index.html")
+
+
+@pytest.mark.usefixtures("studies")
+def test_all_tells_how_many_rows_agree(tmp_path: Path) -> None:
+    lines = invoke("run", "--all", "--out", str(tmp_path)).stdout.splitlines()
+    assert [line.split()[:4] for line in lines[1:3]] == [["agreeing", "1", "0", "0"], ["differing", "0", "1", "0"]]

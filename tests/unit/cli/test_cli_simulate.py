@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.cli.simulate import simulate
+from simulation.schedulers.registry import SCHEDULER_NAMES
 from simulation.workload.swf import read_swf
 
 SUMMARY_FIELDS = {
@@ -63,6 +64,18 @@ def test_flat_summary(log: Path) -> None:
     assert summary["ended_at_request"] == 1
 
 
+@pytest.mark.parametrize("scheduler", SCHEDULER_NAMES)
+def test_a_large_flat_machine_plans_no_shapes(scheduler: str, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shapes of 10^9 processors, or a table of them, would take all memory."""
+
+    def never(*_: object) -> None:
+        raise AssertionError("shapes are planned")
+
+    monkeypatch.setattr("simulation.queueing.shaped_jobs.choose_shapes", never)
+    summary = run("--machine", "flat:1000000000", "--log", log, "--scheduler", scheduler)
+    assert (summary["jobs"], summary["mean_wait_s"]) == (3, 0)
+
+
 def test_jobs_that_are_left_out_are_counted(log: Path) -> None:
     """One of unknown submission, one of unknown run time."""
     with log.open("a") as stream:
@@ -110,6 +123,33 @@ def test_schedule_as_a_log(log: Path, tmp_path: Path) -> None:
     assert written.header_integer("MaxProcs") == 64
 
 
+def test_a_schedule_can_be_taken_for_a_log_again(log: Path, tmp_path: Path) -> None:
+    """The header counts the jobs of the file, foreign bytes stay, and a job that was cut does not become complete."""
+    text = log.read_bytes().decode()
+    log.write_bytes(
+        b"; Installation: Z\xfcrich\n; MaxJobs: 99\n; MaxRecords: 999\n"
+        + text.replace("3 2 0 100 64 -1 -1 64 100 -1 1", "3 2 0 100 64 -1 -1 64 100 -1 5").encode()
+    )
+    first, second = tmp_path / "first.swf", tmp_path / "second.swf"
+    run("--machine", "flat:64", "--log", log, "--scheduler", "easy", "--max-jobs", 2, "--swf", first)
+    written = read_swf(first)
+    assert [written.header_integer(key) for key in ("MaxJobs", "MaxRecords", "MaxProcs")] == [2, 2, 64]
+    assert len(written.header["MaxJobs"]) == 1
+    assert first.read_bytes().startswith(b"; Installation: Z\xfcrich\n")
+    run("--machine", "flat:64", "--log", log, "--scheduler", "easy", "--swf", first)
+    run("--machine", "flat:64", "--log", first, "--scheduler", "easy", "--swf", second)
+    assert read_swf(first).status.tolist() == [1, 0, 5]
+    assert read_swf(second).status.tolist() == [1, 0, 5]
+
+
+def test_a_job_number_that_occurs_twice_is_named_with_its_lines(log: Path) -> None:
+    with log.open("a") as stream:
+        stream.write("; a comment\n2 5 0 100 8 -1 -1 8 100 -1 1 5 1 1 1 1 -1 -1\n")
+    arguments = ["--machine", "flat:64", "--log", str(log), "--scheduler", "fcfs"]
+    with pytest.raises(WorkloadError, match=r"small\.swf:6: job number 2 occurs twice, first on line 3"):
+        CliRunner().invoke(simulate, arguments, catch_exceptions=False)
+
+
 def test_reservations_on_the_command_line(log: Path) -> None:
     """60 of 64 processors from 50 to 1000: jobs of 8 that would still run at 50 wait until 1000."""
     summary = run("--machine", "flat:64", "--log", log, "--scheduler", "conservative", "--reservation", "50:1000:60")
@@ -134,7 +174,7 @@ def test_load_and_job_limits(log: Path) -> None:
 
 
 def test_jobs_that_are_too_large_are_counted(log: Path) -> None:
-    """They are refused and told about."""
+    """They are refused and told about, as long as one fits."""
     result = CliRunner().invoke(simulate, ["--machine", "flat:32", "--log", str(log), "--scheduler", "fcfs", "--json"])
     assert json.loads(result.stdout)["refused"] == 1
     assert "1 jobs do not fit flat:32" in result.stderr
@@ -148,6 +188,16 @@ def test_jobs_that_are_too_large_are_counted(log: Path) -> None:
         (["--machine", "flat:64", "--load", "0"], WorkloadError, "above 0"),
         (["--machine", "flat:64", "--reservation", "5:1:3"], ConfigurationError, "BEGIN:END:SIZE"),
         (["--machine", "flat:64", "--reservation", "x"], ConfigurationError, "BEGIN:END:SIZE"),
+        (["--machine", "flat:64", "--reservation", "0:100:2x2"], ConfigurationError, "flat machine has no shapes"),
+        (["--machine", "flat:64", "--reservation", "0:100:4:torus"], ConfigurationError, "and no connections"),
+        (["--machine", "flat:64", "--reservation", "0:100:65"], ConfigurationError, "64 units in service. cannot hold"),
+        (["--machine", "bgl", "--reservation", "0:100:9x9x9"], ConfigurationError, "bgl .8x4x4, .* cannot hold that"),
+        (["--machine", "bgl", "--reservation", "0:100:1x1x1x2"], ConfigurationError, "has 4 extents, the machine 3"),
+        (
+            ["--machine", "flat:4"],
+            WorkloadError,
+            r"small\.swf: none of the 3 jobs fits flat:4.* asks for 8",
+        ),
         (["--machine", "no-such-machine"], ConfigurationError, "no machine"),
         (["--machine", "flat:64", "--window", "4"], ConfigurationError, "--window: fcfs has no window; window-first"),
         (["--machine", "flat:64", "--window-counts", "waiting"], ConfigurationError, "--window-counts: fcfs has no"),

@@ -82,6 +82,10 @@ def test_which_of_netem_and_relay_makes_the_link_slow_is_told(monkeypatch, hosts
     assert market_network._line_of(Mode.XMPP) == told
 
 
+def names_of(plan) -> list[str]:
+    return ["bank", "directory", *(each.name for each in plan.resources), *(f"user{n + 1}" for n in range(plan.users))]
+
+
 @pytest.mark.parametrize(("netem", "relays"), [("", 0), ("qdisc kind is unknown", 2)])
 def test_netem_is_taken_where_the_kernel_has_it(monkeypatch, netem, relays) -> None:
     """What is made of namespaces, servers and agents is noted instead of being started."""
@@ -90,7 +94,8 @@ def test_netem_is_taken_where_the_kernel_has_it(monkeypatch, netem, relays) -> N
     @contextlib.contextmanager
     def hosts(folder, line):
         made.append(("line", line))
-        yield tuple(Host(f"h{n}", f"10.0.0.{n}", f"{n}.test", folder / "ca") for n in (1, 2))
+        domains = enumerate(market_hosts.DOMAINS, 1)
+        yield tuple(Host(f"h{n}", f"10.0.0.{n}", domain, folder / "ca") for n, domain in domains)
 
     @contextlib.contextmanager
     def noted(what, *details):
@@ -99,10 +104,11 @@ def test_netem_is_taken_where_the_kernel_has_it(monkeypatch, netem, relays) -> N
 
     monkeypatch.setattr(market_hosts, "reason_against_netem", lambda: netem)
     monkeypatch.setattr(market_hosts, "joined_hosts", hosts)
-    monkeypatch.setattr(market_hosts, "_prosody", lambda host, state, port: noted("server", port))
+    server = lambda host, state, port, accounts: noted("server", port, set(accounts))  # noqa: E731
+    monkeypatch.setattr(market_hosts, "_prosody", server)
     monkeypatch.setattr(market_hosts, "_relay", lambda host, line, seed: noted("relay", line))
     monkeypatch.setattr(market_hosts, "_group", lambda command, names, log: noted("agents", len(names)))
-    monkeypatch.setattr(market_hosts, "_prepare_identities", lambda *_: None)
+    monkeypatch.setattr(market_hosts, "_prepare_identities", lambda plan, *_: dict.fromkeys(names_of(plan), "x"))
     monkeypatch.setattr(market_hosts, "trade_in_turn", lambda *_: None)
     resources = table2_resources()[:15]
     links = market_network.deployments_of(resources)["bad network"]
@@ -112,7 +118,11 @@ def test_netem_is_taken_where_the_kernel_has_it(monkeypatch, netem, relays) -> N
     line = Line(mean, 5_000, 0.01)
     assert made[0] == ("line", None if relays else line)
     assert [each for each in made if each[0] == "relay"] == [("relay", line)] * relays
-    assert {each[1] for each in made if each[0] == "server"} == {5270 if relays else 5269}
+    servers = [each for each in made if each[0] == "server"]
+    assert {each[1] for each in servers} == {5270 if relays else 5269}
+    accounts = [each[2] for each in servers]  # every agent has one, on the server of its host
+    assert [len(each) for each in accounts] == [2 + 3 + 10, 5]
+    assert accounts[0] | accounts[1] == set(names_of(plan))
     assert [each[1] for each in made if each[0] == "agents"] == [2, 3, 10, 5]
 
 

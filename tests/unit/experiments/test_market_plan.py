@@ -1,4 +1,4 @@
-"""Market plans: requests with relative times, marks of synthetic machines, and what results say of themselves."""
+"""Market plans: requests with relative times, which workloads are stand-ins, and what results say of themselves."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from ramp.protocol.seller import PriceRange
 from ramp.runtime.config import ResourceConfig
 from simulation.experiments.market_plan import (
     MarketPlan,
+    Mode,
     Submission,
     UnitWish,
-    is_synthetic,
-    marked_names,
+    stand_ins,
     table2_resources,
+    workload_of,
 )
 from simulation.experiments.market_simulated import run_simulated
 from simulation.experiments.market_users import comparisons_of
@@ -59,13 +60,17 @@ def test_table_2_is_the_papers() -> None:
     assert (curie3.terms.cores, curie3.options["base_time_s"]) == (93312, 350000)
 
 
-def test_machines_without_their_log_are_marked(tmp_path, monkeypatch) -> None:
+def test_machines_without_their_log_have_stand_ins(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("RAMP_LOGS", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     intrepid = next(each for each in table2_resources() if each.name == "intrepid3")
-    assert is_synthetic(intrepid)
-    assert marked_names([intrepid, MARKET[0]]) == {"intrepid3": "intrepid3*", "a": "a"}
+    assert workload_of(intrepid) == "stand-in"
+    assert workload_of(MARKET[0]) == "generated"
+    assert stand_ins([intrepid, MARKET[0]]) == "1 of 2 stand-ins"
+    assert stand_ins([MARKET[0]]) == ""
+    (tmp_path / f"{intrepid.options['log']}.swf").write_text("; a log\n")
+    assert workload_of(intrepid) == "real log"
 
 
 def test_prices_fall_as_the_formula_says() -> None:
@@ -115,5 +120,6 @@ def test_a_tail_off_is_a_growth_well_below_one() -> None:
         {"users": users, "response_s": 0.1 * users, "round_s": 0.1 * min(users, 10) + 0.02 * max(0, users - 10)}
         for users in range(1, 31)
     ]
-    (knee,) = (each for each in comparisons_of(table) if "up to 10" in each.what)
+    (knee,) = (each for each in comparisons_of(table, Mode.XMPP, "") if "up to 10" in each.what)
     assert knee.ours == pytest.approx(0.2)
+    assert knee.verdict == "agrees"

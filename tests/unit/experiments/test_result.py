@@ -1,62 +1,130 @@
-"""What experiments leave behind."""
+"""What experiments leave behind: tables, a data dictionary, a summary; and whole folders or none."""
 
 from __future__ import annotations
 
 import json
-import math
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from simulation.experiments.discovery import all_experiments, find_experiment
-from simulation.experiments.result import Comparison, run_all, tell_comparison, write_rows, write_summary
+from ramp.errors import ConfigurationError, TransportError
+from simulation.experiments.comparison import Comparison
+from simulation.experiments.discovery import Experiment, all_experiments, find_experiment
+from simulation.experiments.report import write_report
+from simulation.experiments.result import Column, write_rows, write_summary
+from simulation.experiments.running import prepare, run_into
+
+COLUMNS = {"x": Column("cores", "how many"), "y": Column("", "a name"), "other.csv/x": Column("s", "how long")}
 
 
-def test_comparisons_agree_within_their_tolerance_only() -> None:
-    """A tolerance, an upper limit, or no verdict."""
-    assert Comparison("a", 50.0, 53.9, "%", 4.0).agrees is True
-    assert Comparison("a", 50.0, 54.1, "%", 4.0).agrees is False
-    assert Comparison("a", "small", 3.0, "points", at_most=4.0).agrees is True
-    assert Comparison("a", "small", 5.0, "points", at_most=4.0).agrees is False
-    assert Comparison("a", "up to 40", 50.0, "%").agrees is None
+def leave(out: Path, comparisons: list[Comparison], **further: Any) -> dict[str, Any]:
+    write_rows(out / "rows.csv", [{"x": 1, "y": "a"}, {"x": 2, "y": "b"}])
+    write_rows(out / "other.csv", [{"x": 1}])
+    settings: dict[str, Any] = {"experiment": "demo", "seed": 7, "quick": True, "parameters": {"load": 1.0}}
+    settings |= {"findings": {"extra": [1]}, "columns": COLUMNS, **further}
+    return write_summary(out, comparisons=comparisons, **settings)
 
 
 def test_summary_holds_paper_and_ours_side_by_side(tmp_path: Path) -> None:
     """And seed, parameters, findings and the list of all files."""
-    write_rows(tmp_path / "rows.csv", [{"x": 1, "y": "a"}, {"x": 2, "y": "b"}])
+    summary = leave(tmp_path, [Comparison("utilisation", 50.0, 49.6, "%", 4.0)], stand_ins="6 of 20 stand-ins")
     assert (tmp_path / "rows.csv").read_text() == "x,y\n1,a\n2,b\n"
-    summary = write_summary(
-        tmp_path,
-        experiment="demo",
-        seed=7,
-        quick=True,
-        parameters={"load": 1.0},
-        comparisons=[Comparison("utilisation", 50.0, 49.6, "%", 4.0)],
-        findings={"extra": [1]},
-    )
     stored = json.loads((tmp_path / "summary.json").read_text())
     assert stored == summary
     assert (stored["seed"], stored["quick"], stored["extra"]) == (7, True, [1])
-    assert stored["comparison"][0]["paper"] == 50.0
-    assert stored["comparison"][0]["ours"] == 49.6
-    assert stored["files"] == ["comparison.csv", "rows.csv", "summary.json"]
-    assert "agrees" in tell_comparison(summary)[1]
+    assert (stored["comparison"][0]["paper"], stored["comparison"][0]["ours"]) == (50.0, 49.6)
+    assert stored["comparison"][0]["verdict"] == "agrees (6 of 20 stand-ins, quick)"
+    assert stored["verdicts"] == {"agrees": 1, "DIFFERS": 0, "no number": 0}
+    assert stored["files"] == ["columns.md", "comparison.csv", "other.csv", "rows.csv", "summary.json"]
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_answers_come_in_the_order_of_the_tasks(processes: int) -> None:
-    """Whatever the number of processes; progress counts up to the number of tasks."""
-    seen: list[tuple[int, int]] = []
-    answers = run_all(
-        math.factorial, [5, 1, 4], processes=processes, on_progress=lambda done, total: seen.append((done, total))
-    )
-    assert answers == [120, 1, 24]
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+def test_every_column_of_every_table_is_in_the_data_dictionary(tmp_path: Path) -> None:
+    leave(tmp_path, [])
+    told = (tmp_path / "columns.md").read_text()
+    assert "## rows.csv\n\n| column | unit | meaning |\n|---|---|---|\n| `x` | cores | how many |" in told
+    assert "| `x` | s | how long |" in told.split("## other.csv")[1].split("##")[0]
+    assert {"what", "paper", "ours", "verdict"} <= set(re.findall(r"`(\w+)`", told))
+    write_rows(tmp_path / "more.csv", [{"z": 1}])
+    with pytest.raises(AssertionError, match=r"column z of more\.csv"):
+        leave(tmp_path, [])
+
+
+def experiment(run: Any, name: str = "demo") -> Experiment:
+    return Experiment(name, "what it is about", run, lambda _: ["told"])
+
+
+def demo(out: Path, **_: Any) -> dict[str, Any]:
+    (out / "one.png").write_bytes(b"picture")
+    rows = [
+        Comparison("below | one", 50.0, 49.6, "%", 4.0, picture="one.png"),
+        Comparison("<elsewhere>", 5, 3.0, "", tolerance=1, why="too few & too small"),
+    ]
+    return leave(out, rows)
+
+
+OPTIONS: dict[str, Any] = {"quick": True, "seed": 1, "processes": 1, "on_progress": None}
+
+
+def test_results_are_in_a_folder_of_the_experiments_name(tmp_path: Path) -> None:
+    summary = run_into(experiment(demo), tmp_path, **OPTIONS)
+    assert json.loads((tmp_path / "demo" / "summary.json").read_text()) == summary
+    assert summary["wall_s"] >= 0
+    assert [path.name for path in tmp_path.iterdir()] == ["demo"]
+
+
+def test_results_do_not_mix(tmp_path: Path) -> None:
+    """Earlier results are refused, or replaced whole; what is no result is never touched."""
+    run_into(experiment(demo), tmp_path, **OPTIONS)
+    (tmp_path / "demo" / "left_behind.csv").write_text("x\n")
+    with pytest.raises(ConfigurationError, match=r"demo: out: holds results already.*--replace"):
+        prepare([experiment(demo)], tmp_path, replace=False)
+    prepare([experiment(demo)], tmp_path, replace=True)
+    run_into(experiment(demo), tmp_path, **OPTIONS)
+    assert not (tmp_path / "demo" / "left_behind.csv").exists()
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter1.txt").write_text("years of work")
+    with pytest.raises(ConfigurationError, match="none of its results"):
+        prepare([experiment(demo, "thesis")], tmp_path, replace=True)
+
+
+def test_a_run_that_fails_leaves_nothing_and_spares_what_was_there(tmp_path: Path) -> None:
+    def failing(out: Path, **_: Any) -> dict[str, Any]:
+        (out / "half.csv").write_text("x\n")
+        raise TransportError("the market did not come up")
+
+    run_into(experiment(demo), tmp_path, **OPTIONS)
+    with pytest.raises(TransportError):
+        run_into(experiment(failing), tmp_path, **OPTIONS)
+    assert [path.name for path in tmp_path.iterdir()] == ["demo"]
+    assert (tmp_path / "demo" / "rows.csv").exists()
+
+
+def test_the_page_has_every_picture_beside_its_rows(tmp_path: Path) -> None:
+    run_into(experiment(demo), tmp_path, **OPTIONS)
+    page = write_report(tmp_path, [experiment(demo), experiment(demo, "never-run")], {"broken": "no <logs>"})
+    text = page.read_text()
+    beside, elsewhere = text.split("<img src='demo/one.png'")[1].split("</table>")[:2]
+    assert "below | one" in beside
+    assert "50.0 %" in beside
+    assert "agrees (quick)" in beside
+    assert "&lt;elsewhere&gt;" in elsewhere
+    assert "too few &amp; too small" in elsewhere
+    assert "DIFFERS (quick)" in elsewhere
+    assert "broken was not run: no &lt;logs&gt;" in text
+    assert "never-run" not in text
+    told = (tmp_path / "report.md").read_text()
+    assert "![one.png](demo/one.png)" in told
+    assert "below \\| one | 50.0 % | 49.60 % | within 4 | agrees (quick)" in told
+    assert "**DIFFERS (quick)**" in told
+    for name in ("comparison.csv", "rows.csv", "columns.md"):
+        assert f"(demo/{name})" in told
 
 
 def test_every_experiment_says_what_it_is_about() -> None:
     """Names are unique and found."""
-    for name, experiment in all_experiments().items():
-        assert experiment.name == name
-        assert experiment.about
-        assert find_experiment(name) == experiment
+    for name, one in all_experiments().items():
+        assert one.name == name
+        assert one.about
+        assert find_experiment(name) == one

@@ -238,7 +238,9 @@ def test_wrong_descriptions_are_refused(changes: dict, message: str) -> None:
 
 
 def test_allocators_belong_to_their_kind_of_machine() -> None:
-    with pytest.raises(MachineError, match="'two-phase' is not for an Angara torus; there are base, base-ring"):
+    with pytest.raises(
+        MachineError, match="'two-phase' is not for an Angara torus; there are base, base-no-wrap, base-ring"
+    ):
         machine_of(allocator="two-phase")
     with pytest.raises(MachineError, match="'base' is not for a machine of cabled lines; there are first-found"):
         load_machine("bgl", allocator="base")

@@ -34,6 +34,10 @@ def test_flat_machines_need_no_file():
     for wrong in ("flat:", "flat:0", "flat:-3", "flat:1e3", "flat:²"):
         with pytest.raises(ConfigurationError, match="flat: wants a number"):
             load_machine(wrong)
+    assert load_machine("flat:1000000000").capacity == 10**9
+    for absurd in ("flat:1000000001", "flat:" + "9" * 5000):
+        with pytest.raises(ConfigurationError, match="at most 1000000000 processors"):
+            load_machine(absurd)
     with pytest.raises(ConfigurationError, match="no allocator to choose"):
         load_machine("flat:4", allocator="two-phase")
 

@@ -1,4 +1,4 @@
-"""Parts of a market for tests of single machines."""
+"""Parts of a market for tests of single machines: each party alone, and everything that it hears said by the test."""
 
 from __future__ import annotations
 
@@ -7,73 +7,132 @@ from typing import Any
 
 import pytest
 
-from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Signed
-from ramp.model.contents import Acceptance, CallForProposals
-from ramp.model.instant import HOUR
+from ramp.errors import RemoteProtocolError
+from ramp.ledger.account import AccountKind
+from ramp.ledger.book import Book
+from ramp.model import contents as c
+from ramp.model.acl import SEALED, Message, Performative
+from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.seal import Role, Seal
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.bank_party import BankParty
+from ramp.protocol.directory_party import DirectoryParty
+from ramp.protocol.keeper_party import KeeperParty
 from ramp.protocol.pricing import paper_price
+from ramp.protocol.quotas import Quotas
+from ramp.protocol.records import Record
 from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
+from ramp.protocol.user_party import UserParty
+from ramp.runtime.bank_ledger import BankLedger
 from simulation.market.counted_ids import CountedIds
+from simulation.market.virtual_notary import VirtualNotary
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+UNTIL = 2 * MINUTE
+"""The order's validity in these tests; every clock begins at 0."""
+
+ROLES = {
+    "alice": Role.USER,
+    "mallory": Role.USER,
+    "res": Role.RESOURCE,
+    "res1": Role.RESOURCE,
+    "res2": Role.RESOURCE,
+    "bank": Role.BANK,
+    "directory": Role.DIRECTORY,
+    "keeper": Role.KEEPER,
+}
 
 
-def sent(effects: list[fx.Effect]) -> list[Message]:
-    return [effect.message for effect in effects if isinstance(effect, fx.Send)]
+def sealed(message: Message, role: Role | None = None, at: int = 0) -> Message:
+    """As its sender seals it, in its own role or another."""
+    return VirtualNotary(message.sender, role or ROLES[message.sender]).seal(message, at)
+
+
+def seal_of(content: Any, sender: str, receiver: str, role: Role | None = None, at: int = 0) -> Seal:
+    """The seal of a message that is passed on."""
+    seal = sealed(Message(Performative.INFORM, sender, receiver, "r1", content), role, at).seal
+    assert seal is not None
+    return seal
+
+
+def contents(effects: list[fx.Effect]) -> list[Any]:
+    return [effect.message.content for effect in effects if isinstance(effect, fx.Send)]
+
+
+def records(effects: list[fx.Effect]) -> list[Record]:
+    return [effect.record for effect in effects if isinstance(effect, fx.Persist)]
 
 
 @dataclass
-class OneResource:
-    """A resource party without a machine: the test answers for the plug-in."""
+class One:
+    """One party that hears what the test says; whoever must seal does."""
 
-    party: ResourceParty = field(
-        default_factory=lambda: ResourceParty(
-            "res",
-            directory="directory",
-            bank="bank",
-            seller=Seller(
-                "res",
-                terms=StaticTerms(64),
-                prices=PriceRange(60, 20),
-                strategy=paper_price,
-                source="synthetic",
-                ids=CountedIds("res"),
-                timing=Timing(),
-            ),
-            timing=Timing(),
-        )
-    )
+    party: Any
 
-    def hear(self, performative: Performative, content: Any, sender: str = "alice", now: int = 0) -> list[fx.Effect]:
-        message = Message(performative, sender, "res", "r1", content, reply_with="w")
-        return self.party.handle(ev.MessageReceived(message), now)
+    def hear(
+        self,
+        sender: str,
+        content: Any,
+        now: int = 0,
+        *,
+        performative: Performative = Performative.INFORM,
+        role: Role | None = None,
+        conversation: str = "r1",
+    ) -> list[fx.Effect]:
+        message = Message(performative, sender, self.party.name, conversation, content, reply_with="w")
+        if type(content) in SEALED:
+            message = sealed(message, role, now)
+        return self.take(message, now)
 
-    def call(self, round_number: int = 1, price: int = 70, request_id: str = "r1") -> Message:
-        unit = RequestUnit(1, price, UNIT.deadline, UNIT.cores, UNIT.not_before, UNIT.wall_time)
-        call = CallForProposals(request_id, round_number, RequestForQuotation((unit,)))
-        effects = self.hear(Performative.CFP, call)
-        if isinstance(effects[0], fx.QuoteSlots):
-            slot = Slot(HOUR, 2 * HOUR, 16, 0.5)
-            effects = self.party.handle(ev.SlotsQuoted(effects[0].call_id, (slot,)), 0)
-        (reply,) = sent(effects)
+    def take(self, message: Message, now: int = 0) -> list[fx.Effect]:
+        return self.answered(self.party.handle(ev.MessageReceived(message), now), now)
+
+    def answered(self, effects: list[fx.Effect], now: int) -> list[fx.Effect]:
+        return effects
+
+
+@dataclass
+class OneResource(One):
+    """A resource party whose machine has 64 cores and does whatever it is asked."""
+
+    party: Any = field(default_factory=lambda: new_resource(Quotas()))
+
+    def call(
+        self, round_number: int = 1, price: int = 70, request_id: str = "r1", user: str = "alice", cores: int = 16
+    ) -> Message:
+        unit = replace(UNIT, cpu_hour_cost=price, cores=TotalCores(cores))
+        call = c.CallForProposals(request_id, round_number, RequestForQuotation((unit,)))
+        (reply,) = [each.message for each in self.hear(user, call, conversation=request_id) if type(each) is fx.Send]
         return reply
 
-    def hold(self, request_id: str = "r1") -> tuple[Any, list[fx.Effect]]:
-        """An offer, accepted and held."""
-        offer = self.call(request_id=request_id).content.offers[0]  # type: ignore[union-attr]
-        effects = self.hear(Performative.ACCEPT_PROPOSAL, Acceptance(request_id, offer.offer_id))
-        slot = Slot(offer.start, offer.end, offer.cores, offer.load)
-        held = Reservation(offer.offer_id, f"R-{offer.offer_id}", slot, False, Timing().hold_time)
-        effects += self.party.handle(ev.SlotHeld(offer.offer_id, held), 0)
-        return offer, effects
+    def answered(self, effects: list[fx.Effect], now: int) -> list[fx.Effect]:
+        more: list[fx.Effect] = []
+        for effect in effects:
+            if isinstance(effect, fx.QuoteSlots):
+                slots = tuple(Slot(HOUR, 2 * HOUR, unit.cores.count, 0.5) for unit in effect.units)  # type: ignore[union-attr]
+                more += self.party.handle(ev.SlotsQuoted(effect.call_id, slots), now)
+            elif isinstance(effect, fx.HoldSlot):
+                held = Reservation(effect.key, f"R-{effect.key}", effect.slot, False, effect.until)
+                more += self.party.handle(ev.SlotHeld(effect.key, held), now)
+            elif isinstance(effect, fx.ConfirmSlot):
+                firm = Reservation(effect.key, f"R-{effect.key}", Slot(HOUR, 2 * HOUR, 16, 0.5), True, None)
+                more += self.party.handle(ev.SlotConfirmed(effect.key, firm), now)
+        return [*effects, *self.answered(more, now)] if more else effects
 
-    def agreement(self, offer: Any, agreement_id: str = "a1", **changes: Any) -> Signed:
+    def hold(self, request_id: str = "r1", user: str = "alice", cores: int = 16, now: int = 0) -> tuple[Any, list[Any]]:
+        """An offer, accepted and held."""
+        offer = self.call(request_id=request_id, user=user, cores=cores).content.offers[0]  # type: ignore[union-attr]
+        acceptance = c.Acceptance(request_id, offer.offer_id)
+        return offer, self.hear(user, acceptance, now, conversation=request_id)
+
+    def agreement(self, offer: Any, agreement_id: str = "a1", **changes: Any) -> Agreement:
         body = Agreement(
             agreement_id=agreement_id,
             request_id=offer.request_id,
@@ -86,15 +145,237 @@ class OneResource:
             reservation_id=f"R-{offer.offer_id}",
             cost=offer.cost,
             issued_at=0,
-            valid_until=10**12,
+            order_id="order-1",
+            valid_until=UNTIL,
         )
-        return Signed(replace(body, **changes), signers=("alice",))
+        return replace(body, **changes)
 
-    def confirm(self, offer: Any) -> list[fx.Effect]:
-        """The plug-in makes the hold firm."""
-        slot = Slot(offer.start, offer.end, offer.cores, offer.load)
-        firm = Reservation(offer.offer_id, f"R-{offer.offer_id}", slot, True, None)
-        return self.party.handle(ev.SlotConfirmed(offer.offer_id, firm), 0)
+    def commitment(
+        self, agreement: Agreement, vote: dict[str, Any] | None = None, seal: dict[str, Any] | None = None
+    ) -> c.Commitment:
+        """The agreement as its user signs it, with the bank's vote; both as they should be, or changed."""
+        line = c.OrderLine(agreement.agreement_id, agreement.resource, agreement.cost, agreement.offer.offer_id)
+        lines = (line,) * 1 if agreement.units_total == 1 else (line, c.OrderLine("a2", "other", 5))
+        said = c.FundsReserved(agreement.order_id, agreement.user, lines, UNTIL, agreement.valid_until, 0)
+        said = replace(said, **(vote or {}))
+        bank_seal = replace(seal_of(said, "bank", agreement.user), **(seal or {}))
+        return c.Commitment(Signed(agreement, (agreement.user,)), said, bank_seal)
+
+    def commit(self, offer: Any, now: int = 0, **changes: Any) -> list[fx.Effect]:
+        return self.hear("alice", self.commitment(self.agreement(offer, **changes)), now)
+
+    def sell(self, request_id: str = "r1", agreement_id: str = "a1") -> Any:
+        """An offer that is held, committed and paid."""
+        offer, _ = self.hold(request_id)
+        self.commit(offer, agreement_id=agreement_id)
+        self.hear("bank", c.PaymentMade(agreement_id, "t1", offer.cost))
+        return offer
+
+    def state(self, offer: Any) -> str:
+        return str(self.party.participants[offer.offer_id].state.value)
+
+
+def new_resource(quotas: Quotas) -> ResourceParty:
+    seller = Seller(
+        "res",
+        terms=StaticTerms(64),
+        prices=PriceRange(60, 20),
+        strategy=paper_price,
+        source="synthetic",
+        ids=CountedIds("res"),
+        timing=Timing(),
+    )
+    return ResourceParty("res", directory="directory", bank="bank", seller=seller, timing=Timing(), quotas=quotas)
+
+
+def new_user() -> UserParty:
+    return UserParty("alice", bank="bank", directory="directory", ids=CountedIds("alice"), timing=Timing())
+
+
+@dataclass
+class OneUser(One):
+    """A user party with an auction among res1 (cheaper) and res2."""
+
+    party: Any = field(default_factory=new_user)
+    units: int = 1
+    journal: list[Record] = field(default_factory=list)
+
+    def answered(self, effects: list[fx.Effect], now: int) -> list[fx.Effect]:
+        self.journal += records(effects)
+        return effects
+
+    def command(self, command: Any, now: int = 0) -> list[fx.Effect]:
+        return self.answered(self.party.handle(command, now), now)
+
+    def tick(self, now: int) -> list[fx.Effect]:
+        return self.answered(self.party.tick(now), now)
+
+    def offer(self, resource: str, price: int, unit: int = 1) -> Offer:
+        return Offer(f"offer-{resource}-{unit}", "r1", unit, resource, price, HOUR, 2 * HOUR, 16, 0.5, HOUR)
+
+    def auction(self, *, same_resource: bool = True) -> list[fx.Effect]:
+        """Up to the acceptances; with two units, both go to res1, or one to each."""
+        wanted = tuple(replace(UNIT, number=number) for number in range(1, self.units + 1))
+        self.command(ev.RequestSubmitted("r1", RequestForQuotation(wanted), ev.AuctionOptions(rounds=1)))
+        self.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+        effects: list[fx.Effect] = []
+        for resource, price in (("res1", 50), ("res2", 60)):
+            offers = tuple(
+                self.offer(resource, price if same_resource or number == 1 else 110 - price, number)
+                for number in range(1, self.units + 1)
+            )
+            effects = self.hear(resource, c.Proposal("r1", 1, offers), performative=Performative.PROPOSE)
+        return effects
+
+    def grant(self, resource: str = "res1", unit: int = 1, now: int = 0, hold_for: int = UNTIL) -> list[fx.Effect]:
+        offer_id = f"offer-{resource}-{unit}"
+        return self.hear(resource, c.HoldGranted("r1", offer_id, f"R-{offer_id}", hold_for), now)
+
+    @property
+    def confirmation(self) -> Any:
+        return self.party.purchases["r1"].confirmation
+
+    def vote(self, now: int = 0, **changes: Any) -> list[fx.Effect]:
+        """The bank's yes to the order at hand."""
+        made = self.confirmation.agreements
+        lines = tuple(c.OrderLine(each.agreement_id, each.resource, each.cost, each.offer.offer_id) for each in made)
+        said = c.FundsReserved(made[0].order_id, "alice", lines, UNTIL, made[0].valid_until, now)
+        return self.hear("bank", replace(said, **changes), now, performative=Performative.AGREE)
+
+    def committed(self, **options: Any) -> list[fx.Effect]:
+        """Up to the CONFIRMs."""
+        asked = self.auction(**options)
+        for acceptance in [each for each in contents(asked) if isinstance(each, c.Acceptance)]:
+            _, resource, unit = acceptance.offer_id.split("-")
+            self.grant(resource, int(unit))
+        return self.vote()
+
+    def proof(self, index: int = 0, **changes: Any) -> c.Settled:
+        agreement = self.confirmation.agreements[index]
+        paid = c.PaymentMade(agreement.agreement_id, f"payment:{agreement.agreement_id}", agreement.cost)
+        seal = seal_of(paid, "bank", agreement.resource)
+        both = Signed(agreement, ("alice", agreement.resource))
+        settled = c.Settled(agreement.agreement_id, agreement.offer.offer_id, both, paid, seal)
+        return replace(settled, **changes)
+
+    def failed(self, index: int = 0) -> c.Failed:
+        agreement = self.confirmation.agreements[index]
+        return c.Failed(agreement.agreement_id, agreement.offer.offer_id, c.RefusalCode.SLOT_TAKEN, "it burns")
+
+    def bought(self) -> str:
+        self.committed()
+        self.hear("res1", self.proof())
+        return str(self.confirmation.agreements[0].agreement_id)
+
+    @property
+    def outcome(self) -> Any:
+        return self.party.purchases["r1"].outcome
+
+
+@dataclass
+class OneBank(One):
+    """A bank over a ledger in memory; alice has 2000 credits."""
+
+    party: Any = field(default_factory=lambda: BankParty("bank", timing=Timing()))
+    ledger: Book = field(default_factory=Book)
+
+    def __post_init__(self) -> None:
+        self.books = BankLedger(self.ledger)
+        for name, kind in (
+            ("alice", AccountKind.USER),
+            ("mallory", AccountKind.USER),
+            ("res1", AccountKind.RESOURCE),
+            ("res2", AccountKind.RESOURCE),
+        ):
+            self.ledger.open_account(name, kind, at=1)
+        self.ledger.deposit("d", "alice", 200_000, at=2)
+
+    def answered(self, effects: list[fx.Effect], now: int) -> list[fx.Effect]:
+        """Let the ledger answer; what is left are messages and reports."""
+        left: list[fx.Effect] = []
+        for effect in effects:
+            if isinstance(effect, fx.Send | fx.Report):
+                left.append(effect)
+            else:
+                answer = self.books.answer(effect, now)  # type: ignore[arg-type]
+                left += self.answered(self.party.handle(answer, now), now)
+        return left
+
+    def restart(self, now: int) -> list[fx.Effect]:
+        self.party = BankParty("bank", timing=Timing())
+        return self.answered(self.party.start(now), now)
+
+    def tick(self, now: int) -> list[fx.Effect]:
+        return self.answered(self.party.tick(now), now)
+
+    def line(self, number: int = 1, resource: str = "res1", cost: int = 96_000) -> c.OrderLine:
+        return c.OrderLine(f"a{number}", resource, cost, f"offer-a{number}")
+
+    def order(self, *lines: c.OrderLine, order_id: str = "o1", until: int = UNTIL, now: int = 10, **by: Any) -> Any:
+        """What the bank says to alice's order."""
+        content = c.PaymentOrder(order_id, lines or (self.line(),), until)
+        (answer,) = contents(self.hear(by.pop("sender", "alice"), content, now, **by))
+        return answer
+
+    def agreement(self, line: c.OrderLine, **changes: Any) -> Agreement:
+        offer = Offer(f"offer-{line.agreement_id}", "r1", 1, line.resource, 60, HOUR, 2 * HOUR, 16, 0.5, HOUR)
+        body = Agreement(
+            agreement_id=line.agreement_id,
+            request_id="r1",
+            units_total=1,
+            user="alice",
+            resource=line.resource,
+            bank="bank",
+            request=UNIT,
+            offer=offer,
+            reservation_id="R",
+            cost=offer.cost,
+            issued_at=10,
+            order_id="o1",
+            valid_until=UNTIL,
+        )
+        return replace(body, **changes)
+
+    def countersign(self, line: c.OrderLine, now: int = 20, sender: str = "", **changes: Any) -> list[fx.Effect]:
+        """A resource brings the agreement with both signatures."""
+        signers = changes.pop("signers", ("alice", line.resource))
+        signed = Signed(self.agreement(line, **changes), signers, "text")
+        return self.hear(sender or line.resource, signed, now, performative=Performative.REQUEST)
+
+    def cancellation(
+        self, line: c.OrderLine, signers: tuple[str, ...], sender: str, now: int, **changes: Any
+    ) -> list[Any]:
+        body = Cancellation("c1", line.agreement_id, "o", "alice", line.resource, "not needed", now)
+        signed = Signed(replace(body, **changes), signers, "text")
+        return self.hear(sender, signed, now, performative=Performative.REQUEST)
+
+    def posted(self, name: str) -> int:
+        return self.ledger.balance(name).posted
+
+    def reserved(self, name: str = "alice") -> int:
+        return self.ledger.balance(name).reserved
+
+
+@dataclass
+class OneDirectory(One):
+    party: Any = field(default_factory=lambda: DirectoryParty("directory", timing=Timing()))
+
+    def register(self, name: str = "res", number: int = 1, now: int = 0, lease: int = 15 * SECOND) -> Any:
+        registration = c.Registration("resource-trader", lease, number)
+        answers = contents(self.hear(name, registration, now, role=Role.RESOURCE))
+        return answers[0] if answers else c.Registered("resource-trader", number)  # silence: a heartbeat that counts
+
+    def deregister(self, name: str = "res", number: int = 1, now: int = 0) -> None:
+        assert self.hear(name, c.Deregistration("resource-trader", number), now, role=Role.RESOURCE) == []
+
+    def names(self, now: int = 0, after: str = "") -> Any:
+        (listing,) = contents(self.hear("alice", c.DirectoryQuery("q", "resource-trader", after), now))
+        return listing
+
+
+@dataclass
+class OneKeeper(One):
+    party: Any = field(default_factory=lambda: KeeperParty("keeper", bank="bank", timing=Timing()))
 
 
 @pytest.fixture
@@ -103,5 +384,85 @@ def resource() -> OneResource:
 
 
 @pytest.fixture
-def messages_of() -> Any:
-    return sent
+def resource_with() -> Any:
+    return lambda **quotas: OneResource(new_resource(Quotas(**quotas)))
+
+
+@pytest.fixture
+def restarted_resource() -> Any:
+    def restart(journal: list[Record], now: int) -> tuple[OneResource, list[fx.Effect]]:
+        again = OneResource()
+        return again, again.answered(again.party.recover(journal, now), now)
+
+    return restart
+
+
+@pytest.fixture
+def alice() -> OneUser:
+    return OneUser()
+
+
+@pytest.fixture
+def alice_with_two_units() -> OneUser:
+    return OneUser(units=2)
+
+
+@pytest.fixture
+def restarted_user() -> Any:
+    def restart(journal: list[Record], now: int) -> tuple[OneUser, list[fx.Effect]]:
+        again = OneUser(journal=list(journal))
+        return again, again.answered(again.party.recover(tuple(journal), now), now)
+
+    return restart
+
+
+@pytest.fixture
+def bank() -> OneBank:
+    return OneBank()
+
+
+@pytest.fixture
+def directory() -> OneDirectory:
+    return OneDirectory()
+
+
+@pytest.fixture
+def directory_with() -> Any:
+    return lambda known: OneDirectory(DirectoryParty("directory", timing=Timing(), known=known))
+
+
+@pytest.fixture
+def keeper() -> OneKeeper:
+    return OneKeeper()
+
+
+@pytest.fixture(scope="session")
+def parties() -> Any:
+    return {"res": OneResource, "alice": OneUser, "bank": OneBank, "directory": OneDirectory, "keeper": OneKeeper}
+
+
+@pytest.fixture
+def seal_for() -> Any:
+    return seal_of
+
+
+@pytest.fixture
+def seal_message() -> Any:
+    return sealed
+
+
+@pytest.fixture
+def said() -> Any:
+    """The contents of what is sent."""
+    return contents
+
+
+@pytest.fixture
+def written() -> Any:
+    """The records among effects."""
+    return records
+
+
+@pytest.fixture
+def refused() -> Any:
+    return pytest.raises(RemoteProtocolError)

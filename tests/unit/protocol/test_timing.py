@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ramp.model.instant import MILLISECOND, SECOND
+from ramp.protocol.bank_party import ORDER_VALIDITY_MAX
 from ramp.protocol.timing import Pace, Retry, Timing, earliest
+from ramp.runtime.bank_ledger import NONCE_LIFETIME
 
 
 def pace(**limits: int) -> Pace:
@@ -98,13 +100,23 @@ def test_a_sign_of_life_puts_the_time_out_off() -> None:
     assert retry.due == 900 * MILLISECOND + 2700 * MILLISECOND
 
 
+def test_patience_lasts_two_retransmissions_while_answers_are_slow() -> None:
+    measured = pace()
+    assert measured.patience(30 * SECOND) == 30 * SECOND
+    measured.observe(4 * SECOND)  # a pause of 12 s: sent again after 12 and 36 s
+    assert measured.patience(30 * SECOND) == 48 * SECOND
+
+
 def test_the_limits_fit_one_another() -> None:
     timing = Timing()
-    assert timing.retry_first < timing.vote_limit < timing.hold_time < timing.agreement_validity
+    assert timing.retry_first < timing.vote_limit < timing.hold_time <= timing.agreement_validity
     assert timing.heartbeat * 2 < timing.lease
     assert timing.approval_limit + timing.hold_time < timing.offer_validity
     assert timing.decision_margin < timing.hold_time
     assert 2 * timing.retry_longest < timing.hold_time  # the longest that a vote is waited for
+    assert timing.confirm_limit < timing.agreement_validity  # else the bank's deadline comes first
+    assert timing.agreement_validity <= ORDER_VALIDITY_MAX
+    assert timing.message_age < NONCE_LIFETIME  # a nonce is remembered as long as its query could be taken again
 
 
 def test_earliest() -> None:

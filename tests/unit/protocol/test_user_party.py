@@ -1,149 +1,632 @@
-"""The User Agent against strangers who speak for others."""
+"""The User Agent: whom it believes, when it decides, how it goes on, and what it still knows after a restart."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
-from ramp.model.acl import Message, Performative
-from ramp.model.agreement import AccountQuery, Signed
-from ramp.model.instant import HOUR, SECOND
-from ramp.model.offer import Offer, RefusalCode
+from ramp.model.acl import Performative
+from ramp.model.agreement import Cancellation, Signed
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.records import (
+    CommitDecided,
+    FailureTold,
+    FundsAsked,
+    OrderClosed,
+    RefundClaimed,
+    UnitSettled,
+    VoidAsked,
+)
 from ramp.protocol.timing import Timing
-from ramp.protocol.user_party import UserParty
-from simulation.market.counted_ids import CountedIds
 
+MARGIN = Timing().decision_margin
+HOLD = 2 * MINUTE
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 
 
-@pytest.fixture
-def alice() -> UserParty:
-    return UserParty("alice", bank="bank", directory="directory", ids=CountedIds("alice"), timing=Timing())
+def types(contents: list[Any]) -> list[type]:
+    return [type(each) for each in contents]
 
 
-def hear(party: UserParty, sender: str, performative: Performative, content: Any, now: int = 1) -> list[fx.Effect]:
-    return party.handle(ev.MessageReceived(Message(performative, sender, "alice", "r1", content)), now)
+def receivers(effects: list[Any], kind: type) -> list[str]:
+    return [
+        each.message.receiver for each in effects if isinstance(each, fx.Send) and type(each.message.content) is kind
+    ]
 
 
-def submit(party: UserParty, **options: Any) -> None:
-    auction = ev.AuctionOptions(rounds=1, **options)
-    party.handle(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), auction), 0)
+# -- bidding and voting ----------------------------------------------------------------------------------------------
 
 
-def call(party: UserParty) -> list[fx.Effect]:
-    submit(party)
-    return hear(party, "directory", Performative.INFORM, c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+def submit(alice: Any) -> None:
+    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=1)))
 
 
-def offer(resource: str, price: int = 60) -> Offer:
-    return Offer(f"offer-{resource}", "r1", 1, resource, price, HOUR, 2 * HOUR, 16, 0.5, HOUR)
-
-
-def propose(party: UserParty, resource: str, made: Offer) -> list[fx.Effect]:
-    return hear(party, resource, Performative.PROPOSE, c.Proposal("r1", 1, (made,)))
-
-
-def test_a_listing_comes_from_the_directory_only(alice: UserParty) -> None:
+def test_a_listing_comes_from_the_directory_only(alice: Any) -> None:
     submit(alice)
     with pytest.raises(RemoteProtocolError, match="res1 speaks for directory"):
-        hear(alice, "res1", Performative.INFORM, c.DirectoryListing("r1", "resource-trader", ("res1",)))
+        alice.hear("res1", c.DirectoryListing("r1", "resource-trader", ("res1",)), role=Role.DIRECTORY)
 
 
-def test_an_answer_of_somebody_who_was_not_called(alice: UserParty) -> None:
-    call(alice)
+def test_an_answer_of_somebody_who_was_not_called(alice: Any) -> None:
+    submit(alice)
+    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
     with pytest.raises(RemoteProtocolError, match="mallory was not called"):
-        propose(alice, "mallory", offer("mallory"))
+        alice.hear("mallory", c.Proposal("r1", 1, (alice.offer("mallory", 60),)))
 
 
-def test_an_offer_in_anothers_name_is_rejected(alice: UserParty) -> None:
-    call(alice)
-    (effect,) = propose(alice, "res1", offer("res2"))
-    assert isinstance(effect, fx.Send)
-    assert isinstance(effect.message.content, c.Rejection)
+def test_an_offer_in_anothers_name_is_rejected(alice: Any, said: Any) -> None:
+    submit(alice)
+    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    assert types(said(alice.hear("res1", c.Proposal("r1", 1, (alice.offer("res2", 60),))))) == [c.Rejection]
 
 
 @pytest.mark.parametrize(
     "vote",
-    [c.HoldGranted("r1", "offer-res1", "R1", 120 * SECOND), c.HoldRefused("r1", "offer-res1", RefusalCode.SLOT_TAKEN)],
+    [
+        c.HoldGranted("r1", "offer-res1-1", "R1", 120 * SECOND),
+        c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN),
+    ],
 )
-def test_only_the_resource_asked_votes(alice: UserParty, vote: Any) -> None:
-    call(alice)
-    propose(alice, "res1", offer("res1", 50))
-    propose(alice, "res2", offer("res2", 60))
-    performative = Performative.AGREE if isinstance(vote, c.HoldGranted) else Performative.REFUSE
+def test_only_the_resource_asked_votes(alice: Any, vote: Any) -> None:
+    alice.auction()
     with pytest.raises(RemoteProtocolError, match="res2 votes on another's offer"):
-        hear(alice, "res2", performative, vote)
+        alice.hear("res2", vote)
 
 
-def bought(party: UserParty) -> str:
-    call(party)
-    propose(party, "res1", offer("res1", 50))
-    propose(party, "res2", offer("res2", 60))
-    effects = hear(party, "res1", Performative.AGREE, c.HoldGranted("r1", "offer-res1", "R1", 120 * SECOND))
-    (signed,) = [e.message.content for e in effects if isinstance(e, fx.Send) and isinstance(e.message.content, Signed)]
-    proof = Signed(signed.body, ("alice", "res1"))
-    hear(party, "res1", Performative.INFORM, c.Settled(signed.body.agreement_id, "offer-res1", "t1", proof))
-    return signed.body.agreement_id
+# -- the bank's vote and the decision --------------------------------------------------------------------------------
 
 
-def test_a_proof_without_both_signatures_settles_nothing(alice: UserParty) -> None:
-    call(alice)
-    propose(alice, "res1", offer("res1", 50))
-    propose(alice, "res2", offer("res2", 60))
-    effects = hear(alice, "res1", Performative.AGREE, c.HoldGranted("r1", "offer-res1", "R1", 120 * SECOND))
-    (signed,) = [e.message.content for e in effects if isinstance(e, fx.Send) and isinstance(e.message.content, Signed)]
-    half = c.Settled(signed.body.agreement_id, "offer-res1", "t1", Signed(signed.body, ("alice",)))
-    with pytest.raises(RemoteProtocolError, match="lacks a signature"):
-        hear(alice, "res1", Performative.INFORM, half)
+def test_the_agreements_are_durable_before_the_bank_is_asked(alice: Any, written: Any) -> None:
+    alice.auction()
+    effects = alice.grant()
+    kinds = [type(each.record) if isinstance(each, fx.Persist) else type(each) for each in effects]
+    assert kinds.index(FundsAsked) < kinds.index(fx.Send)
+    (asked,) = written(effects)
+    (order,) = [each.message for each in effects if isinstance(each, fx.Send)]
+    assert (order.receiver, order.content.lines[0].agreement_id) == ("bank", asked.agreements[0].agreement_id)
+    assert order.content.valid_until == asked.agreements[0].valid_until
 
 
-def test_a_cancellation_is_answered_by_its_resource_and_the_bank_only(alice: UserParty) -> None:
-    agreement_id = bought(alice)
-    assert alice.agreement_state(agreement_id) == "active"
-    alice.handle(ev.AgreementCancelled(agreement_id, "not needed"), 2)
+def test_the_decision_is_durable_with_the_vote_before_a_confirm_leaves(alice: Any) -> None:
+    effects = alice.committed()
+    assert isinstance(effects[0], fx.Persist)
+    assert isinstance(effects[0].record, CommitDecided)
+    (confirm,) = [each.message.content for each in effects if isinstance(each, fx.Send)]
+    assert (confirm.vote, confirm.vote_seal) == (effects[0].record.vote, effects[0].record.vote_seal)
+
+
+@pytest.mark.parametrize(("left", "decides"), [(0, True), (-1, False)])
+def test_the_decision_needs_its_margin_of_every_hold(alice: Any, written: Any, left: int, decides: bool) -> None:
+    """The hold counts from the first sending of the question, which was at 0."""
+    alice.auction()
+    alice.grant(now=SECOND)
+    effects = alice.vote(now=HOLD - MARGIN - left)
+    assert types(written(effects)) == ([CommitDecided] if decides else [VoidAsked])
+
+
+@pytest.mark.parametrize(("valid_for", "decides"), [(MARGIN + 10, True), (MARGIN + 9, False)])
+def test_the_decision_needs_its_margin_of_the_money_set_aside(
+    alice: Any, written: Any, said: Any, valid_for: int, decides: bool
+) -> None:
+    """A duration counts from the first sending of the question, at 0; the vote comes at 10."""
+    alice.auction()
+    alice.grant()
+    effects = alice.vote(now=10, valid_for=valid_for)
+    assert types(written(effects)) == ([CommitDecided] if decides else [VoidAsked])
+    assert types(said(effects)) == ([c.Commitment] if decides else [c.HoldCancelled, c.OrderWithdrawal])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"user": "mallory"}, {"lines": ()}, {"valid_until": 5}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_vote_for_other_terms_decides_nothing(alice: Any, change: dict[str, Any]) -> None:
+    alice.auction()
+    alice.grant()
+    with pytest.raises(RemoteProtocolError, match="for another order"):
+        alice.vote(**change)
+    assert not alice.confirmation.decided
+
+
+def test_a_vote_for_another_order_is_old_news(alice: Any) -> None:
+    alice.auction()
+    alice.grant()
+    assert alice.vote(order_id="order-of-yesterday") == []
+    assert not alice.confirmation.decided
+
+
+def test_the_bank_may_take_as_long_as_the_holds_last(alice: Any, said: Any) -> None:
+    alice.auction()
+    alice.grant()
+    asked = []
+    while alice.party.deadline < HOLD - MARGIN:
+        now = alice.party.deadline
+        asked += types(said(alice.tick(now)))
+    assert set(asked) == {c.PaymentOrder}
+    assert alice.party.deadline == HOLD - MARGIN
+    assert types(said(alice.tick(HOLD - MARGIN))) == [c.HoldCancelled, c.OrderWithdrawal]
+
+
+def test_a_refusal_of_the_bank_ends_the_request(alice: Any, said: Any) -> None:
+    alice.auction()
+    alice.grant()
+    order_id = alice.confirmation.order_id
+    effects = alice.hear("bank", c.OrderRefused(order_id, "insufficient_funds", "alice has 5.00"))
+    assert c.HoldCancelled in types(said(effects))
+    assert (alice.outcome.status, alice.outcome.units) == (RequestStatus.FAILED, ())
+    assert "alice has 5.00" in alice.outcome.reason
+
+
+# -- settlement ------------------------------------------------------------------------------------------------------
+
+
+def test_a_proof_settles_a_unit(alice: Any, written: Any) -> None:
+    alice.committed()
+    effects = alice.hear("res1", alice.proof())
+    assert UnitSettled in types(written(effects))
+    assert alice.outcome.status is RequestStatus.COMMITTED
+
+
+def broken_proofs(alice: Any, seal_for: Any) -> list[c.Settled]:
+    right = alice.proof()
+    agreement, paid = right.agreement.body, right.payment
+    return [
+        replace(right, agreement=Signed(agreement, ("alice",))),
+        replace(right, agreement=Signed(agreement, ("res1", "alice"))),
+        replace(right, agreement=Signed(replace(agreement, cost=1), ("alice", "res1"))),
+        replace(right, payment=replace(paid, amount=paid.amount - 1)),
+        replace(right, payment=replace(paid, agreement_id="another")),
+        replace(right, payment_seal=seal_for(paid, "res1", "res1")),
+        replace(right, payment_seal=seal_for(paid, "bank", "res1", Role.KEEPER)),
+        replace(right, payment_seal=seal_for(paid, "bank", "res2")),
+        replace(right, payment_seal=seal_for(paid, "mallory", "res1", Role.BANK)),
+    ]
+
+
+@pytest.mark.parametrize("index", range(9))
+def test_a_proof_that_lacks_anything_settles_nothing(alice: Any, seal_for: Any, index: int) -> None:
+    alice.committed()
+    with pytest.raises(RemoteProtocolError, match="the proof"):
+        alice.hear("res1", broken_proofs(alice, seal_for)[index])
+    assert alice.outcome is None
+
+
+# -- voiding and going on --------------------------------------------------------------------------------------------
+
+
+def test_told_that_a_unit_failed_the_user_asks_for_the_void_and_waits(alice: Any, said: Any, written: Any) -> None:
+    alice.committed()
+    effects = alice.hear("res1", alice.failed())
+    assert types(written(effects)) == [FailureTold, VoidAsked]
+    assert types(said(effects)) == [c.OrderWithdrawal]
+    assert alice.outcome is None
+    assert "the bank has been asked to void" in alice.party.doubts()["r1"]
+    now = 0
+    for _ in range(20):  # for as long as it takes
+        now = alice.party.deadline
+        assert types(said(alice.tick(now))) == [c.OrderWithdrawal]
+    assert alice.outcome is None
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_after_a_void_it_goes_on_with_the_next_best(alice: Any, said: Any, refused: bool) -> None:
+    alice.committed()
+    first = alice.confirmation.order_id
+    no = c.HoldRefused("r1", "offer-res1-1", RefusalCode.HOLD_EXPIRED) if refused else alice.failed()
+    alice.hear("res1", no)
+    effects = alice.hear("bank", c.OrderVoided(first, "withdrawn"))
+    assert receivers(effects, c.Acceptance) == ["res2"]
+    alice.grant("res2")
+    assert alice.confirmation.order_id != first
+    alice.vote()
+    alice.hear("res2", alice.proof())
+    assert (alice.outcome.status, alice.outcome.units[0].offer.resource) == (RequestStatus.COMMITTED, "res2")
+
+
+def test_a_refused_commitment_is_worth_no_claim(alice: Any) -> None:
+    """If the bank has posted after all the unit is bought: the resource has signed, whatever it says."""
+    alice.committed()
+    alice.hear("res1", c.HoldRefused("r1", "offer-res1-1", RefusalCode.HOLD_EXPIRED))
+    agreement = alice.confirmation.agreements[0]
+    posted = c.OrderPosted(agreement.order_id, (c.PaymentMade(agreement.agreement_id, "t", agreement.cost),))
+    alice.hear("bank", posted)
+    assert alice.outcome.status is RequestStatus.COMMITTED
+    assert alice.party.agreement_state(agreement.agreement_id) == "active"
+
+
+def test_another_resources_refusal_stops_nothing(alice: Any) -> None:
+    alice.committed()
     with pytest.raises(RemoteProtocolError, match="res2 speaks for res1"):
-        hear(alice, "res2", Performative.INFORM, c.CancellationDone(agreement_id, 5000))
+        alice.hear("res2", c.HoldRefused("r1", "offer-res1-1", RefusalCode.HOLD_EXPIRED))
+    assert alice.confirmation.state.value == "confirming"
+
+
+def test_nobody_is_left_when_the_next_best_fails_too(alice: Any) -> None:
+    alice.committed()
+    alice.hear("res1", alice.failed())
+    alice.hear("bank", c.OrderVoided(alice.confirmation.order_id, "withdrawn"))
+    alice.grant("res2")
+    alice.vote()
+    alice.hear("res2", alice.failed())
+    effects = alice.hear("bank", c.OrderVoided(alice.confirmation.order_id, "withdrawn"))
+    assert receivers(effects, c.Acceptance) == []
+    assert (alice.outcome.status, alice.outcome.units) == (RequestStatus.FAILED, ())
+
+
+def test_the_bank_tells_who_is_to_be_passed_over(alice_with_two_units: Any) -> None:
+    """Both have acknowledged; only the bank knows whose countersigned agreement has not come."""
+    alice = alice_with_two_units
+    alice.committed(same_resource=False)  # unit 1 of res1, unit 2 of res2
+    one, two = alice.confirmation.agreements
+    assert (one.resource, two.resource) == ("res1", "res2")
+    for each in (one, two):
+        alice.hear(each.resource, c.Confirmed(each.agreement_id, each.offer.offer_id))
+    now = limit(alice)
+    alice.tick(now)
+    awaited = (c.OrderLine(two.agreement_id, "res2", two.cost, two.offer.offer_id),)
+    effects = alice.hear("bank", c.OrderVoided(one.order_id, "withdrawn", "", awaited), now)
+    assert alice.party.purchases["r1"]._blamed == {"res2"}
+    assert receivers(effects, c.Acceptance) == []  # unit 1's next best is res2's
+    assert alice.outcome.status is RequestStatus.FAILED
+
+
+def limit(alice: Any) -> int:
+    """Let time pass to the instant at which the user gives the purchase up."""
+    while alice.confirmation.state.value == "confirming":
+        before = alice.party.deadline
+        if before >= Timing().confirm_limit:
+            return int(before)
+        alice.tick(before)
+    raise AssertionError
+
+
+@pytest.mark.parametrize("silent", ["res1", "res2"])
+def test_the_silent_one_is_passed_over_and_the_other_asked_again(alice_with_two_units: Any, silent: str) -> None:
+    alice = alice_with_two_units
+    alice.committed(same_resource=False)
+    for each in alice.confirmation.agreements:
+        if each.resource != silent:
+            alice.hear(each.resource, c.Confirmed(each.agreement_id, each.offer.offer_id))
+    now = limit(alice)
+    effects = alice.tick(now)
+    assert receivers(effects, c.OrderWithdrawal) == ["bank"]
+    lines = tuple(
+        c.OrderLine(e.agreement_id, e.resource, e.cost, e.offer.offer_id) for e in alice.confirmation.agreements
+    )
+    alice.hear("bank", c.OrderVoided(alice.confirmation.order_id, "withdrawn", "", lines), now)
+    assert alice.party.purchases["r1"]._blamed == {silent}
+
+
+def test_a_silent_resource_costs_no_more_than_the_limit(alice: Any) -> None:
+    alice.committed()
+    assert limit(alice) == Timing().confirm_limit
+
+
+# -- claims ----------------------------------------------------------------------------------------------------------
+
+
+def posted(alice: Any) -> c.OrderPosted:
+    agreements = alice.confirmation.agreements
+    transfers = tuple(c.PaymentMade(e.agreement_id, f"payment:{e.agreement_id}", e.cost) for e in agreements)
+    return c.OrderPosted(alice.confirmation.order_id, transfers)
+
+
+def test_failed_before_posting_but_posted_all_the_same_is_claimed(alice: Any, said: Any, written: Any) -> None:
+    """Attack A5: the resource has sent the agreement to the bank, and says that it has failed."""
+    alice.committed()
+    alice.hear("res1", alice.failed())
+    effects = alice.hear("bank", posted(alice))
+    assert RefundClaimed in types(written(effects))
+    (claim,) = [each for each in said(effects) if isinstance(each, c.RefundClaim)]
+    assert (claim.failed, claim.failed_seal.signer) == (alice.failed(), "res1")
+    assert alice.outcome.status is RequestStatus.FAILED
+    (unit,) = alice.outcome.units
+    assert alice.party.agreement_state(unit.agreement_id) == "cancelling"
+    alice.hear("bank", c.RefundMade(unit.agreement_id, "t2", unit.offer.cost))
+    assert alice.party.agreement_state(unit.agreement_id) == "cancelled"
+
+
+def test_failed_after_posting_is_claimed(alice: Any, said: Any) -> None:
+    agreement_id = alice.bought()
+    effects = alice.hear("res1", alice.failed())
+    assert types(said(effects)) == [c.RefundClaim]
+    assert alice.party.agreement_state(agreement_id) == "cancelling"
+    assert alice.hear("res1", alice.failed()) == []  # a copy
+    with pytest.raises(RemoteProtocolError, match="res2 speaks for res1"):
+        alice.hear("res2", alice.failed())
+
+
+def test_failed_between_its_proof_and_the_others_is_claimed_too(alice_with_two_units: Any, said: Any) -> None:
+    alice = alice_with_two_units
+    alice.committed(same_resource=False)
+    alice.hear("res1", alice.proof(0))
+    alice.hear("res1", alice.failed(0))
+    effects = alice.hear("bank", posted(alice))
+    (claim,) = [each for each in said(effects) if isinstance(each, c.RefundClaim)]
+    assert claim.failed == alice.failed(0)
+    states = [alice.party.agreement_state(each.agreement_id) for each in alice.confirmation.agreements]
+    assert states == ["cancelling", "active"]
+
+
+# -- restarts --------------------------------------------------------------------------------------------------------
+
+
+def test_a_restart_without_a_decision_voids(alice: Any, said: Any, restarted_user: Any) -> None:
+    alice.auction()
+    alice.grant()
+    again, effects = restarted_user(alice.journal, SECOND)
+    assert set(types(said(effects))) == {c.HoldCancelled, c.OrderWithdrawal}
+    assert again.vote(now=SECOND) == []  # a late yes decides nothing any more
+    again.hear("bank", c.OrderVoided("order-alice-1", "withdrawn"))
+    assert again.outcome.status is RequestStatus.FAILED
+
+
+def test_a_restart_with_the_decision_confirms_with_the_same_vote(alice: Any, said: Any, restarted_user: Any) -> None:
+    effects = alice.committed()
+    _, again = restarted_user(alice.journal, SECOND)
+    assert [each for each in said(again) if isinstance(each, c.Commitment)] == said(effects)
+
+
+@pytest.mark.parametrize("why", ["failed", "refused", "silent"])
+def test_a_restart_after_the_void_was_asked_for_asks_again(
+    why: str, alice: Any, said: Any, restarted_user: Any
+) -> None:
+    alice.committed()
+    if why == "failed":
+        alice.hear("res1", alice.failed())
+    elif why == "refused":
+        alice.hear("res1", c.HoldRefused("r1", "offer-res1-1", RefusalCode.HOLD_EXPIRED))
+    else:
+        alice.tick(limit(alice))
+    assert isinstance(alice.journal[-1], VoidAsked)
+    _, effects = restarted_user(alice.journal, MINUTE)
+    assert types(said(effects)) == [c.OrderWithdrawal]
+    if why == "failed":  # the crash came between the two records
+        _, effects = restarted_user(alice.journal[:-1], MINUTE)
+        assert types(said(effects)) == [c.OrderWithdrawal]
+
+
+def test_a_restart_takes_cancellations_and_claims_up_again_until_the_bank_has_answered(
+    alice: Any, said: Any, restarted_user: Any
+) -> None:
+    agreement_id = alice.bought()
+    asked = alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
+    again, effects = restarted_user(alice.journal, SECOND)
+    assert said(effects) == said(asked)
+    again.hear("bank", c.RefundMade(agreement_id, "t2", 80_000))
+    last, effects = restarted_user(again.journal, SECOND)
+    assert (effects, last.party.agreement_state(agreement_id)) == ([], "cancelled")
+
+
+def test_a_claim_made_after_the_end_outlives_a_restart(alice: Any, said: Any, restarted_user: Any) -> None:
+    alice.bought()
+    claimed = alice.hear("res1", alice.failed())
+    _, effects = restarted_user(alice.journal, SECOND)
+    assert said(effects) == said(claimed)
+
+
+def stories(make: Any) -> dict[str, Any]:
+    """Purchases with different ends, by name; each user has its whole journal."""
+    told: dict[str, Any] = {}
+    for name in ("settled", "void", "posted after failure", "cancelled", "next best"):
+        one = make()
+        told[name] = one
+        if name == "settled":
+            one.bought()
+        elif name == "cancelled":
+            agreement_id = one.bought()
+            one.command(ev.AgreementCancelled(agreement_id, "no"), 1)
+            one.hear("res1", c.CancellationDone(agreement_id, 5), 1)
+            one.hear("bank", c.RefundMade(agreement_id, "t2", 80_000), 1)
+        else:
+            one.committed()
+            one.hear("res1", one.failed())
+            if name == "posted after failure":
+                one.hear("bank", posted(one))
+                one.hear("bank", c.RefundMade("agreement-alice-1", "t2", 80_000))
+            else:
+                one.hear("bank", c.OrderVoided("order-alice-1", "withdrawn"))
+                if name == "next best":
+                    one.grant("res2")
+                    one.vote()
+                    one.hear("res2", one.proof())
+    return told
+
+
+STORIES = ("settled", "void", "posted after failure", "cancelled", "next best")
+
+
+@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("bank_says", ["posted", "void"])
+def test_cut_anywhere_the_journal_never_pays_and_forgets(
+    name: str, bank_says: str, parties: Any, said: Any, restarted_user: Any
+) -> None:
+    """The journal is cut behind every record, the user restarted, and the bank says how its order stands.
+
+    Whatever the bank has posted the user then has, or claims back or has back; whatever it has voided the user has
+    not. A bank that has said one of the two never says the other.
+    """
+    journal = stories(parties["alice"])[name].journal
+    for cut in range(1, len(journal) + 1):
+        prefix = journal[:cut]
+        again, effects = restarted_user(prefix, SECOND)
+        orders = [each for each in prefix if isinstance(each, FundsAsked)]
+        if not orders:
+            assert not again.party.agreements
+            continue
+        order = orders[-1]
+        closed = next((e for e in prefix if isinstance(e, OrderClosed) and e.order_id == order.order_id), None)
+        settled = any(isinstance(e, UnitSettled) and e.agreement_id == order.agreements[0].agreement_id for e in prefix)
+        is_posted = settled or (bool(closed.transfers) if closed is not None else bank_says == "posted")
+        decided = any(isinstance(e, CommitDecided) and e.order_id == order.order_id for e in prefix)
+        if is_posted and not decided:
+            continue  # no agreement has been signed, so the bank cannot have posted
+        finish(again, effects, order, is_posted, said)
+        (agreement,) = order.agreements
+        state = again.party.agreement_state(agreement.agreement_id)
+        assert state in (("active", "cancelling", "cancelled") if is_posted else ("void",)), (cut, prefix[-1])
+        assert again.outcome is not None
+        bought = [unit.agreement_id for unit in again.outcome.units]
+        assert bought == ([agreement.agreement_id] if is_posted else [])
+        failed = any(isinstance(e, FailureTold) and e.failed.agreement_id == agreement.agreement_id for e in prefix)
+        if failed and is_posted:
+            assert state != "active", (cut, prefix[-1])
+
+
+def finish(again: Any, effects: list[Any], order: FundsAsked, is_posted: bool, said: Any) -> None:
+    """Answer for the resource and the bank until the request has ended."""
+    (agreement,) = order.agreements
+    transfers = (c.PaymentMade(agreement.agreement_id, "t", agreement.cost),)
+    for _ in range(20):
+        if again.outcome is not None:
+            return
+        for content in said(effects):
+            if isinstance(content, c.OrderWithdrawal) and is_posted:
+                again.hear("bank", c.OrderPosted(order.order_id, transfers), SECOND)
+            elif isinstance(content, c.OrderWithdrawal):
+                again.hear("bank", c.OrderVoided(order.order_id, "withdrawn"), SECOND)
+            elif isinstance(content, c.Commitment) and is_posted:
+                again.hear(agreement.resource, again.proof(), SECOND)
+            elif isinstance(content, c.Commitment):
+                again.hear("bank", c.OrderVoided(order.order_id, "expired"), SECOND)
+            elif isinstance(content, c.HoldCancelled):
+                again.hear(f"res{content.offer_id[9]}", content, SECOND)
+        effects = again.tick(again.party.deadline) if again.party.deadline is not None else []
+
+
+def test_an_unfinished_claim_is_taken_up_again(alice: Any, said: Any, restarted_user: Any) -> None:
+    alice.committed()
+    alice.hear("res1", alice.failed())
+    alice.hear("bank", posted(alice))
+    for cut in range(len(alice.journal)):
+        if isinstance(alice.journal[cut], OrderClosed):
+            _, effects = restarted_user(alice.journal[: cut + 1], SECOND)
+            assert c.RefundClaim in types(said(effects))
+    _, effects = restarted_user(alice.journal, SECOND)
+    assert types(said(effects)) == [c.RefundClaim]
+
+
+# -- cancellations ---------------------------------------------------------------------------------------------------
+
+
+def test_a_cancellation_goes_to_the_resource_and_then_to_the_bank(alice: Any, said: Any) -> None:
+    agreement_id = alice.bought()
+    first = alice.command(ev.AgreementCancelled(agreement_id, "not needed"), 2)
+    assert receivers(first, Signed) == ["res1"]
+    assert isinstance(said(first)[0].body, Cancellation)
+    with pytest.raises(RemoteProtocolError, match="res2 speaks for res1"):
+        alice.hear("res2", c.CancellationDone(agreement_id, 5000))
     with pytest.raises(RemoteProtocolError, match="res1 speaks for bank"):
-        hear(alice, "res1", Performative.INFORM, c.PaymentStatus(agreement_id, "refunded", "t", 10**12))
-    hear(alice, "res1", Performative.INFORM, c.CancellationDone(agreement_id, 5000))
-    assert alice.agreement_state(agreement_id) == "cancelled"
+        alice.hear("res1", c.RefundMade(agreement_id, "t", 5000), role=Role.BANK)
+    second = alice.hear("res1", c.CancellationDone(agreement_id, 5000))
+    assert receivers(second, Signed) == ["bank"]
+    assert alice.party.agreement_state(agreement_id) == "cancelling"  # believed by the bank's word only
+    alice.hear("bank", c.RefundMade(agreement_id, "t", 5000))
+    assert alice.party.agreement_state(agreement_id) == "cancelled"
 
 
-def test_a_unit_that_comes_back_late_is_known_to_be_back(alice: UserParty) -> None:
-    agreement_id = bought(alice)
-    alice.handle(ev.AgreementCancelled(agreement_id, "not needed"), 2)
-    hear(alice, "res1", Performative.REFUSE, c.CancellationRefused(agreement_id, "insufficient_funds"))
-    assert alice.agreement_state(agreement_id) == "active"
-    hear(alice, "res1", Performative.INFORM, c.CancellationDone(agreement_id, 5000))
-    assert alice.agreement_state(agreement_id) == "cancelled"
+def test_a_silent_resource_is_passed_over(alice: Any) -> None:
+    agreement_id = alice.bought()
+    begun = alice.command(ev.AgreementCancelled(agreement_id, "not needed"), 0)
+    assert receivers(begun, Signed) == ["res1"]
+    asked = []
+    while "bank" not in asked:
+        now = alice.party.deadline
+        asked += receivers(alice.tick(now), Signed)
+    assert now == Timing().cancellation_limit
 
 
-def nonces(effects: list[fx.Effect]) -> list[str]:
-    found = []
-    for effect in effects:
-        if isinstance(effect, fx.Send) and isinstance(effect.message.content, Signed):
-            assert isinstance(effect.message.content.body, AccountQuery)
-            found.append(effect.message.content.body.nonce)
-    return found
+def test_a_unit_that_comes_back_late_is_known_to_be_back(alice: Any) -> None:
+    agreement_id = alice.bought()
+    alice.command(ev.AgreementCancelled(agreement_id, "not needed"), 2)
+    alice.hear("res1", c.CancellationRefused(agreement_id, "started"))
+    alice.hear("bank", c.RefundRefused(agreement_id, "started"))
+    assert alice.party.agreement_state(agreement_id) == "active"
+    alice.hear("bank", c.RefundMade(agreement_id, "t", 5000))
+    assert alice.party.agreement_state(agreement_id) == "cancelled"
 
 
-def test_an_account_query_never_uses_a_nonce_twice(alice: UserParty) -> None:
-    asked = nonces(alice.handle(ev.AccountAsked("q", None, None), 0))
-    while alice.deadline is not None and len(asked) < 4:
-        asked += nonces(alice.tick(alice.deadline))
+# -- questions and listings ------------------------------------------------------------------------------------------
+
+
+def nonces(contents: list[Any]) -> list[str]:
+    return [each.nonce for each in contents if isinstance(each, c.AccountQuery)]
+
+
+def test_an_account_query_never_uses_a_nonce_twice(alice: Any, said: Any) -> None:
+    asked = nonces(said(alice.command(ev.AccountAsked("q", None, None))))
+    while alice.party.deadline is not None and len(asked) < 4:
+        asked += nonces(said(alice.tick(alice.party.deadline)))
     assert len(set(asked)) == 4
-    (answered,) = hear(alice, "bank", Performative.INFORM, c.AccountStatement(asked[1], "alice", 5, 0, 0, 0))
+    (answered,) = alice.hear("bank", c.AccountStatement(asked[1], "alice", 5, 0, 0, 0))
     assert isinstance(answered, fx.Report)
-    assert alice.deadline is None
+    assert alice.party.deadline is None
 
 
-def test_an_account_statement_comes_from_the_bank_only(alice: UserParty) -> None:
-    alice.handle(ev.AccountAsked("q", None, None), 0)
+def test_an_account_statement_comes_from_the_bank_only(alice: Any) -> None:
+    alice.command(ev.AccountAsked("q", None, None))
     with pytest.raises(RemoteProtocolError, match="mallory speaks for bank"):
-        hear(alice, "mallory", Performative.INFORM, c.AccountStatement("q", "alice", 10**9, 0, 0, 0))
+        alice.hear("mallory", c.AccountStatement("q", "alice", 10**9, 0, 0, 0), role=Role.BANK)
+
+
+def page(*names: str, more: bool = True) -> c.DirectoryListing:
+    return c.DirectoryListing("l", "resource-trader", names, more)
+
+
+def listed(effects: list[Any]) -> tuple[str, ...] | None:
+    for effect in effects:
+        if isinstance(effect, fx.Report):
+            return tuple(effect.progress.answer.names)  # type: ignore[union-attr]
+    return None
+
+
+def test_a_listing_is_put_together_from_its_pages(alice: Any, said: Any) -> None:
+    """Doubled pages, pages of before, and a lost one, which is asked for again."""
+    alice.command(ev.ResourcesAsked("l"))
+    first, second, last = page("a", "b"), page("c", "d"), page("e", more=False)
+    (query,) = said(alice.hear("directory", first))
+    assert query.after == "b"
+    assert alice.hear("directory", first) == []
+    (again,) = said(alice.tick(alice.party.deadline))  # the second page was lost
+    assert again.after == "b"
+    (query,) = said(alice.hear("directory", second))
+    assert query.after == "d"
+    assert alice.hear("directory", first) == []
+    assert alice.hear("directory", second) == []
+    effects = alice.hear("directory", last)
+    assert listed(effects) == ("a", "b", "c", "d", "e")
+    assert alice.hear("directory", last) == []
+
+
+def test_a_page_of_another_listing_adds_nothing(alice: Any) -> None:
+    alice.command(ev.ResourcesAsked("l"))
+    assert alice.hear("directory", replace(page("a", more=False), query_id="other"), conversation="other") == []
+    assert listed(alice.hear("directory", page("b", more=False))) == ("b",)
+
+
+def test_a_page_that_says_more_and_has_nothing_is_no_page(alice: Any) -> None:
+    alice.command(ev.ResourcesAsked("l"))
+    assert alice.hear("directory", page()) == []
+    assert listed(alice.hear("directory", page(more=False))) == ()
+
+
+def test_an_auction_calls_everybody_of_all_pages(alice: Any, said: Any) -> None:
+    submit(alice)
+    pages = [replace(page("res1", "res2"), query_id="r1"), replace(page("res3", more=False), query_id="r1")]
+    (query,) = said(alice.hear("directory", pages[0]))
+    assert query.after == "res2"
+    assert alice.hear("directory", pages[0]) == []
+    effects = alice.hear("directory", pages[1])
+    calls = [e.message for e in effects if isinstance(e, fx.Send) and e.message.performative is Performative.CFP]
+    assert [each.receiver for each in calls] == ["res1", "res2", "res3"]

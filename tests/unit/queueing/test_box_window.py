@@ -31,7 +31,9 @@ def workload(seed: int) -> Workload:
 
 @pytest.mark.parametrize("counts", list(WindowCounts))
 @pytest.mark.parametrize("window", [1, 3, 40])
-@pytest.mark.parametrize("allocator", ["base", "base-ring", "find-systems", "find-systems-mss", "room-ahead"])
+@pytest.mark.parametrize(
+    "allocator", ["base", "base-no-wrap", "base-ring", "find-systems", "find-systems-mss", "room-ahead"]
+)
 def test_the_compiled_loop_makes_the_same_schedule(allocator: str, window: int, counts: WindowCounts) -> None:
     jobs = workload(seed=window)
     requested = jobs.run_time * np.where(np.arange(JOBS) % 3, 1, 2)

@@ -22,7 +22,8 @@ from simulation.machines.interface import GridMachine
 from simulation.resource.free_boxes import FreeBoxes
 from simulation.resource.live_map import view_of_snapshot
 from simulation.resource.modelled import ModelledMachine, open_plugin
-from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
+from simulation.workload.swf import SwfLog, write_swf
+from simulation.workload.swf_fields import FIELD_COUNT, FIELD_NAMES
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 IDLE: dict[str, Any] = {"load": 0}

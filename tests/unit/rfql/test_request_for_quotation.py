@@ -111,12 +111,12 @@ def test_moments_that_are_none(date: str, time: str, reason: str) -> None:
 
 
 def test_longest_run_leaves_a_moment_for_its_end() -> None:
-    """A machine adds it to a start and writes the sum; 10^12 s were let pass, and ended the agent that did."""
+    """A machine adds it to a start and writes the sum; 10^12 s (the bound of other numbers) would make none."""
     head = f"<CPUHourCost>70</CPUHourCost>{END}"
     unit = parse_request(document(f"{head}<WallTime>9999999999</WallTime>{CORES}")).units[0]
     assert unit.wall_time is not None
     assert iso(unit.deadline + unit.wall_time).startswith("2343-")
-    with pytest.raises(DocumentError, match="WallTime.* 10000000000 .* from 1 to 9999999999"):
+    with pytest.raises(DocumentError, match=r"WallTime.* 10000000000 .* from 1 to 9999999999"):
         parse_request(document(f"{head}<WallTime>10000000000</WallTime>{CORES}"))
 
 

@@ -9,36 +9,36 @@ import pytest
 from ramp.errors import PluginError, RemoteProtocolError
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
-from ramp.model.acl import Message, Performative
-from ramp.model.agreement import AccountQuery, Agreement, Cancellation, Signed
+from ramp.model.acl import OFFERS, SEALED, Message, Performative
+from ramp.model.agreement import Agreement, Signed
 from ramp.model.contents import (
-    AccountQueryRefused,
-    AccountStatement,
-    Confirmed,
+    Acceptance,
+    Commitment,
     DirectoryQuery,
+    FundsReserved,
     NotUnderstood,
+    OrderLine,
     PaymentMade,
-    PaymentRefused,
-    RefundMade,
-    RefundRefused,
-    Unverified,
+    Rejection,
+    Settled,
 )
 from ramp.model.instant import HOUR
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.bank_party import BankParty
 from ramp.protocol.records import SlotReleased
 from ramp.protocol.timing import Timing
+from ramp.runtime.bank_ledger import BankLedger
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import MemoryJournal
 from simulation.market.virtual_notary import VirtualNotary
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 OFFER = Offer("o1", "r1", 1, "res", 60, HOUR, 2 * HOUR, 16, 0.5, HOUR)
-RECORD = SlotReleased("o1", "", RefusalCode.CANCELLED, "", 0, 1)
+RECORD = SlotReleased("o1", "", RefusalCode.CANCELLED, "", 0, None, 1)
 
 
 class Scripted:
@@ -153,17 +153,148 @@ def test_not_understood_is_never_answered_with_not_understood() -> None:
     assert sent == []
 
 
-def agreement(agreement_id: str = "a1", cost: int = OFFER.cost, offer: Offer = OFFER) -> Agreement:
-    return Agreement(agreement_id, "r1", 1, "alice", "res", "bank", UNIT, offer, "R1", cost, 0, 10**12)
+AGREEMENT = Agreement("a1", "r1", 1, "alice", "res", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", 10**12)
+NOTARY = VirtualNotary("me", Role.USER)
 
 
 def test_what_leaves_is_signed_once_by_the_sender() -> None:
     sent: list[Message] = []
-    first = fx.Send(message(Signed(agreement(), ("alice",)), Performative.REQUEST))
-    own = fx.Send(message(Signed(agreement(), ("alice", "me")), Performative.REQUEST))
-    host = Host(Scripted([first, own]), Ports(send=sent.append, notary=VirtualNotary("me")))
+    first = fx.Send(message(Signed(AGREEMENT, ("alice",)), Performative.REQUEST))
+    own = fx.Send(message(Signed(AGREEMENT, ("alice", "me")), Performative.REQUEST))
+    host = Host(Scripted([first, own]), Ports(send=sent.append, notary=NOTARY))
     host.deliver(QUERY, 1)
     assert [each.content.signers for each in sent] == [("alice", "me"), ("alice", "me")]  # type: ignore[union-attr]
+    assert [each.seal for each in sent] == [None, None]  # the document is what counts
+
+
+VOTE = FundsReserved("order-1", "alice", (OrderLine("a1", "res", 96_000),), 5, 5, 0)
+PAID = PaymentMade("a1", "t1", 96_000)
+SEAL = Seal("bank", Role.BANK, "me", "r1", 0, "text")
+
+
+@pytest.mark.parametrize(
+    "content", [Commitment(Signed(AGREEMENT), VOTE, SEAL), Settled("a1", "o1", Signed(AGREEMENT), PAID, SEAL)]
+)
+def test_an_agreement_within_a_message_is_signed_and_the_whole_is_sealed(content: Any) -> None:
+    sent: list[Message] = []
+    send = fx.Send(message(content, sender="me"))
+    Host(Scripted([send]), Ports(send=sent.append, notary=NOTARY)).deliver(QUERY, 7)
+    (left,) = sent
+    assert left.content.agreement.signers == ("me",)  # type: ignore[union-attr]
+    assert left.seal is not None
+    assert (left.seal.signer, left.seal.role, left.seal.signed_at) == ("me", Role.USER, 7)
+    assert NOTARY.open(left.seal.text, 7).content == left.content  # sealed after signing
+
+
+@pytest.mark.parametrize(("sealed", "offers_sealed"), [(SEALED, False), (SEALED | OFFERS, True)])
+def test_what_binds_leaves_sealed_and_offers_where_the_market_wants_it(
+    sealed: frozenset[type], offers_sealed: bool
+) -> None:
+    sent: list[Message] = []
+    sends = [
+        fx.Send(message(content, sender="me"))
+        for content in (Acceptance("r1", "o1"), Rejection("r1", "o1", "lost"), DirectoryQuery("q", "resource-trader"))
+    ]
+    Host(Scripted(sends), Ports(send=sent.append, notary=NOTARY, sealed=sealed)).deliver(QUERY, 1)
+    assert [each.seal is not None for each in sent] == [True, offers_sealed, False]
+
+
+def test_an_agreement_is_kept_signed_with_the_banks_word() -> None:
+    kept: list[Any] = []
+    party = Scripted([fx.SaveAgreement("a1", Signed(AGREEMENT, ("alice",)), "paid, says the bank")])
+    ports = Ports(send=lambda _: None, notary=NOTARY, keep_agreement=lambda *what: kept.append(what))
+    Host(party, ports).deliver(QUERY, 1)
+    ((agreement_id, signed, payment),) = kept
+    assert (agreement_id, signed.signers, payment) == ("a1", ("alice", "me"), "paid, says the bank")
+
+
+class Accounts:
+    """A ledger of one account, with an order."""
+
+    def __init__(self) -> None:
+        self.ledger = Book()
+        self.ledger.open_account("alice", AccountKind.USER, at=1)
+        self.ledger.open_account("res", AccountKind.RESOURCE, at=1)
+        self.ledger.deposit("d", "alice", 200_000, at=2)
+        self.books = BankLedger(self.ledger)
+
+    def reserve(self, order_id: str = "o1", now: int = 10) -> ev.OrderStands:
+        lines = (OrderLine(f"a-{order_id}", "res", 1_000),)
+        answer = self.books.answer(fx.ReserveFunds("c", order_id, "alice", lines, 100, "sealed order"), now)
+        assert isinstance(answer, ev.OrderStands)
+        return answer
+
+
+def test_the_ledger_answers_the_bank_at_its_place_in_the_order() -> None:
+    accounts = Accounts()
+    party = Scripted([fx.ReserveFunds("c", "o1", "alice", (OrderLine("a1", "res", 5),), 100, "")])
+    Host(party, Ports(send=lambda _: None, ledger=accounts.books)).deliver(QUERY, 10)
+    (_, stands) = party.events
+    assert isinstance(stands, ev.OrderStands)
+    assert stands.order is not None
+    assert (stands.order.fate, stands.order.awaited) == (ev.OrderFate.RESERVED, (OrderLine("a1", "res", 5),))
+
+
+@pytest.mark.parametrize("swept", [True, False])
+def test_what_has_run_out_is_void_to_whoever_asks(swept: bool) -> None:
+    accounts = Accounts()
+    accounts.reserve()
+    if swept:
+        answer = accounts.books.answer(fx.SweepOrders(), 100)
+        assert isinstance(answer, ev.OrdersSwept)
+        assert [each.fate for each in answer.voided] == [ev.OrderFate.VOIDED]
+        assert answer.reserved == ()
+    found = accounts.books.answer(fx.LookUpAgreement("c", "a-o1"), 100)
+    assert isinstance(found, ev.OrderStands)
+    assert found.order is not None
+    assert (found.order.fate, found.order.code) == (ev.OrderFate.VOIDED, "expired")
+
+
+def test_only_the_buyer_brings_a_resources_word() -> None:
+    accounts = Accounts()
+    accounts.reserve()
+    refused = accounts.books.answer(fx.FailLine("c", "a-o1", "", "res", "mallory", "", ""), 20)
+    assert isinstance(refused, ev.OrderStands)
+    assert (refused.order, refused.code) == (None, "unknown_agreement")
+    assert accounts.ledger.balance("alice").reserved == 1_000
+    for user in ("alice", ""):  # "": the resource itself
+        voided = accounts.books.answer(fx.FailLine("c", "a-o1", "", "res", user, "", ""), 20)
+        assert isinstance(voided, ev.OrderStands)
+        assert voided.order is not None
+        assert voided.order.fate is ev.OrderFate.VOIDED
+
+
+def test_the_word_on_which_a_change_rests_is_kept_with_it() -> None:
+    accounts = Accounts()
+    accounts.reserve()
+    accounts.books.answer(fx.VoidOrder("c", "o1", "alice", 100, "withdrawn", "no", "sealed void"), 20)
+    assert [each.text for each in accounts.ledger.evidence("o1")] == ["sealed order", "sealed void"]
+
+
+def test_a_nonce_outlives_every_moment_at_which_its_query_is_taken() -> None:
+    accounts = Accounts()
+    age = Timing().message_age
+    query = fx.LookUpAccount("c", "n1", "alice", 10, None, None)
+    first, again = (accounts.books.answer(query, now) for now in (10, 10 + 2 * age))
+    assert isinstance(first, ev.AccountLookedUp)
+    assert isinstance(again, ev.AccountLookedUp)
+    assert (first.code, first.balance, again.code) == ("", 200_000, "replayed")
+
+
+def test_the_overview_comes_in_pages_with_the_accounts_on_the_first() -> None:
+    accounts = Accounts()
+    for number in range(600):
+        accounts.ledger.deposit(f"d{number}", "alice", 1, at=3 + number)
+    trades: list[str] = []
+    after, pages = 0, []
+    while not pages or after:
+        page = accounts.books.answer(fx.LookUpOverview("c", None, None, after), 10**6)
+        assert isinstance(page, ev.OverviewLookedUp)
+        pages.append((bool(page.accounts), len(page.trades)))
+        trades += [each.transfer_id for each in page.trades]
+        after = page.next_after
+    assert pages == [(True, 250), (False, 250), (False, 101)]
+    assert len(set(trades)) == 601
 
 
 class Broken:
@@ -178,115 +309,15 @@ class Broken:
         return fail
 
 
-def test_a_plug_in_that_fails_refuses() -> None:
-    party = Scripted([fx.QuoteSlots("c", (UNIT,)), fx.HoldSlot("k", UNIT, Slot(0, 1, 1, 0), 9), fx.ConfirmSlot("k")])
-    Host(party, Ports(send=lambda _: None, plugin=Broken())).deliver(QUERY, 1)  # type: ignore[arg-type]
-    answers = party.events[1:]
-    down = Refusal(1, RefusalCode.PLUGIN_FAILED, detail="sinfo timed out")
-    assert answers[:2] == [ev.SlotsQuoted("c", (down,)), ev.SlotHeld("k", down)]
-    assert isinstance(answers[2], ev.SlotConfirmed)
-    assert isinstance(answers[2].answer, Refusal)
-
-
-class Bank:
-    """A bank over a ledger in memory; alice has 2000 credits."""
-
-    def __init__(self) -> None:
-        self.ledger = Book()
-        self.sent: list[Message] = []
-        for name, kind in (("alice", AccountKind.USER), ("mallory", AccountKind.USER), ("res", AccountKind.RESOURCE)):
-            self.ledger.open_account(name, kind, at=1)
-        self.ledger.open_account("other", AccountKind.RESOURCE, at=1)
-        self.ledger.deposit("d", "alice", 200_000, at=2)
-        self.host = Host(BankParty("bank", timing=Timing()), Ports(send=self.sent.append, ledger=self.ledger))
-
-    def ask(self, content: Any, performative: Performative = Performative.REQUEST, now: int = 10) -> Any:
-        self.sent.clear()
-        self.host.deliver(message(content, performative, "res"), now)
-        return self.sent[0].content
-
-    def pay(self, body: Agreement, now: int = 10) -> Any:
-        return self.ask(Signed(body, (body.user, body.resource)), now=now)
-
-
-@pytest.fixture
-def bank() -> Bank:
-    return Bank()
-
-
-def test_the_bank_pays_an_agreement_once(bank: Bank) -> None:
-    first, second = bank.pay(agreement()), bank.pay(agreement())
-    assert first == second == PaymentMade("a1", first.transfer_id, 96_000)
-    assert bank.ledger.balance("res").posted == 96_000
-
-
-def test_an_agreement_id_paid_on_other_terms_is_refused_and_stays_paid(bank: Bank) -> None:
-    bank.pay(agreement())
-    cheap = Offer("o2", "r1", 1, "res", 1, HOUR, 2 * HOUR, 16, 0.5, HOUR)
-    refused = bank.pay(agreement(cost=cheap.cost, offer=cheap))
-    assert (type(refused), refused.code) == (PaymentRefused, "duplicate_differs")
-    assert type(bank.pay(agreement())) is PaymentMade
-
-
-def test_an_impossible_agreement_id_does_not_stop_the_bank(bank: Bank) -> None:
-    refused = bank.pay(agreement('"quoted" and spaced'))
-    assert type(refused) is PaymentRefused
-    assert type(bank.pay(agreement())) is PaymentMade
-
-
-def test_what_was_refused_stays_refused(bank: Bank) -> None:
-    poor = Offer("o2", "r1", 1, "res", 600, HOUR, 2 * HOUR, 16, 0.5, HOUR)
-    first = bank.pay(agreement(cost=poor.cost, offer=poor))
-    assert first.code == "insufficient_funds"
-    bank.ledger.deposit("d2", "alice", 10**9, at=11)
-    assert bank.pay(agreement(cost=poor.cost, offer=poor)).code == "insufficient_funds"
-
-
-def test_a_refusal_for_a_signature_is_final_but_payment_comes_first(bank: Bank) -> None:
-    broken = Unverified("agreement", "a1", "bad_signature", "the digest does not fit")
-    assert bank.ask(broken).code == "bad_signature"
-    assert bank.pay(agreement()).code == "bad_signature"
-    bank.pay(agreement("a2"))
-    assert type(bank.ask(Unverified("agreement", "a2", "bad_signature", ""))) is PaymentMade
-
-
-def test_an_agreement_that_comes_after_its_validity_is_refused_unless_paid(bank: Bank) -> None:
-    assert bank.pay(agreement(), now=10**12 + 1).code == "expired"
-    bank.pay(agreement("a2"))
-    assert type(bank.pay(agreement("a2"), now=10**12 + 1)) is PaymentMade
-
-
-def cancellation(resource: str = "res", user: str = "alice") -> Signed:
-    return Signed(Cancellation("c1", "a1", "o1", user, resource, False, "", 0), (user, resource))
-
-
-def test_a_refund_is_for_the_two_who_paid(bank: Bank) -> None:
-    bank.pay(agreement())
-    for stranger in (cancellation(resource="other"), cancellation(user="mallory")):
-        refused = bank.ask(stranger)
-        assert (type(refused), refused.code) == (RefundRefused, "bad_terms")
-    assert bank.ledger.balance("res").posted == 96_000
-    assert type(bank.ask(cancellation())) is RefundMade
-    assert bank.ledger.balance("res").posted == 0
-
-
-def query(nonce: str, issued_at: int = 10) -> Signed:
-    return Signed(AccountQuery(nonce, "alice", issued_at), ("alice",))
-
-
-def test_an_account_query_is_answered_once(bank: Bank) -> None:
-    answer = bank.ask(query("n1"), Performative.QUERY_REF)
-    assert isinstance(answer, AccountStatement)
-    assert answer.balance == 200_000
-    again = bank.ask(query("n1"), Performative.QUERY_REF)
-    assert (type(again), again.code) == (AccountQueryRefused, "replayed")
-
-
-def test_an_account_query_of_another_time_or_without_sense_is_refused(bank: Bank) -> None:
-    old = bank.ask(query("n1"), Performative.QUERY_REF, now=10 + Timing().account_query_age + 1)
-    assert old.code == "expired"
-    assert type(bank.ask(query('"n 2"'), Performative.QUERY_REF)) is AccountQueryRefused
-
-
-def test_what_is_nothing_for_a_bank(bank: Bank) -> None:
-    assert isinstance(bank.ask(Confirmed("a1", "o1"), Performative.CONFIRM), NotUnderstood)
+def test_a_plug_in_that_fails_refuses_quotes_and_leaves_the_rest_in_doubt() -> None:
+    asked: list[fx.Effect] = [fx.QuoteSlots("c", (UNIT,)), fx.HoldSlot("k", UNIT, Slot(0, 1, 1, 0), 9)]
+    asked += [fx.ConfirmSlot("k"), fx.LookUpSlot("k"), fx.ReleaseSlot("k")]
+    party, told = Scripted(asked), []
+    ports = Ports(send=lambda _: None, plugin=Broken(), watch=told.append)  # type: ignore[arg-type]
+    Host(party, ports).deliver(QUERY, 1)
+    down = Refusal(1, RefusalCode.PLUGIN_FAILED, detail="quote: sinfo timed out")
+    doubts = [ev.MachineInDoubt(f"{call}: sinfo timed out") for call in ("hold", "confirm", "reservation", "release")]
+    kinds = (ev.SlotHeld, ev.SlotConfirmed, ev.SlotLookedUp, ev.SlotFreed)
+    expected = [kind("k", doubt) for kind, doubt in zip(kinds, doubts, strict=True)]  # type: ignore[arg-type]
+    assert party.events[1:] == [ev.SlotsQuoted("c", (down,)), *expected]
+    assert [each.reason for each in told] == [down.detail, *(doubt.reason for doubt in doubts)]

@@ -16,7 +16,7 @@ from ramp.runtime.journal import MemoryJournal, SqliteJournal
 
 RECORDS = [
     HoldMade("o1", "R1", 20, 10),
-    SlotReleased("o1", "", RefusalCode.HOLD_EXPIRED, "no CONFIRM came — “late”", 0, 20),
+    SlotReleased("o1", "", RefusalCode.HOLD_EXPIRED, "no CONFIRM came — “late”", 0, None, 20),
     HoldMade("o2", "R2", 40, 30),
 ]
 

@@ -15,7 +15,8 @@ from simulation.workload.profile import CoreProfile
 from simulation.workload.queue_plan import QueuePlan, ReservedWindow
 from simulation.workload.replay import DEFAULT_REQUEST, ReplayLog
 from simulation.workload.replay_source import open_replay
-from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, read_swf, write_swf
+from simulation.workload.swf import SwfLog, read_swf, write_swf
+from simulation.workload.swf_fields import FIELD_COUNT, FIELD_NAMES
 
 
 def log_of(*jobs: tuple[int, int, int, int, int]) -> SwfLog:

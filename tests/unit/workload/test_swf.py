@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from ramp.errors import WorkloadError
-from simulation.workload.swf import FIELD_NAMES, SwfLog, format_swf, parse_swf, read_swf, write_swf
+from simulation.workload.swf import SwfLog, format_swf, parse_swf, read_swf, write_swf
+from simulation.workload.swf_fields import FIELD_NAMES
 
 JOB = "1 0 5 60 4 -1 -1 8 120 -1 1 2 3 4 5 6 -1 -1"
 TEXT = f"""; Version: 2.2
@@ -120,6 +121,29 @@ def test_columns_are_checked_and_cannot_be_changed() -> None:
         log.run_time[0] = 1
     with pytest.raises(WorkloadError, match="18 int64 columns"):
         SwfLog(np.zeros((17, 2), dtype=np.int64))
+
+
+def test_a_byte_order_mark_is_no_job_line() -> None:
+    """Before a comment, before a job, and in a log that is read line by line for another reason."""
+    for text in (TEXT, TEXT[TEXT.index("1 0 5") :], TEXT.replace("-1 12.50", "+1 12.50")):
+        marked = parse_swf(b"\xef\xbb\xbf" + text.encode())
+        assert marked.job_number.tolist() == [1, 2, 3]
+        assert marked.comments == parse_swf(text.encode()).comments
+    with pytest.raises(WorkloadError, match=r"wide\.swf: is written in UTF-16"):
+        parse_swf(TEXT.encode("utf-16"), source="wide.swf")
+
+
+def test_bytes_of_the_header_that_are_no_utf_8_survive() -> None:
+    """Some logs of the archive are written in Latin-1."""
+    data = "; Installation: Universität Zürich\n".encode("latin-1") + JOB.encode() + b"\n"
+    assert format_swf(parse_swf(data)) == data
+
+
+def test_each_job_knows_its_line() -> None:
+    """With blank lines and comments between, at once and line by line; a selection keeps them."""
+    assert parse_swf(TEXT.encode()).lines.tolist() == [6, 7, 10]
+    assert parse_swf(TEXT.replace(" 12.50 ", " +12.50 ").encode()).lines.tolist() == [6, 7, 10]
+    assert parse_swf(f"; a\n\n{JOB}\n\n{JOB}".encode()).select(np.array([1])).lines.tolist() == [5]
 
 
 def test_select_keeps_order_and_comments() -> None:

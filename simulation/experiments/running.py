@@ -1,0 +1,96 @@
+"""Runs an experiment into a folder of its own, which appears whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.errors import ConfigurationError
+from simulation.experiments.discovery import Experiment, Progress
+from simulation.experiments.result import SUMMARY_FILE
+
+REPLACE_OPTION: Final = "--replace"
+
+
+def prepare(experiments: Sequence[Experiment], out: Path, *, replace: bool) -> None:
+    """Make the directory of results; refuse before any study what could not be written after it.
+
+    Args:
+        experiments: to be run.
+        out: directory of all results.
+        replace: whether earlier results may go.
+
+    Raises:
+        ConfigurationError: the directory cannot be made or written, or has results that would be mixed with new ones.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"cannot be made: {error.strerror}", path=out, key="out") from error
+    if not os.access(out, os.W_OK):
+        raise ConfigurationError("cannot be written: it is not writable", path=out, key="out")
+    for experiment in experiments:
+        folder = out / experiment.name
+        if not os.path.lexists(folder):
+            continue
+        if not _is_result(folder, experiment.name):
+            reason = f"is in the way of the results of {experiment.name}, and is none of its results; move it away"
+            raise ConfigurationError(reason, path=folder, key="out")
+        if not replace:
+            reason = f"holds results already; give another --out, or {REPLACE_OPTION} to replace them"
+            raise ConfigurationError(reason, path=folder, key="out")
+
+
+def _is_result(folder: Path, name: str) -> bool:
+    """Whether a folder is what an experiment left behind."""
+    try:
+        return bool(json.loads((folder / SUMMARY_FILE).read_text("utf-8"))["experiment"] == name)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def run_into(
+    experiment: Experiment,
+    out: Path,
+    *,
+    quick: bool,
+    seed: int,
+    processes: int | None,
+    on_progress: Progress | None,
+    **further: Any,
+) -> dict[str, Any]:
+    """Run an experiment; its results are in a folder of its name afterwards, in place of earlier ones.
+
+    Args:
+        experiment: to be run.
+        out: existing directory of all results, prepared by `prepare`.
+        quick: the small version.
+        seed: of all that is drawn.
+        processes: processes to use; None = one a core.
+        on_progress: told about progress.
+        further: options that the experiment knows.
+
+    Returns:
+        The contents of `summary.json`, with `wall_s`: how long it took.
+    """
+    unfinished = out / f".{experiment.name}-{os.getpid()}"
+    unfinished.mkdir()
+    try:
+        begun = time.perf_counter()
+        summary = experiment.run(
+            unfinished, quick=quick, seed=seed, processes=processes, on_progress=on_progress, **further
+        )
+        summary["wall_s"] = round(time.perf_counter() - begun, 1)
+        (unfinished / SUMMARY_FILE).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        folder = out / experiment.name
+        if folder.exists():
+            shutil.rmtree(folder)
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return summary

@@ -1,0 +1,85 @@
+"""Simulations in several processes: answers in order, and no process left behind by whatever ends the experiment."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import multiprocessing
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from simulation.experiments.worker_processes import run_all
+
+LIMIT_S = 60.0
+ENDLESS = """
+import time
+from simulation.experiments.worker_processes import ending_on_sigterm, run_all
+if __name__ == "__main__":
+    with ending_on_sigterm():
+        run_all(time.sleep, [600, 600, 600], processes=2, on_progress=None)
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_answers_come_in_the_order_of_the_tasks(processes: int) -> None:
+    """Whatever the number of processes; progress counts up to the number of tasks."""
+    seen: list[tuple[int, int]] = []
+    answers = run_all(
+        math.factorial, [5, 1, 4], processes=processes, on_progress=lambda done, total: seen.append((done, total))
+    )
+    assert answers == [120, 1, 24]
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_task_that_fails_ends_those_that_are_still_at_work() -> None:
+    """One waits for minutes; the error of the other does not."""
+    begun = time.monotonic()
+    with pytest.raises(ValueError, match="negative"):
+        run_all(time.sleep, [600, -1], processes=2, on_progress=None)
+    for worker in multiprocessing.active_children():
+        worker.join(LIMIT_S)
+    assert time.monotonic() - begun < 600
+    assert multiprocessing.active_children() == []
+
+
+def workers_of(process: psutil.Process) -> list[psutil.Process]:
+    """All descendants, once both workers are there and follow their parent."""
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        family = process.children(recursive=True)
+        with contextlib.suppress(psutil.Error):
+            if sum("spawn_main" in " ".join(each.cmdline()) and each.num_threads() > 1 for each in family) >= 2:
+                return family
+        time.sleep(0.02)
+    raise AssertionError("no workers came up")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_no_worker_stays_behind(number: signal.Signals, tmp_path: Path) -> None:
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    program = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    )
+    family: list[psutil.Process] = []
+    try:
+        family = workers_of(psutil.Process(program.pid))
+        program.send_signal(number)
+        program.communicate(timeout=LIMIT_S)
+        if number is signal.SIGTERM:
+            assert program.returncode == 128 + signal.SIGTERM
+        _, alive = psutil.wait_procs(family, timeout=LIMIT_S)
+        assert alive == []
+    finally:
+        for each in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+        if program.poll() is None:
+            program.kill()
+            program.wait()

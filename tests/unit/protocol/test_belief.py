@@ -1,0 +1,354 @@
+"""No party changes anything on a message that is not its sender's own word in the right role, whatever state it is in.
+
+Every sealed kind of content is said to every party in many states: unsealed, under another's seal, under a seal for
+another receiver, in every wrong role, too old and from the future. As a control, the same message under the right seal
+does change something in some state, where that kind is for that party at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
+from ramp.model.acl import ROLES_OF, SEALED, Message, Performative
+from ramp.model.agreement import Cancellation, Signed
+from ramp.model.instant import MINUTE, SECOND
+from ramp.model.offer import RefusalCode
+from ramp.model.seal import Role
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.belief import said_by, sealed_by, sealed_lately
+from ramp.protocol.timing import Timing
+
+AGE = Timing().message_age
+NOW = 1 * SECOND
+UNTIL = 2 * MINUTE
+LINE = c.OrderLine("a1", "res1", 96_000)
+
+HARM = (
+    fx.Persist
+    | fx.HoldSlot
+    | fx.ConfirmSlot
+    | fx.ReleaseSlot
+    | fx.SaveAgreement
+    | fx.ReserveFunds
+    | fx.CountersignLine
+    | fx.VoidOrder
+    | fx.FailLine
+    | fx.PostRefund
+    | fx.PostDeposit
+    | fx.LookUpAccount
+    | fx.LookUpOverview
+    | fx.Report
+)
+"""Effects that a message must not have without being believed."""
+
+SPEAKER = {
+    Role.USER: "alice",
+    Role.RESOURCE: "res1",
+    Role.BANK: "bank",
+    Role.DIRECTORY: "directory",
+    Role.KEEPER: "keeper",
+}
+
+# -- the parties in their states -------------------------------------------------------------------------------------
+
+
+def _resource(make: Callable[[], Any], *steps: str) -> Any:
+    one = make()
+    offer, _ = one.hold() if "hold" in steps else (one.call().content.offers[0], None)
+    for step in steps:
+        if step == "commit":
+            one.commit(offer)
+        elif step == "pay":
+            one.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
+        elif step == "cancel":
+            body = Cancellation("c1", "a1", offer.offer_id, "alice", "res", "", 0)
+            one.hear("alice", Signed(body, ("alice",)))
+        elif step == "void":
+            one.hear("bank", c.PaymentRefused("a1", "withdrawn"))
+    return one
+
+
+def _user(make: Callable[..., Any], *steps: str, units: int = 1) -> Any:
+    one = make(units=units)
+    for step in steps:
+        if step == "auction":
+            one.auction()
+        elif step == "grant":
+            one.grant()
+        elif step == "vote":
+            one.committed()
+        elif step == "fail":
+            one.hear("res1", one.failed())
+        elif step == "settle":
+            one.hear("res1", one.proof())
+        elif step == "cancel":
+            one.command(ev.AgreementCancelled("agreement-alice-1", "no"), 0)
+        elif step == "cancelled-by-seller":
+            one.hear("res1", c.CancellationDone("agreement-alice-1", 5))
+        elif step == "ask":
+            one.command(ev.AccountAsked("q", None, None))
+            one.command(ev.ResourcesAsked("l"))
+    return one
+
+
+def _bank(make: Callable[[], Any], *steps: str) -> Any:
+    one = make()
+    for step in steps:
+        if step == "order":
+            one.order()
+        elif step == "post":
+            one.countersign(one.line())
+    return one
+
+
+def _directory(make: Callable[[], Any], *steps: str) -> Any:
+    one = make()
+    if "registered" in steps:
+        one.register("res1", 5)
+    return one
+
+
+def _keeper(make: Callable[[], Any], *_: str) -> Any:
+    one = make()
+    one.party.handle(ev.DepositOrdered("d1", "alice", 5, ""), 0)
+    one.party.handle(ev.OverviewAsked("v1", None, None), 0)
+    return one
+
+
+STATES: dict[str, list[Callable[..., Any]]] = {
+    "res": [
+        lambda make, s=steps: _resource(make, *s)
+        for steps in (
+            (),
+            ("hold",),
+            ("hold", "commit"),
+            ("hold", "commit", "pay"),
+            ("hold", "commit", "pay", "cancel"),
+            ("hold", "commit", "void"),
+        )
+    ],
+    "alice": [
+        lambda make, s=steps: _user(make, *s)
+        for steps in (
+            ("ask",),
+            ("auction",),
+            ("auction", "grant"),
+            ("vote",),
+            ("vote", "fail"),
+            ("vote", "settle"),
+            ("vote", "settle", "cancel"),
+            ("vote", "settle", "cancel", "cancelled-by-seller"),
+        )
+    ],
+    "bank": [lambda make, s=steps: _bank(make, *s) for steps in ((), ("order",), ("order", "post"))],
+    "directory": [lambda make, s=steps: _directory(make, *s) for steps in ((), ("registered",))],
+    "keeper": [lambda make: _keeper(make)],
+}
+
+
+def fingerprint(one: Any) -> Any:
+    """What of a party's state others can tell apart."""
+    party = one.party
+    match party.name:
+        case "res":
+            return [each.state for each in party.participants.values()], party._number, party._seller.offer(OFFER, 0)
+        case "alice":
+            requests = {key: (each.stage, each.deadline) for key, each in party.purchases.items()}
+            agreements = {key: party.agreement_state(key) for key in party.agreements}
+            return requests, agreements, party.doubts(), party.deadline
+        case "directory":
+            return party.registered, party.changes, sorted((k, e.number) for k, e in party._entries.items())
+        case "bank":
+            return dict(party._open)
+    return party.deadline
+
+
+OFFER = "offer-res-1"
+
+# -- what is said ----------------------------------------------------------------------------------------------------
+
+
+def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
+    """Of each sealed kind one content that a party may be waiting for."""
+    mine = name == "alice"
+    agreement_id = "agreement-alice-1" if mine else "a1"
+    offer_id = "offer-res1-1" if mine else OFFER
+    paid = c.PaymentMade(agreement_id, "t1", 80_000)
+    failed = c.Failed(agreement_id, offer_id, RefusalCode.SLOT_TAKEN)
+    vote = c.FundsReserved("o1", "alice", (LINE,), UNTIL, UNTIL, 0)
+    made: list[Any] = [
+        c.Acceptance("r1", offer_id),
+        c.HoldGranted("r1", offer_id, "R", UNTIL),
+        c.HoldRefused("r1", offer_id, RefusalCode.SLOT_TAKEN),
+        c.HoldCancelled("r1", offer_id),
+        c.PaymentOrder("o9" if name == "bank" else "o1", (LINE,), UNTIL),
+        vote,
+        c.OrderRefused("order-alice-1", "insufficient_funds"),
+        c.OrderWithdrawal("o1", UNTIL, "no"),
+        c.OrderPosted("order-alice-1", (paid,)),
+        c.OrderVoided("order-alice-1", "expired"),
+        c.Confirmed(agreement_id, offer_id),
+        failed,
+        c.RefundClaim(failed, seal_for(failed, "res1", "alice")),
+        c.CancellationDone(agreement_id, 5),
+        c.CancellationRefused(agreement_id, "started"),
+        paid,
+        c.PaymentRefused(agreement_id, "withdrawn"),
+        c.RefundMade(agreement_id, "t2", 5),
+        c.RefundRefused(agreement_id, "started"),
+        c.AccountQuery("n1", "alice"),
+        c.AccountStatement("q", "alice", 1, 0, 0, 0),
+        c.AccountQueryRefused("q", "unknown_account"),
+        c.DepositOrder("d2", "alice", 5),
+        c.DepositMade("d1", "t", 5),
+        c.KeeperRefused("d1", "unknown_account"),
+        c.OverviewQuery("v2"),
+        c.MarketOverview("v1", 0),
+        c.Registration("resource-trader", 15 * SECOND, 9),
+        c.Registered("resource-trader", 10**18),
+        c.Deregistration("resource-trader", 9),
+        c.DirectoryListing("l", "resource-trader", ("res1",)),
+    ]
+    found = {type(each): each for each in made}
+    if mine and "r1" in one.party.purchases and one.confirmation is not None:
+        agreement = one.confirmation.agreements[0]
+        line = c.OrderLine(agreement.agreement_id, agreement.resource, agreement.cost, agreement.offer.offer_id)
+        found[c.FundsReserved] = c.FundsReserved("order-alice-1", "alice", (line,), UNTIL, agreement.valid_until, 0)
+        found[c.Settled] = one.proof()
+    if name == "res":
+        offer = one.party.participants.get(OFFER)
+        found[c.Commitment] = one.commitment(one.agreement((offer or one.party._seller.offer(OFFER, 0)).offer))
+    elsewhere = Signed(Cancellation("c1", "a1", "o", "alice", "res1", "", 0), ("alice",))
+    found.setdefault(c.Settled, c.Settled("a1", "o", elsewhere, paid, seal_for(paid, "bank", "res1")))
+    found.setdefault(c.Commitment, c.Commitment(elsewhere, vote, seal_for(vote, "bank", "alice")))
+    assert found.keys() == SEALED
+    return found
+
+
+def role_at(name: str, kind: type) -> Role:
+    """In which role a party hears a kind; users and resources both cancel holds and ask for accounts."""
+    roles = ROLES_OF[kind]
+    if len(roles) == 1:
+        return next(iter(roles))
+    return Role.RESOURCE if name == "alice" else Role.USER
+
+
+def message_to(name: str, kind: type, content: Any) -> Message:
+    role = role_at(name, kind)
+    conversation = "l" if kind is c.DirectoryListing else "r1"
+    return Message(Performative.INFORM, SPEAKER[role], name, conversation, content, reply_with="w")
+
+
+def forgeries(name: str, message: Message, seal_message: Any) -> Iterator[tuple[str, Message]]:
+    role = role_at(name, type(message.content))
+    right = seal_message(message, role, NOW)
+    assert right.seal is not None
+    yield "unsealed", message
+    yield "another's", replace(message, seal=replace(right.seal, signer="mallory"))
+    yield "for another", replace(message, seal=replace(right.seal, receiver="mallory"))
+    for wrong in set(Role) - ROLES_OF[type(message.content)]:
+        yield f"as {wrong.value}", seal_message(message, wrong, NOW)
+
+
+BEGINNINGS = {
+    "res": {c.Acceptance, c.HoldCancelled},
+    "bank": {c.PaymentOrder, c.OrderWithdrawal, c.AccountQuery, c.DepositOrder, c.OverviewQuery},
+    "directory": {c.Registration, c.Deregistration},
+}
+"""Kinds that begin something, so that an old one must not."""
+
+MATTERS: dict[str, set[type]] = {
+    "res": BEGINNINGS["res"]
+    | {c.Commitment, c.PaymentMade, c.PaymentRefused, c.RefundMade, c.RefundRefused, c.Registered},
+    "alice": {
+        c.HoldGranted,
+        c.HoldRefused,
+        c.FundsReserved,
+        c.OrderRefused,
+        c.OrderPosted,
+        c.OrderVoided,
+        c.Confirmed,
+        c.Settled,
+        c.Failed,
+        c.CancellationDone,
+        c.CancellationRefused,
+        c.RefundMade,
+        c.RefundRefused,
+        c.AccountStatement,
+        c.AccountQueryRefused,
+        c.DirectoryListing,
+    },
+    "bank": BEGINNINGS["bank"] | {c.Failed, c.RefundClaim},
+    "directory": BEGINNINGS["directory"],
+    "keeper": {c.DepositMade, c.KeeperRefused, c.MarketOverview},
+}
+"""What each party acts on in some state, by the tables of the protocol."""
+
+
+def changed(one: Any, message: Message) -> bool:
+    before = fingerprint(one)
+    try:
+        effects = one.party.handle(ev.MessageReceived(message), NOW)
+    except RemoteProtocolError:
+        effects = []
+    return any(isinstance(effect, HARM) for effect in effects) or fingerprint(one) != before
+
+
+@pytest.mark.parametrize("name", sorted(STATES))
+def test_nothing_changes_without_the_right_seal(name: str, parties: Any, seal_for: Any, seal_message: Any) -> None:
+    matters = set()
+    for build in STATES[name]:
+        for kind in sorted(SEALED, key=lambda each: each.__name__):
+            one = build(parties[name])
+            message = message_to(name, kind, samples(name, one, seal_for)[kind])
+            for told, forged in forgeries(name, message, seal_message):
+                assert not changed(one, forged), (kind.__name__, told)
+            if changed(one, seal_message(message, role_at(name, kind), NOW)):
+                matters.add(kind)
+    assert matters == MATTERS[name]
+
+
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, kinds in BEGINNINGS.items() for kind in kinds])
+def test_what_begins_something_is_believed_while_it_is_fresh(
+    name: str, kind: type, parties: Any, seal_for: Any, seal_message: Any
+) -> None:
+    """Right is at most `message_age` apart in either direction, so that clocks may differ that much."""
+    fresh = []
+    for at in (NOW - AGE - 1, NOW - AGE, NOW + AGE, NOW + AGE + 1):
+        acted = False
+        for build in STATES[name]:
+            one = build(parties[name])
+            message = message_to(name, kind, samples(name, one, seal_for)[kind])
+            acted = acted or changed(one, seal_message(message, role_at(name, kind), at))
+        fresh.append(acted)
+    assert fresh == [False, True, True, False]
+
+
+def test_everything_sealed_has_its_roles() -> None:
+    assert ROLES_OF.keys() >= SEALED
+    assert all(ROLES_OF[kind] for kind in SEALED)
+
+
+QUERY = Message(Performative.QUERY_REF, "alice", "bank", "r1", c.AccountQuery("n", "alice"))
+
+
+def test_the_reasons_name_what_is_wrong(seal_message: Any) -> None:
+    right = seal_message(QUERY)
+    with pytest.raises(RemoteProtocolError, match="AccountQuery is not sealed"):
+        sealed_by(QUERY, Role.USER)
+    with pytest.raises(RemoteProtocolError, match="bears another's seal"):
+        sealed_by(replace(right, sender="mallory"), Role.USER)
+    with pytest.raises(RemoteProtocolError, match="is for a keeper to say; alice is certified as user"):
+        sealed_by(right, Role.KEEPER)
+    with pytest.raises(RemoteProtocolError, match="alice speaks for bank"):
+        said_by(right, "bank", Role.USER)
+    with pytest.raises(RemoteProtocolError, match="right would be at most 300 s apart"):
+        sealed_lately(right, Role.USER, AGE + 1, Timing())
+    assert sealed_lately(right, Role.USER, AGE, Timing()) == right.seal

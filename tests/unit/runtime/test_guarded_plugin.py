@@ -1,0 +1,122 @@
+"""A plug-in that misbehaves: every failure and every impossible answer becomes one that the machines know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ramp.model.instant import HOUR
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.slot import Reservation, Slot
+from ramp.protocol.events import MachineInDoubt
+from ramp.runtime.guarded_plugin import GuardedPlugin
+
+UNIT = RequestUnit(1, 70, 10 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+SLOT = Slot(HOUR, 2 * HOUR, 16, 0.5)
+FIRM = Reservation("k", "res-1", SLOT, True, None)
+HELD = replace(FIRM, firm=False, held_until=HOUR)
+
+
+class Guest:
+    """Answers what it is told to."""
+
+    source = "live"
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    def _say(self, *_: Any) -> Any:
+        if isinstance(self._answer, BaseException):
+            raise self._answer
+        return self._answer
+
+    quote = hold = confirm = reservation = release = snapshot = _say
+
+
+def guarded(answer: Any) -> tuple[Any, list[str]]:
+    told: list[str] = []
+    return GuardedPlugin(Guest(answer), told.append), told  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("answer", "word"),
+    [
+        (ValueError("the parser broke"), "ValueError: the parser broke"),
+        (KeyError("nodes"), "KeyError"),
+        (RecursionError(), "RecursionError"),
+        (None, "NoneType"),
+        ("yes", "str"),
+        (replace(SLOT, end=HOUR), "not after its start"),
+        (replace(SLOT, start=-1), "not after its start"),
+        (replace(SLOT, cores=15), "fewer than the 16"),
+        (replace(SLOT, cores=16.0), "whole numbers"),
+        (replace(SLOT, start=True), "whole numbers"),
+        (replace(SLOT, load=1.5), "no share"),
+        (replace(SLOT, load=float("nan")), "no share"),
+        (replace(SLOT, load="half"), "no share"),
+        (replace(SLOT, placement=None), "no text"),
+        (Refusal(1, "no such code"), "RefusalCode"),  # type: ignore[arg-type]
+    ],
+    ids=str,
+)
+def test_an_impossible_quote_is_a_coded_refusal(answer: Any, word: str) -> None:
+    plugin, told = guarded(answer)
+    refused = plugin.quote(UNIT, 0)
+    assert isinstance(refused, Refusal)
+    assert (refused.unit, refused.code) == (1, RefusalCode.PLUGIN_FAILED)
+    assert word in refused.detail
+    assert told == [refused.detail]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        OSError("no space left on device"),
+        None,
+        SLOT,
+        replace(HELD, key="other"),
+        replace(HELD, reservation_id=""),
+        replace(HELD, slot=None),
+        replace(HELD, slot=replace(SLOT, end=3 * HOUR)),
+        replace(HELD, slot=replace(SLOT, cores=1)),
+    ],
+    ids=str,
+)
+def test_a_hold_that_fails_or_makes_no_sense_is_in_doubt(answer: Any) -> None:
+    plugin, told = guarded(answer)
+    assert isinstance(plugin.hold("k", UNIT, SLOT, HOUR, 0), MachineInDoubt)
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("answer", [TimeoutError(), None, True, HELD, replace(FIRM, key="other")], ids=str)
+def test_a_confirmation_that_fails_or_is_not_firm_is_in_doubt(answer: Any) -> None:
+    plugin, _ = guarded(answer)
+    assert isinstance(plugin.confirm("k", 0), MachineInDoubt)
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        (lambda plugin: plugin.quote(UNIT, 0), SLOT),
+        (lambda plugin: plugin.quote(UNIT, 0), Refusal(1, RefusalCode.CORES_TAKEN)),
+        (lambda plugin: plugin.hold("k", UNIT, SLOT, HOUR, 0), HELD),
+        (lambda plugin: plugin.hold("k", UNIT, SLOT, HOUR, 0), Refusal(1, RefusalCode.SLOT_TAKEN)),
+        (lambda plugin: plugin.confirm("k", 0), FIRM),
+        (lambda plugin: plugin.confirm("k", 0), Refusal(0, RefusalCode.HOLD_EXPIRED)),
+        (lambda plugin: plugin.look_up("k", 0), HELD),
+        (lambda plugin: plugin.look_up("k", 0), None),
+        (lambda plugin: plugin.release("k", 0), None),
+    ],
+)
+def test_what_is_right_passes_unchanged(call: Any, answer: Any) -> None:
+    plugin, told = guarded(answer)
+    assert call(plugin) is answer
+    assert told == [""]
+
+
+def test_a_snapshot_that_is_none_says_so() -> None:
+    plugin, _ = guarded({"load": object()})
+    assert "error" in plugin.snapshot(0, HOUR)
