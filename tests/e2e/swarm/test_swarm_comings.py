@@ -24,7 +24,7 @@ EVERYBODY = ["big1", "big2", "small1", "small2"]
 
 @pytest.fixture(scope="module")
 def market(module_market, kind):
-    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000})
+    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000}, accounts=["late"])
     market.up()
     return market
 
@@ -55,10 +55,9 @@ def test_a_resource_that_joins_sells_at_once_and_one_that_leaves_is_not_waited_f
     config = write_config(
         tmp_path / "with_late.toml", users={"alice": 0}, machines=(*SMALL_AND_BIG, cheap), kind="embedded"
     )
-    # what an operator does for a newcomer: a key, an account, a password
+    # what an operator does for a newcomer, whose XMPP account is in the configuration: a key, an account at the bank
     now = SystemClock().now()
     KeyStore(market.state.keys).issue("late@localhost", Role.RESOURCE, now)
-    market.state.passwords(["late"])
     with LedgerStore.open(market.state.ledger) as ledger:
         ledger.open_account("late@localhost", AccountKind.RESOURCE, at=now, credit_limit=10**9)
     server = market.status()["server"]
