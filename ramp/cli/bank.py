@@ -27,7 +27,7 @@ from ramp.runtime.control_client import ControlClient
 from ramp.runtime.state_folder import StateFolder
 
 
-@click.group()
+@click.group(epilog=example("ramp bank overview", "ramp bank deposit alice 5000"))
 def bank() -> None:
     """See all trading and credit accounts, as the market's keeper.
 

@@ -44,7 +44,9 @@ class KeeperParty:
 
     def tick(self, now: Instant) -> list[Effect]:
         """Ask again what was not answered, or give it up."""
-        return self._armed(self._questions.tick(now))
+        effects = self._questions.tick(now)
+        self._pages = {query_id: pages for query_id, pages in self._pages.items() if query_id in self._questions}
+        return self._armed(effects)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a command of the keeper or an answer of the bank.

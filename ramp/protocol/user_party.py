@@ -182,7 +182,9 @@ class UserParty:
             if purchase.deadline is not None and now >= purchase.deadline:
                 effects += self._kept(purchase, purchase.tick(now), now)
         effects += self._returns.tick(now)
-        return self._armed(effects + self._questions.tick(now))
+        effects += self._questions.tick(now)
+        self._pages = {query_id: pages for query_id, pages in self._pages.items() if query_id in self._questions}
+        return self._armed(effects)
 
     # -- commands ------------------------------------------------------------------------------------------------
 
