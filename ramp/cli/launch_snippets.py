@@ -2,6 +2,9 @@
 
 Slurm takes a reservation by `--reservation`, Grid Engine by `-ar`, OpenPBS makes a queue of its name, and PSI/J
 (psij-python) maps `JobAttributes.reservation_id` to whichever is there. Its flux and rp executors ignore it.
+
+On Blue Gene/L (M. Jette and others, "SLURM resource management for Blue Gene/L", 2004) Slurm selects the block, sets
+`BGL_PARTITION_ID` and starts the job's script; the script starts the tasks by IBM's mpirun.
 """
 
 from __future__ import annotations
@@ -9,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND, iso
 
 ShortName = Callable[[str], str]
+PROCESSORS_A_COMPUTE_NODE: Final = 2
+"""Of Blue Gene/L: in virtual node mode each runs a task, in coprocessor mode one of them does."""
 
 
 def snippet(style: str, agreement: Mapping[str, Any], short: ShortName) -> str:
@@ -21,6 +27,9 @@ def snippet(style: str, agreement: Mapping[str, Any], short: ShortName) -> str:
         style: a key of `SNIPPETS`.
         agreement: the agreement as the control channel gives it.
         short: makes agents' names short.
+
+    Raises:
+        ConfigurationError: the style is for another kind of machine.
     """
     return SNIPPETS[style](agreement, short(agreement["resource"]))
 
@@ -80,6 +89,27 @@ def _psij(agreement: Mapping[str, Any], resource: str) -> str:
     )
 
 
+def _mpirun(agreement: Mapping[str, Any], resource: str) -> str:
+    reservation, offer, limit = _facts(agreement)
+    if not offer["placement"]:
+        raise ConfigurationError(
+            f"{reservation} is on {resource}, which gives out no places: mpirun's form is for Blue Gene/L "
+            "(--as sbatch, qsub, psij and env are for any machine)",
+            key="--as",
+        )
+    terms = agreement["request"].get("torus") or {}
+    virtual = terms.get("node_use") == "virtual"
+    tasks = offer["cores"] if virtual else max(offer["cores"] // PROCESSORS_A_COMPUTE_NODE, 1)
+    return (
+        "#!/bin/sh\n"
+        f"# on {resource}, from {iso(offer['start'])} to {iso(offer['end'])}: {offer['placement']}\n"
+        f"# sbatch --reservation={reservation} --time={limit} job.sh runs this script where the reservation begins.\n"
+        "# Slurm names the job's block in BGL_PARTITION_ID (from Slurm 1.0 on in MPIRUN_PARTITION).\n"
+        f'mpirun -partition "${{BGL_PARTITION_ID:-$MPIRUN_PARTITION}}" -mode {"VN" if virtual else "CO"} -np {tasks} '
+        '-cwd "$PWD" -exe "$PWD/program"'
+    )
+
+
 def _env(agreement: Mapping[str, Any], resource: str) -> str:
     reservation, offer, limit = _facts(agreement)
     values = {
@@ -98,6 +128,7 @@ SNIPPETS: Final[dict[str, Callable[[Mapping[str, Any], str], str]]] = {
     "sbatch": _sbatch,
     "qsub": _qsub,
     "psij": _psij,
+    "mpirun": _mpirun,
     "env": _env,
 }
 """Snippet writers by name."""

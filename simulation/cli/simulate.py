@@ -20,6 +20,7 @@ from rich.table import Table
 
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.cli.reservations import RESERVATION_FORM, reservation_of
+from simulation.cli.run_pictures import RunPictures
 from simulation.machine_files import load_machine, machine_chooses_shapes
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Machine
@@ -74,6 +75,18 @@ _PROBABILITY = click.FloatRange(0, 1)
 @click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write one JSON line a job, and "
               "one a reservation.")  # fmt: skip
 @click.option("--swf", type=click.Path(dir_okay=False, path_type=Path), help="Write the schedule as a workload log.")
+@click.option(
+    "--gantt",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PNG",
+    help="Draw which units each job held when.",
+)
+@click.option(
+    "--timeline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PNG",
+    help="Draw utilisation and queue over time.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def simulate(
     *,
@@ -95,6 +108,8 @@ def simulate(
     seed: int,
     trace: Path | None,
     swf: Path | None,
+    gantt: Path | None,
+    timeline: Path | None,
     as_json: bool,
 ) -> None:
     r"""Run a workload log through one machine, its allocator and a scheduler.
@@ -118,7 +133,7 @@ def simulate(
         raise ConfigurationError("--shape and --fat-probability say the same thing; give one", key="shape")
     _check_window(scheduler)
     asked = [reservation_of(text, machine) for text in reservations]
-    _check_outputs(log_name, trace, swf)
+    _check_outputs(log_name, {"trace": trace, "swf": swf, "gantt": gantt, "timeline": timeline})
     log = _read_log(log_name)
     jobs = shaped_jobs(
         jobs_of_log(log, size_divisor=size_divisor, max_jobs=max_jobs),
@@ -140,6 +155,9 @@ def simulate(
         if trace is not None:
             writer = TraceWriter(stack.enter_context(_open_for_writing(trace)), machine)
             observers.append(writer)
+        pictures = RunPictures(machine, gantt, timeline)
+        if pictures.recorder is not None:
+            observers.append(pictures.recorder)
         if not isinstance(machine, FlatMachine) or reservations:
             observers.extend(stack.enter_context(_progress(len(jobs.jobs))))
         observer = _all_of(observers)
@@ -162,6 +180,7 @@ def simulate(
                 writer.reservation(f"reservation{number}", granted)
     if swf is not None:
         write_swf(swf, schedule_as_swf(log, run, f"simulated on {machine.name} with {scheduler}"))
+    pictures.draw(run, f"{Path(log_name).name} on {machine.name}, {scheduler}: {len(run.jobs):,} jobs")
     for text, granted in zip(reservations, run.reservations, strict=True):
         if granted is None:
             click.echo(f"there is no room for the reservation {text} on {machine.name}", err=True)
@@ -189,16 +208,18 @@ def _check_fit(machine: Machine, jobs: ShapedJobs, log: SwfLog) -> None:
         )
 
 
-def _check_outputs(log_name: str, trace: Path | None, swf: Path | None) -> None:
+def _check_outputs(log_name: str, outputs: dict[str, Path | None]) -> None:
     """Refuse before the simulation what could not be written after it, or would overwrite something of its own."""
-    if trace is not None and swf is not None and trace.resolve() == swf.resolve():
-        raise ConfigurationError("--trace and --swf name the same file", path=swf, key="swf")
     log = find_log(log_name)
-    for key, path in (("trace", trace), ("swf", swf)):
+    seen: dict[Path, str] = {}
+    for key, path in outputs.items():
         if path is None:
             continue
         if log is not None and path.resolve() == log.resolve():
             raise ConfigurationError("is the log that is read", path=path, key=key)
+        other = seen.setdefault(path.resolve(), key)
+        if other != key:
+            raise ConfigurationError(f"--{other} and --{key} name the same file", path=path, key=key)
         writable = path if path.exists() else path.parent
         if not os.access(writable, os.W_OK):
             reason = "there is no such folder" if not writable.exists() else "it is not writable"

@@ -22,6 +22,10 @@ DEFAULT_DIMENSIONS = 3
 
 _BOX = re.compile(r"([0-9A-Z]+)x([0-9A-Z]+)")
 _RANGE = re.compile(r"([0-9]+)-([0-9]+)")
+_DASHED_BOX = re.compile(r"([0-9A-Z]+)x-([0-9A-Z]+)")
+_MISPRINT = (
+    "the paper of 2004 on Slurm for Blue Gene/L prints bgl[000x-011,700x711], a misprint that Slurm refuses as well"
+)
 _SINGLE = re.compile(r"[0-9A-Z]+")
 _PREFIX = re.compile(r"[a-z0-9._-]*")
 
@@ -199,6 +203,12 @@ def _expand_part(text: str, position: int, part: str) -> list[str]:
         if int(high) - int(low) >= HOSTS_MAX:
             _refuse(text, position, end, f"more than {HOSTS_MAX} names")
         return [str(number).zfill(len(low)) for number in range(int(low), int(high) + 1)]
+    dashed = _DASHED_BOX.fullmatch(part)
+    if dashed is not None:
+        low, high = dashed.groups()
+        dash = position + len(low) + 1
+        reason = f"no dash stands in a box; right would be {low}x{high} ({_MISPRINT})"
+        _refuse(text, dash, dash + 1, reason)
     if _SINGLE.fullmatch(part) is None:
         wrong = next((index for index, character in enumerate(part) if character not in DIGITS + "x-"), None)
         if wrong is None:

@@ -16,7 +16,7 @@ import matplotlib as mpl
 import matplotlib.colors
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, PathPatch, Polygon
+from matplotlib.patches import Circle, Patch, PathPatch, Polygon
 from matplotlib.path import Path as Outline
 
 from ramp.errors import MachineError
@@ -44,7 +44,13 @@ PLANE_GAP = 1.25
 """Free height between two planes of equal Y."""
 CABLE_BOW = 0.17
 """How far a cable bends away from its line for each unit that it skips."""
+BADGE = 0.16
+"""Radius of the spot behind a letter, which keeps cables off it."""
+CROSS_AT = (0.4, 1.15)
+"""How far left of and below the nearest corner the cross of axes stands."""
 LEGEND_ROWS_MAX = 40
+LEGEND_WIDTH = 3.2
+"""Inches."""
 BOOKED_STEP, BOOKED_ROWS = 12, 8
 """Height of a booking's bar and its gap on the scale of the load, and how many lie one above the other."""
 LOAD_HEIGHT = 1.8
@@ -59,6 +65,20 @@ class _Paper:
     def __init__(self, extents: Sequence[int]) -> None:
         self.extents = tuple(extents)
         self.plane_height = -DEPTH[1] * (extents[2] - 1) + PLANE_GAP
+
+    @property
+    def limits(self) -> tuple[float, float, float, float]:
+        """Left, right, bottom and top of all that is drawn: cubes, floors, bows of cables, the cross of axes."""
+        far, near = self.corner((0, 0, 0)), self.corner((0, 0, self.extents[2] - 1))
+        last = self.corner((self.extents[0] - 1, self.extents[1] - 1, 0))
+        depth = EDGE * (1 - DEPTH[0])
+        bow = max(CABLE_BOW * (1 + (extent - 1) / 2) if extent > 1 else 0.0 for extent in self.extents[1:])
+        return (
+            near[0] - max(CROSS_AT[0] - DEPTH[0] + 0.2, bow),
+            last[0] + depth + max(bow, 0.2),
+            far[1] + (near[1] - far[1]) - CROSS_AT[1] + DEPTH[1] - 0.2,
+            last[1] + EDGE * (1 - DEPTH[1]) + CABLE_BOW * (1 + (self.extents[0] - 1) / 2) * (self.extents[0] > 1),
+        )
 
     def corner(self, place: Sequence[float]) -> _Point:
         """The lower left front corner's place on paper."""
@@ -103,15 +123,30 @@ def draw_machine(
     Raises:
         MachineError: the machine is flat.
     """
+    whole = machine_figure(view, wirings, now)
+    # no date in the file, so that equal states give equal files
+    with mpl.rc_context({"svg.hashsalt": view.machine}):
+        whole.savefig(
+            path,
+            format=file_format,
+            dpi=130,
+            bbox_inches="tight",
+            metadata={"Date": None} if file_format == "svg" else None,
+        )
+
+
+def machine_figure(
+    view: MachineView, wirings: Mapping[str, LineWiring] | None = None, now: LiveDetails = LiveDetails()
+) -> Figure:
+    """The picture before it is written; arguments and errors as for `draw_machine`."""
     if view.is_flat:
         raise MachineError(f"{view.machine}: a flat machine has no units in space to draw; smap prints it as text")
     inner = (*view.extents, 1, 1)[:3] if len(view.extents) < 3 else view.extents[-3:]
     slices = list(product(*map(range, view.extents[:-3])))
     paper = _Paper(inner)
-    width = inner[0] - DEPTH[0] * inner[2] + 1
-    height = paper.plane_height * inner[1] + 0.8
-    scale = min(0.8, 20 / (width * len(slices)))
-    size = (scale * width * len(slices) + 3.6, max(3.0, scale * height))
+    left, right, bottom, top = paper.limits
+    scale = min(0.8, 20 / ((right - left) * len(slices)))
+    size = (scale * (right - left) * len(slices) + LEGEND_WIDTH, max(3.0, scale * (top - bottom)))
     below = LOAD_HEIGHT if now.load else 0.0
     whole = Figure(figsize=(size[0], size[1] + below), layout="constrained")
     figure: Any = whole
@@ -119,27 +154,29 @@ def draw_machine(
         parts: Any = whole.subfigures(2, 1, height_ratios=[size[1], below])
         figure = parts[0]
         _draw_load(parts[1].subplots(), now.load, view)
-    panels = figure.subplots(1, len(slices) + 1, squeeze=False, width_ratios=[width] * len(slices) + [3.6 / scale])[0]
+    panels = figure.subplots(1, len(slices), squeeze=False)[0]
     colors = {
         job.job_id: BOOKED_COLOR if job.is_booked else PALETTE[index % len(PALETTE)]
         for index, job in enumerate(view.jobs)
     }
     letters = letters_of(view, SMAP_LETTERS)
-    for axes, fixed in zip(panels, slices, strict=False):
+    for axes, fixed in zip(panels, slices, strict=True):
         _draw_slice(axes, view, paper, fixed, colors, letters)
         if wirings is not None and not fixed:
             for job in view.placed_jobs:
                 _draw_cables(axes, view, paper, job, colors[job.job_id], wirings)
+        axes.set_xlim(left, right)
+        axes.set_ylim(bottom, top)
         names = zip(view.dimension_names, fixed, strict=False)
-        axes.set_title(
-            ", ".join(f"{name}={value}" for name, value in names) or f"{view.machine}: {_summary(view, now.moment)}"
-        )
-    if slices and slices[0]:
-        figure.suptitle(f"{view.machine}: {_summary(view, now.moment)}")
-    _draw_legend(panels[-1], view, colors, letters)
-    # no date in the file, so that equal states give equal files
-    with mpl.rc_context({"svg.hashsalt": view.machine}):
-        whole.savefig(path, format=file_format, dpi=130, metadata={"Date": None} if file_format == "svg" else None)
+        axes.set_title(", ".join(f"{name}={value}" for name, value in names), fontsize=10)
+    title = f"{view.machine}: {_summary(view, now.moment)}"
+    if len(slices) > 1:
+        figure.suptitle(title, fontsize=11)
+    else:
+        panels[0].set_title(title, fontsize=11)
+        panels[0].set_anchor("E")  # next to the legend, which may be narrow
+    _draw_legend(figure, view, colors, letters)
+    return whole
 
 
 def _draw_load(axes: Axes, load: Sequence[tuple[float, float]], view: MachineView) -> None:
@@ -234,13 +271,24 @@ def _draw_cube(axes: Axes, paper: _Paper, place: Sequence[int], color: str, text
                 hatch=HATCH if hatched else None,
             )
         )
-    if hatched:  # the letter stands on the hatching
-        middle = (left + EDGE / 2, bottom + EDGE / 2)
-        axes.text(*middle, text, ha="center", va="center", fontsize=9, weight="bold", color="black", zorder=4)
-    elif text:
-        red, green, blue = mpl.colors.to_rgb(color)
+    if text:
+        ground = "white" if hatched else color
+        red, green, blue = mpl.colors.to_rgb(ground)
         ink = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.55 else "white"
-        axes.text(left + EDGE / 2, bottom + EDGE / 2, text, ha="center", va="center", fontsize=8, color=ink, zorder=4)
+        axes.add_patch(
+            Circle((left + EDGE / 2, bottom + EDGE / 2), BADGE, facecolor=ground, edgecolor="none", zorder=3.5)
+        )
+        axes.text(
+            left + EDGE / 2,
+            bottom + EDGE / 2,
+            text,
+            ha="center",
+            va="center_baseline",
+            fontsize=8,
+            weight="bold",
+            color=ink,
+            zorder=4,
+        )
 
 
 def _draw_outline(axes: Axes, paper: _Paper, places: Sequence[Sequence[int]], color: str) -> None:
@@ -300,24 +348,21 @@ def _draw_cable(axes: Axes, paper: _Paper, place: Sequence[int], dimension: int,
     length = max(((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5, 1e-9)
     middle = ((x0 + x1) / 2 - (y1 - y0) / length * 2 * bow, (y0 + y1) / 2 + (x1 - x0) / length * 2 * bow)
     outline = Outline([(x0, y0), middle, (x1, y1)], [Outline.MOVETO, Outline.CURVE3, Outline.CURVE3])
-    for width, ink in ((2.4, "white"), (1.2, color)):
+    for width, ink in ((2.0, "white"), (1.0, color)):
         axes.add_patch(PathPatch(outline, fill=False, edgecolor=ink, linewidth=width, zorder=3, alpha=0.9))
 
 
 def _draw_axes_cross(axes: Axes, paper: _Paper, names: Sequence[str]) -> None:
     left, bottom = paper.corner((0, 0, paper.extents[2] - 1))
-    start = (left - 0.4, bottom - 1.15)
+    start = (left - CROSS_AT[0], bottom - CROSS_AT[1])
     tips = ((1.0, 0.0), (0.0, 1.0), (DEPTH[0], DEPTH[1]))
-    # arrows and texts do not widen the view; points do
-    for dx, dy in tips:
-        axes.plot([start[0] + 1.2 * dx], [start[1] + 1.2 * dy], marker="")
     for name, (dx, dy) in zip(names, tips, strict=False):
         axes.annotate("", (start[0] + dx * 0.8, start[1] + dy * 0.8), start, arrowprops={"arrowstyle": "->"})
         axes.text(start[0] + dx, start[1] + dy, name, ha="center", va="center")
 
 
-def _draw_legend(axes: Axes, view: MachineView, colors: Mapping[int, str], letters: Mapping[int, str]) -> None:
-    axes.axis("off")
+def _draw_legend(figure: Any, view: MachineView, colors: Mapping[int, str], letters: Mapping[int, str]) -> None:
+    """The jobs beside the map."""
     jobs = view.placed_jobs
     spot: dict[str, Any] = {"marker": "s", "linestyle": "", "markersize": 9}
     lines: list[Line2D | Patch] = [
@@ -330,7 +375,7 @@ def _draw_legend(axes: Axes, view: MachineView, colors: Mapping[int, str], lette
     if view.drained | view.down:
         lines.append(Line2D([], [], **spot, color=OUT_COLOR, label="# drained or down"))
     title = "jobs" if len(jobs) <= LEGEND_ROWS_MAX else f"the first {LEGEND_ROWS_MAX} of {len(jobs)} jobs"
-    axes.legend(handles=lines, title=title, loc="center left", frameon=False, fontsize=8)
+    figure.legend(handles=lines, title=title, loc="outside right center", frameon=False, fontsize=8, alignment="left")
 
 
 def _legend_text(job: ViewJob, letters: Mapping[int, str]) -> str:

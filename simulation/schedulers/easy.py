@@ -52,6 +52,8 @@ class EasyBackfill:
         """Start heads while they fit, then backfill."""
         head = self._queue.first()
         while head is not None:
+            if self._tried is not None and self._tried[0] == head.job_number and not site.reservations:
+                break  # nothing has been released since it failed
             placement = site.place(head)
             if placement is None:
                 break

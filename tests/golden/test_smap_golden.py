@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
+import matplotlib.image
 import pytest
 from click.testing import CliRunner
+from matplotlib.patches import Circle, PathPatch
 
 from ramp.errors import ConfigurationError, DocumentError, MachineError
 from simulation.cli.machines import hostlist, smap
 from simulation.cli.simulate import simulate
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest
+from simulation.machines.view import view_of_trace
+from simulation.plots.machine3d import machine_figure
 
 SAMPLE = Path(__file__).parent / "smap" / "slurm_sample.json"
 PRINTED = (Path(__file__).parent / "smap" / "slurm_sample.txt").read_text(encoding="utf-8")
@@ -275,6 +280,27 @@ def test_pictures_are_written(trace, tmp_path):
     assert svg.read_text().count("<path") < first.count("<path") - 2 * (16 * 4)  # without cables and letters
     with pytest.raises(MachineError, match="flat machine has no units in space"):
         run(smap, "flat:16", "--svg", svg)
+
+
+def test_the_legend_stands_by_the_map_and_no_cable_covers_a_letter(trace, tmp_path):
+    """Half of the picture once was empty, and letters lay under the cables of other jobs."""
+    png = tmp_path / "m.png"
+    run(smap, "--trace", trace, "--at", 30, "--png", png)
+    white = (matplotlib.image.imread(png)[..., :3] > 0.98).all(axis=2).all(axis=0)
+    gaps = [len(list(run)) for empty, run in itertools.groupby(white.tolist()) if empty]
+    assert max(gaps) < 0.1 * len(white)
+    machine = load_machine("bgl")
+    rows = enumerate(map(json.loads, trace.read_text().splitlines()), start=1)
+    figure = machine_figure(view_of_trace(machine, rows, 30, "trace"), machine.wirings)
+    axes = figure.axes[0]
+    letters = [text for text in axes.texts if text.get_text() in {"A", "B"}]
+    assert letters
+    for letter in letters:
+        spot = axes.transData.transform(letter.get_position())
+        over = max((patch for patch in axes.patches if patch.contains_point(spot)), key=lambda patch: patch.zorder)
+        cables = max(patch.zorder for patch in axes.patches if isinstance(patch, PathPatch))
+        assert isinstance(over, Circle)
+        assert cables < over.zorder < letter.zorder
 
 
 def test_a_flat_machine_is_a_row_of_processors(tmp_path):

@@ -1,9 +1,12 @@
 """Times, amounts and durations as people read them."""
 
+import subprocess
+
 import pytest
 
 from ramp.cli.launch_snippets import SNIPPETS, clock_text, snippet
 from ramp.cli.output import amount_json, amount_text, bar_text, count_text, duration_text, moment_text
+from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso
 
 
@@ -44,6 +47,14 @@ AGREEMENT = {
 NODES = {**AGREEMENT, "request": {"cores": {"count": 16, "cores_per_node": 4}}}
 
 
+MIDPLANES = {
+    **AGREEMENT,
+    "offer": {**AGREEMENT["offer"], "cores": 4096, "placement": "bgl[000x011] 1x2x2 torus"},
+    "request": {"cores": {"count": 4096}, "torus": {"node_use": "virtual"}},
+}
+HALF = {**MIDPLANES, "request": {"cores": {"count": 4096}, "torus": None}}
+
+
 @pytest.mark.parametrize(
     ("style", "agreement", "expected"),
     [
@@ -52,12 +63,34 @@ NODES = {**AGREEMENT, "request": {"cores": {"count": 16, "cores_per_node": 4}}}
         ("qsub", AGREEMENT, "qsub -ar thunder1-7 -pe mpi 64 -l h_rt=01:30:00 job.sh"),
         ("qsub", AGREEMENT, "qsub -q thunder1-7 -l ncpus=64 -l walltime=01:30:00 job.sh"),
         ("psij", AGREEMENT, "duration=timedelta(seconds=5400), reservation_id='thunder1-7'"),
+        ("mpirun", MIDPLANES, "sbatch --reservation=thunder1-7 --time=01:30:00 job.sh"),
+        ("mpirun", MIDPLANES, 'mpirun -partition "${BGL_PARTITION_ID:-$MPIRUN_PARTITION}" -mode VN -np 4096 '),
+        ("mpirun", HALF, "-mode CO -np 2048 "),
         ("env", AGREEMENT, "export RAMP_RESERVATION=thunder1-7"),
         ("env", AGREEMENT, "export RAMP_END=2026-12-01T11:30:00Z"),
     ],
 )
 def test_snippets_name_the_reservation_as_each_launcher_wants_it(style, agreement, expected):
     assert expected in snippet(style, agreement, lambda name: name.partition("@")[0])
+
+
+def test_the_script_for_blue_gene_hands_its_block_to_mpirun(tmp_path):
+    """Run by a shell, with an mpirun that prints what it is told."""
+    mpirun, script = tmp_path / "mpirun", tmp_path / "job.sh"
+    mpirun.write_text("#!/bin/sh\necho $2 $4 $6\n")
+    mpirun.chmod(0o755)
+    script.write_text(snippet("mpirun", MIDPLANES, str) + "\n")
+    for variable in ("BGL_PARTITION_ID", "MPIRUN_PARTITION"):
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", variable: "RMP7"}
+        assert subprocess.run(["sh", script], env=environment, capture_output=True, text=True, check=True).stdout == (
+            "RMP7 VN 4096\n"
+        )
+
+
+def test_mpirun_is_for_machines_that_give_out_places():
+    flat = {**AGREEMENT, "offer": {**AGREEMENT["offer"], "placement": ""}}
+    with pytest.raises(ConfigurationError, match="thunder1-7 is on thunder1, which gives out no places"):
+        snippet("mpirun", flat, lambda name: name.partition("@")[0])
 
 
 def test_the_python_snippet_is_python():
