@@ -30,9 +30,9 @@ def test_a_missing_program_is_named(monkeypatch) -> None:
 def test_one_host_alone_is_still_compared() -> None:
     row = {"users": 1, "response_s": 0.01, "response_s_sd": 0.0, "round_s": 0.02}
     table = [row, {**row, "users": 10, "response_s": 0.1, "round_s": 0.2}]
-    compared = market_network._comparisons({"one host": table})
+    compared = market_network._comparisons({"one host": table}, Mode.XMPP)
     assert any("R²" in each.what for each in compared)
-    slope = next(each for each in compared if each.what == "response time for one more user")
+    slope = next(each for each in compared if each.what == "response time, one more user")
     assert abs(slope.ours - 10.0) < 1e-6  # 90 ms over 9 users
 
 
