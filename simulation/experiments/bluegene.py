@@ -91,7 +91,7 @@ def run(
 ) -> dict[str, Any]:
     """Run the study; see `simulation.experiments.discovery.RunExperiment`.
 
-    `whole_logs`: read also whole logs and further spans of them, at full load; takes several times as long.
+    `whole_logs`: read also whole logs and further spans of them, at full load; takes about as long again.
     """
     loads, max_jobs = (QUICK_LOADS, QUICK_JOBS) if quick else (LOADS, MAIN_JOBS)
     figure7 = [
