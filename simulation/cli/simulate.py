@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ramp.cli.options import example
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.cli.reservations import RESERVATION_FORM, reservation_of
 from simulation.cli.run_pictures import RunPictures
@@ -38,7 +39,9 @@ from simulation.workload.swf import SwfLog, read_swf, write_swf
 _PROBABILITY = click.FloatRange(0, 1)
 
 
-@click.command()
+@click.command(
+    epilog=example("ramp simulate --machine bgl --log SDSC-SP2-1998-4.2-cln --scheduler easy --shape fat --load 1.0")
+)
 @click.option("--machine", "machine_name", required=True, metavar="FILE|NAME|flat:N", help="The machine.")
 @click.option("--log", "log_name", required=True, metavar="FILE|NAME", help="Workload log (SWF, plain or .gz).")
 @click.option("--scheduler", required=True, type=click.Choice(SCHEDULER_NAMES), help="Who may start when.")
@@ -112,7 +115,7 @@ def simulate(
     timeline: Path | None,
     as_json: bool,
 ) -> None:
-    r"""Run a workload log through one machine, its allocator and a scheduler.
+    """Run a workload log through one machine, its allocator and a scheduler.
 
     Utilisation is work done / (units x time from the first submission to the last end). Jobs larger than the machine
     are refused and counted. Backfilling plans with requested times; a job that outruns its own is ended, or kept with
@@ -121,10 +124,6 @@ def simulate(
     Of what happens in one instant all ends come first, then all submissions, then one decision. With --event-order
     pyss it is as in that simulator: submissions before ends, a decision after each, and the plan counts a job as gone
     from its expected end on.
-
-    \b
-    Example:
-      ramp simulate --machine bgl --log SDSC-SP2-1998-4.2-cln --scheduler easy --shape fat --load 1.0
     """
     machine = load_machine(machine_name, allocator=allocator)
     if isinstance(machine, FlatMachine) and (shape, fat_probability, torus_probability) != (None, None, None):
