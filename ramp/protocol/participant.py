@@ -9,37 +9,27 @@ answered: a repeated message gets the same reply.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.contents import (
-    CancellationDone,
-    CancellationRefused,
     Commitment,
-    Confirmed,
     Content,
-    Failed,
-    HoldCancelled,
-    HoldGranted,
-    HoldRefused,
     PaymentMade,
     PaymentQuery,
     PaymentRefused,
     RefundMade,
     RefundRefused,
-    Settled,
 )
 from ramp.model.instant import Instant
-from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol.agreement_terms import agreement_problem, vote_problem
 from ramp.protocol.effects import ConfirmSlot, Effect, HoldSlot, LookUpSlot, Persist, ReleaseSlot, SaveAgreement, Send
 from ramp.protocol.events import MachineInDoubt
-from ramp.protocol.machine import StateMachine
+from ramp.protocol.participant_answers import ParticipantAnswers
 from ramp.protocol.records import (
     AgreementPaid,
     AgreementReceived,
@@ -50,7 +40,7 @@ from ramp.protocol.records import (
     Record,
     SlotReleased,
 )
-from ramp.protocol.tables import PARTICIPANT, ParticipantState
+from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Retry, earliest
 
 S = ParticipantState
@@ -59,7 +49,7 @@ IN_DOUBT = (S.HOLDING, S.CONFIRMING)
 """States in which the machine has been asked to do something; if it fails, it is asked what it has."""
 
 
-class Participant(StateMachine[ParticipantState]):
+class Participant(ParticipantAnswers):
     """One accepted offer.
 
     Args:
@@ -70,28 +60,13 @@ class Participant(StateMachine[ParticipantState]):
     """
 
     def __init__(self, intended: HoldIntended, *, resource: str, bank: str, pace: Pace) -> None:
-        super().__init__(intended.offer.request_id, PARTICIPANT, S.NEW)
-        self.offer: Offer = intended.offer
+        super().__init__(intended, resource=resource)
         self.unit: RequestUnit = intended.unit
-        self.user = intended.user
-        self.until = intended.until
-        self.reservation_id = ""
-        self.agreement: Signed | None = None
-        self.released: SlotReleased | None = None
         self._slot: Slot = intended.slot
         self._intended = intended
-        self._resource = resource
         self._bank = bank
         self._retry = Retry(pace)
-        self._paid: tuple[PaymentMade, Seal] | None = None
         self._cancellation: Signed | None = None
-
-    @property
-    def agreed(self) -> Agreement:
-        """The agreement, which exists from CONFIRMING on."""
-        assert self.agreement is not None
-        assert isinstance(self.agreement.body, Agreement)
-        return self.agreement.body
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -399,56 +374,3 @@ class Participant(StateMachine[ParticipantState]):
         agreement_id = self.agreed.agreement_id if self.agreement is not None else ""
         self.released = SlotReleased(self.offer.offer_id, agreement_id, code, detail, refund, seal, now)
         return [Persist(self.released), ReleaseSlot(self.offer.offer_id)]
-
-    def _to_user(self, performative: Performative, content: Content) -> Send:
-        return Send(
-            Message(
-                performative,
-                self._resource,
-                self.user,
-                self.conversation_id,
-                content,
-                in_reply_to=self.offer.offer_id,
-            )
-        )
-
-    def _agree(self, now: Instant) -> Send:
-        granted = HoldGranted(self.conversation_id, self.offer.offer_id, self.reservation_id, max(0, self.until - now))
-        return self._to_user(Performative.AGREE, granted)
-
-    def _refuse(self, code: RefusalCode | None = None, detail: str = "") -> Send:
-        if code is None:
-            assert self.released is not None
-            code, detail = self.released.code, self.released.detail
-        refused = HoldRefused(self.conversation_id, self.offer.offer_id, code, detail)
-        return self._to_user(Performative.REFUSE, refused)
-
-    def _acknowledge(self) -> Send:
-        return self._to_user(Performative.CONFIRM, Confirmed(self.agreed.agreement_id, self.offer.offer_id))
-
-    def _settled(self) -> Send:
-        assert self.agreement is not None
-        assert self._paid is not None
-        proof = Settled(self.agreed.agreement_id, self.offer.offer_id, self.agreement, *self._paid)
-        return self._to_user(Performative.INFORM, proof)
-
-    def _failure(self) -> Send:
-        """That a unit cannot be had whose agreement was accepted; it is worth a refund, so it is said of no other."""
-        assert self.released is not None
-        failed = Failed(self.agreed.agreement_id, self.offer.offer_id, self.released.code, self.released.detail)
-        return self._to_user(Performative.FAILURE, failed)
-
-    def _failure_to_bank(self) -> Send:
-        """The bank voids the whole order on it, so that nobody waits for this unit."""
-        failure = self._failure().message
-        return Send(replace(failure, receiver=self.agreed.bank, in_reply_to=""))
-
-    def _hold_cancelled(self) -> Send:
-        return self._to_user(Performative.INFORM, HoldCancelled(self.conversation_id, self.offer.offer_id))
-
-    def _cancelled(self, agreement_id: str) -> Send:
-        refund = self.released.refund if self.released is not None else 0
-        return self._to_user(Performative.INFORM, CancellationDone(agreement_id, refund))
-
-    def _refuse_cancellation(self, code: str, detail: str, body: Cancellation) -> Send:
-        return self._to_user(Performative.REFUSE, CancellationRefused(body.agreement_id, code, detail))

@@ -1,0 +1,115 @@
+"""What a participant is about and what it answers its buyer: the values, and one message for each thing to say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.contents import (
+    CancellationDone,
+    CancellationRefused,
+    Confirmed,
+    Content,
+    Failed,
+    HoldCancelled,
+    HoldGranted,
+    HoldRefused,
+    PaymentMade,
+    Settled,
+)
+from ramp.model.instant import Instant
+from ramp.model.offer import Offer, RefusalCode
+from ramp.model.seal import Seal
+from ramp.protocol.effects import Send
+from ramp.protocol.machine import StateMachine
+from ramp.protocol.records import HoldIntended, SlotReleased
+from ramp.protocol.tables import PARTICIPANT, ParticipantState
+
+
+class ParticipantAnswers(StateMachine[ParticipantState]):
+    """Base of the participant: its values and its words.
+
+    Args:
+        intended: what is to be held.
+        resource: name of the selling agent.
+
+    Attributes:
+        offer: what was accepted.
+        user: the buyer.
+        until: when the hold runs out.
+        reservation_id: the machine's name for the slot; empty before the hold.
+        agreement: signed by the buyer; None before the second phase.
+        released: how it ended, if it has.
+    """
+
+    def __init__(self, intended: HoldIntended, *, resource: str) -> None:
+        super().__init__(intended.offer.request_id, PARTICIPANT, ParticipantState.NEW)
+        self.offer: Offer = intended.offer
+        self.user = intended.user
+        self.until = intended.until
+        self.reservation_id = ""
+        self.agreement: Signed | None = None
+        self.released: SlotReleased | None = None
+        self._resource = resource
+        self._paid: tuple[PaymentMade, Seal] | None = None
+
+    @property
+    def agreed(self) -> Agreement:
+        """The agreement, which exists from CONFIRMING on."""
+        assert self.agreement is not None
+        assert isinstance(self.agreement.body, Agreement)
+        return self.agreement.body
+
+    def _to_user(self, performative: Performative, content: Content) -> Send:
+        return Send(
+            Message(
+                performative,
+                self._resource,
+                self.user,
+                self.conversation_id,
+                content,
+                in_reply_to=self.offer.offer_id,
+            )
+        )
+
+    def _agree(self, now: Instant) -> Send:
+        granted = HoldGranted(self.conversation_id, self.offer.offer_id, self.reservation_id, max(0, self.until - now))
+        return self._to_user(Performative.AGREE, granted)
+
+    def _refuse(self, code: RefusalCode | None = None, detail: str = "") -> Send:
+        if code is None:
+            assert self.released is not None
+            code, detail = self.released.code, self.released.detail
+        refused = HoldRefused(self.conversation_id, self.offer.offer_id, code, detail)
+        return self._to_user(Performative.REFUSE, refused)
+
+    def _acknowledge(self) -> Send:
+        return self._to_user(Performative.CONFIRM, Confirmed(self.agreed.agreement_id, self.offer.offer_id))
+
+    def _settled(self) -> Send:
+        assert self.agreement is not None
+        assert self._paid is not None
+        proof = Settled(self.agreed.agreement_id, self.offer.offer_id, self.agreement, *self._paid)
+        return self._to_user(Performative.INFORM, proof)
+
+    def _failure(self) -> Send:
+        """That a unit cannot be had whose agreement was accepted; it is worth a refund, so it is said of no other."""
+        assert self.released is not None
+        failed = Failed(self.agreed.agreement_id, self.offer.offer_id, self.released.code, self.released.detail)
+        return self._to_user(Performative.FAILURE, failed)
+
+    def _failure_to_bank(self) -> Send:
+        """The bank voids the whole order on it, so that nobody waits for this unit."""
+        failure = self._failure().message
+        return Send(replace(failure, receiver=self.agreed.bank, in_reply_to=""))
+
+    def _hold_cancelled(self) -> Send:
+        return self._to_user(Performative.INFORM, HoldCancelled(self.conversation_id, self.offer.offer_id))
+
+    def _cancelled(self, agreement_id: str) -> Send:
+        refund = self.released.refund if self.released is not None else 0
+        return self._to_user(Performative.INFORM, CancellationDone(agreement_id, refund))
+
+    def _refuse_cancellation(self, code: str, detail: str, body: Cancellation) -> Send:
+        return self._to_user(Performative.REFUSE, CancellationRefused(body.agreement_id, code, detail))
