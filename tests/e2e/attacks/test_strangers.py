@@ -38,7 +38,7 @@ from ramp.runtime.journal import SqliteJournal
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
 P = Performative
-PATIENT = dict.fromkeys(("hold_time_s", "funds_limit_s", "confirm_limit_s", "vote_limit_s", "agreement_validity_s"), 90)
+PATIENT = dict.fromkeys(("hold_time_s", "confirm_limit_s", "vote_limit_s", "agreement_validity_s"), 90)
 NAMES = 10_500
 """As many names as the attack had that silenced the directory."""
 
