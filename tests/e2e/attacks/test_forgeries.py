@@ -54,7 +54,7 @@ from ramp.runtime.keys import KeyStore
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
 P = Performative
-PATIENT = dict.fromkeys(("hold_time_s", "funds_limit_s", "confirm_limit_s", "vote_limit_s", "lease_s"), 90)
+PATIENT = dict.fromkeys(("hold_time_s", "confirm_limit_s", "vote_limit_s", "lease_s"), 90)
 TIMING = {**SHORT_TIMING, **PATIENT, "agreement_validity_s": 90}
 FAR = 4 * 10**15
 """A number above every one that a resource counts up to, as microseconds it is the year 2096."""
