@@ -36,7 +36,6 @@ from ramp.model.contents import (
     HoldGranted,
     HoldRefused,
     NotUnderstood,
-    OrderLine,
     OrderRefused,
     PaymentMade,
     PaymentOrder,
@@ -48,6 +47,7 @@ from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal
+from ramp.protocol.agreement_terms import order_lines
 from ramp.protocol.auction import RESOURCE_SERVICE
 from ramp.rfql import codec, documents, seals
 from ramp.rfql.codec import EncodedMessage
@@ -303,9 +303,8 @@ class Buyer(Party):
 
     async def order(self, *agreements: Agreement) -> Message:
         """The bank's vote on an order for some agreements."""
-        lines = tuple(OrderLine(each.agreement_id, each.resource, each.cost) for each in agreements)
         first = agreements[0]
-        order = PaymentOrder(first.order_id, lines, first.valid_until)
+        order = PaymentOrder(first.order_id, order_lines(agreements), first.valid_until)
         await self.say(Performative.REQUEST, "bank", order, first.order_id, reply_with=first.order_id)
         return await self.answer(first.order_id, FundsReserved, OrderRefused)
 
@@ -314,7 +313,7 @@ class Buyer(Party):
         signed = self.notary.sign(Signed(agreement), self.now)
         commitment = Commitment(signed, vote, seal)
         await self.say(Performative.CONFIRM, agreement.resource, commitment, agreement.request_id)
-        return await self.answer(agreement.request_id, Confirmed, Failed)
+        return await self.answer(agreement.request_id, Confirmed, Failed, HoldRefused)
 
     async def cancel(self, agreement: Agreement, to: str, performative: Performative) -> None:
         """Send a signed cancellation, to the resource or to the bank."""

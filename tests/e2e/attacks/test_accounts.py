@@ -60,7 +60,7 @@ async def test_a_visitor_has_an_account_and_no_password_is_told(market):
     visitor = await connect(door(market), "visitor")
     await visitor.close()
     passwords = market.state.passwords([]).values()
-    assert len(passwords) == 8  # bank, directory, alice, four machines, visitor
+    assert len(passwords) == 9  # bank, directory, keeper, alice, four machines, visitor
     told = [path.read_text(errors="replace") for path in market.state.logs.iterdir()]
     told += [path.read_text(errors="replace") for path in market.state.server.glob("*.log")]
     for pid in set(market.pids()):

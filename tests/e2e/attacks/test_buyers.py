@@ -22,7 +22,6 @@ from ramp.model.contents import (
     FundsReserved,
     HoldGranted,
     HoldRefused,
-    OrderLine,
     OrderRefused,
     OrderVoided,
     OrderWithdrawal,
@@ -33,6 +32,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
+from ramp.protocol.agreement_terms import order_lines
 from ramp.rfql import seals
 from ramp.runtime.ledger_store import LedgerStore
 
@@ -98,9 +98,8 @@ async def bought(buyer, resource, wish):
 
 def forged_vote(buyer, agreement, signer, sender):
     """A vote yes that the bank has not given, sealed with another's key."""
-    line = OrderLine(agreement.agreement_id, agreement.resource, agreement.cost)
-    until_then = agreement.valid_until
-    vote = FundsReserved(agreement.order_id, buyer.name, (line,), MINUTE, until_then, buyer.now)
+    lines = order_lines((agreement,))
+    vote = FundsReserved(agreement.order_id, buyer.name, lines, MINUTE, agreement.valid_until, buyer.now)
     message = replace(buyer.message(P.AGREE, buyer.name, vote, agreement.request_id), sender=sender)
     encoded = sealed_by_hand(message, buyer.keys, signer)
     text = seals.SealedText(
@@ -209,7 +208,7 @@ async def test_an_agreement_says_what_was_called_for_and_ordered(market, enter, 
     assert isinstance(vote.content, FundsReserved)
     wrong = replace(agreement, **changed(agreement))
     answer = await rich.commit(wrong, vote.content, vote.seal)
-    assert isinstance(answer.content, Failed), answer.content
+    assert isinstance(answer.content, HoldRefused), "no Failed: sealed, it would be worth a refund"
     assert answer.content.code is RefusalCode.BAD_AGREEMENT
     assert what in answer.content.detail
     assert agreement.reservation_id not in await asyncio.to_thread(firm, market)
@@ -251,6 +250,31 @@ async def test_nothing_is_given_back_once_the_slot_has_begun(market, enter):
     assert by_bank.content.code == "started"
     assert money(market, "rich") == before
     assert agreement.reservation_id in await asyncio.to_thread(firm, market)
+
+
+async def test_no_word_can_be_had_that_buys_a_sold_slot_back(market, enter):
+    """A4: a seller's sealed Failed is worth a refund, so no wrong commitment may get one for a paid agreement."""
+    rich = await enter(Buyer, "rich", RICH)
+    sold = await rich.held("small1", unit(1, 8, in_hours(7)))
+    vote = await rich.order(sold)
+    assert isinstance((await rich.commit(sold, vote.content, vote.seal)).content, Confirmed)
+    await rich.answer(sold.request_id, Settled)
+    before = money(market, "rich")
+    other = await rich.held("small1", unit(1, 8, in_hours(9)))
+    wrong = {
+        "another slot": replace(other, agreement_id=sold.agreement_id, order_id=sold.order_id),
+        "no such offer": replace(sold, offer=replace(sold.offer, offer_id="offer-unknown")),
+        "another size": replace(sold, units_total=2),
+        "another reservation": replace(sold, reservation_id=other.reservation_id),
+    }
+    for name, agreement in wrong.items():
+        heard = await commit_and_read(rich, agreement, vote.content, vote.seal)
+        assert Failed not in heard, name
+    await rich.let_go(other.offer)
+    heard = await commit_and_read(rich, wrong["another slot"], vote.content, vote.seal)
+    assert Failed not in heard, "nor once that slot is free again"
+    assert money(market, "rich") == before
+    assert sold.reservation_id in await asyncio.to_thread(firm, market)
 
 
 async def test_one_buyer_cannot_hold_a_machine_without_paying(market, enter):

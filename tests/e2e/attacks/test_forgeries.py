@@ -92,7 +92,7 @@ class Facts:
         self.offer = agreement["offer"]["offer_id"]
         self.cost = agreement["cost"]
         self.valid_until = agreement["valid_until"]
-        self.line = OrderLine(self.agreement, "small1@localhost", self.cost)
+        self.line = OrderLine(self.agreement, "small1@localhost", self.cost, self.offer)
         self.transfer = PaymentMade(self.agreement, f"payment:{self.agreement}", self.cost)
 
 
@@ -142,7 +142,7 @@ def before_the_payment(facts):
 
 def before_the_agreement(facts):
     """Small1 has acknowledged the agreement and not brought it to the bank, which has the money set aside."""
-    rival_line = OrderLine(facts.agreement, "rival@localhost", facts.cost)
+    rival_line = OrderLine(facts.agreement, "rival@localhost", facts.cost, facts.offer)
     withdrawal = OrderWithdrawal(facts.order, facts.valid_until, "I no longer want it")
     failed = Failed(facts.agreement, facts.offer, RefusalCode.SLOT_TAKEN)
     return [

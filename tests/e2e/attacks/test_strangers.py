@@ -20,6 +20,7 @@ from ramp.model.contents import (
     AccountQueryRefused,
     AccountStatement,
     Confirmed,
+    Deregistration,
     FundsReserved,
     PaymentMade,
     PaymentQuery,
@@ -202,6 +203,32 @@ async def test_one_account_registers_itself_at_most(market, enter):
     for member in (stranger, rival, mallory):
         await member.is_read_by("directory")
     assert await asyncio.to_thread(market.listed) == before.listed == ["big1", "big2", "small1", "small2"]
+
+
+async def test_a_captured_registration_or_withdrawal_counts_once(market, enter):
+    """A1: replayed even on the resource's own line, as a server could, it strikes nobody out and lists nobody."""
+    rival = await enter("rival", Role.RESOURCE)
+
+    def captured(performative, content):
+        return sealed_by_hand(rival.message(performative, "directory", content, rival.name), rival.keys, rival.name)
+
+    first = captured(P.SUBSCRIBE, Registration(RESOURCE_SERVICE, 10 * MINUTE, number := rival.now))
+    leaving = captured(P.CANCEL, Deregistration(RESOURCE_SERVICE, number + 1))
+    second = captured(P.SUBSCRIBE, Registration(RESOURCE_SERVICE, 10 * MINUTE, number + 2))
+    leaving_again = captured(P.CANCEL, Deregistration(RESOURCE_SERVICE, number + 3))
+    others = ["big1", "big2", "small1", "small2"]
+    for said, listed in (
+        (first, [*others, "rival"]),
+        (leaving, others),
+        (first, others),
+        (second, [*others, "rival"]),
+        (leaving, [*others, "rival"]),
+        (leaving_again, others),
+        (second, others),
+    ):
+        await rival.put(said, "directory")
+        await rival.is_read_by("directory")
+        assert await asyncio.to_thread(market.listed) == sorted(listed)
 
 
 def test_a_directory_of_10_500_sellers_answers_in_pages(market):
