@@ -66,6 +66,7 @@ class BankLedger:
         order: Order | None
         match effect:
             case fx.ReserveFunds(_, order_id, user, lines, valid_until, evidence):
+                ledger.balance(user)  # who has no account is refused without a trace
                 order = ledger.reserve_order(order_id, user, lines, valid_until, at=now, evidence=evidence)
             case fx.CountersignLine(_, agreement_id, starts_at, evidence):
                 order = ledger.countersign(agreement_id, at=now, starts_at=starts_at, evidence=evidence)

@@ -321,3 +321,13 @@ def test_a_plug_in_that_fails_refuses_quotes_and_leaves_the_rest_in_doubt() -> N
     expected = [kind("k", doubt) for kind, doubt in zip(kinds, doubts, strict=True)]  # type: ignore[arg-type]
     assert party.events[1:] == [ev.SlotsQuoted("c", (down,)), *expected]
     assert [each.reason for each in told] == [down.detail, *(doubt.reason for doubt in doubts)]
+
+
+def test_an_order_of_somebody_without_an_account_leaves_no_trace() -> None:
+    accounts = Accounts()
+    entries = accounts.ledger.entries()
+    refused = accounts.books.answer(fx.ReserveFunds("c", "o9", "mallory", (OrderLine("a9", "res", 5),), 100, "x"), 10)
+    assert isinstance(refused, ev.OrderStands)
+    assert (refused.order, refused.code) == (None, "unknown_account")
+    assert accounts.ledger.entries() == entries
+    assert accounts.ledger.order("o9") is None
