@@ -214,6 +214,6 @@ class UserControl(ControlChannel):
 def _request_of(progress: pr.Progress) -> str:
     if isinstance(progress, pr.RequestEnded):
         return progress.outcome.request_id
-    if isinstance(progress, pr.CancellationEnded | pr.QueryAnswered | pr.KeeperOrdered):
+    if isinstance(progress, pr.CancellationEnded | pr.QueryAnswered | pr.KeeperOrdered | pr.RecordsMissing):
         return ""
     return progress.request_id

@@ -10,11 +10,13 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import HOUR
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import NodeDiskSpace, RequestUnit, TotalCores
+from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
 from ramp.protocol.records import HoldIntended, SlotReleased
 from ramp.runtime.record_json import record_from_json, record_to_json, to_plain
 
-RECORD = SlotReleased("o1", "a1", RefusalCode.CANCELLED, "gave it back", 500, 7)
+SEAL = Seal("alice", Role.USER, "res", "r", 1, "the sealed text")
+RECORD = SlotReleased("o1", "a1", RefusalCode.CANCELLED, "gave it back", 500, None, 7)
 
 
 def test_the_text_names_the_record_and_its_fields() -> None:
@@ -25,6 +27,7 @@ def test_the_text_names_the_record_and_its_fields() -> None:
         "code": "cancelled",
         "detail": "gave it back",
         "refund": 500,
+        "seal": None,
         "at": 7,
     }
     assert "\n" not in record_to_json(RECORD)
@@ -33,7 +36,7 @@ def test_the_text_names_the_record_and_its_fields() -> None:
 def test_unions_name_their_class() -> None:
     unit = RequestUnit(1, 70, HOUR, TotalCores(16), disk=NodeDiskSpace(3))
     offer = Offer("o", "r", 1, "res", 60, 0, HOUR, 16, 0.25, HOUR)
-    record = HoldIntended(offer, unit, Slot(0, HOUR, 16, 0.25), "alice", 5, 1)
+    record = HoldIntended(offer, unit, Slot(0, HOUR, 16, 0.25), "alice", 5, SEAL, 1)
     told = json.loads(record_to_json(record))["unit"]
     assert told["cores"] == {"type": "TotalCores", "count": 16}
     assert told["disk"] == {"type": "NodeDiskSpace", "gigabytes": 3}
@@ -54,7 +57,7 @@ def test_unions_name_their_class() -> None:
     ],
 )
 def test_what_is_no_record_is_shown(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="journal record cannot be read"):
+    with pytest.raises(ConfigurationError, match="no JSON text|cannot be read as a record"):
         record_from_json(text)
 
 
