@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ramp.errors import EffectFailed, PluginError, RemoteProtocolError
+from ramp.errors import DocumentError, EffectFailed, PluginError, RemoteProtocolError
 from ramp.model.acl import SEALED, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import Commitment, NotUnderstood, Settled
@@ -198,7 +198,7 @@ class Host:
             case fx.TakeUpAgain(reference, error):
                 self._take_up_again(reference, error, now)
             case fx.Send(message):
-                self.ports.send(self._signed(message, now))
+                self._send(message, now)
             case fx.Persist(record):
                 assert self.ports.journal is not None, f"{self.name} has no journal"
                 self.ports.journal.append(record)
@@ -212,6 +212,16 @@ class Host:
                 self._ask_plugin(effect, now)
             case _:
                 self._ask_ledger(effect, now)
+
+    def _send(self, message: Message, now: Instant) -> None:
+        try:
+            signed = self._signed(message, now)
+        except DocumentError as error:  # it can neither be sealed nor written: lost, as on the way
+            if self.ports.fault is None:
+                raise
+            self.ports.fault(message.conversation_id, error)
+            return
+        self.ports.send(signed)
 
     def _ask_ledger(self, effect: fx.AskLedger, now: Instant) -> None:
         assert self.ports.ledger is not None, f"{self.name} has no ledger"
