@@ -6,6 +6,7 @@ do, so a run is the same every time and takes no longer than its work.
 from __future__ import annotations
 
 import asyncio
+import traceback
 import xml.etree.ElementTree as ElementTree
 from collections import deque
 from collections.abc import Callable
@@ -100,6 +101,8 @@ class OneProcess:
         agents: by local name; those that are up.
         ended: what agents ended of, in order: (name, error).
         sent: every stanza that an agent has given to the network.
+        complaints: the last lines that agents have written to the log about messages.
+        faults: tracebacks of bugs that were met inside a conversation.
     """
 
     def __init__(self, folder: Path, config: str = CONFIG) -> None:
@@ -111,6 +114,8 @@ class OneProcess:
         self.agents: dict[str, PartyAgent] = {}
         self.ended: list[tuple[str, BaseException]] = []
         self.sent: list[Stanza] = []
+        self.complaints: deque[str] = deque(maxlen=1000)
+        self.faults: list[str] = []
         self.keys = KeyStore(self.state.keys)
         self._under_way: deque[Stanza] = deque()
 
@@ -142,6 +147,8 @@ class OneProcess:
 
             agent.transmit = transmit
             agent._arm = lambda: None  # the test lets time pass
+            agent.complain = lambda sender, text, *arguments: self.complaints.append(text % arguments)
+            agent.host.ports.fault = lambda reference, error: self._on_fault(agent, reference, error)
             await agent.setup()
         except Exception as error:
             self.ended.append((name, error))
@@ -154,6 +161,10 @@ class OneProcess:
         for agent in self.agents.values():
             await _end(agent)
         self.agents.clear()
+
+    def _on_fault(self, agent: PartyAgent, reference: str, error: Exception) -> None:
+        self.faults.append("".join(traceback.format_exception(error)))
+        agent.on_fault(reference, error)
 
     # -- running -------------------------------------------------------------------------------------------------
 
