@@ -76,6 +76,7 @@ class PartyAgent(MarketAgent):
         self._encoded: tuple[Content, EncodedMessage] | None = None
         self.host = new_host(self._outgoing.append)
         self.host.ports.fault = self.on_fault
+        self.host.ports.unsent = self.on_unsent
 
     async def setup(self) -> None:
         """Add the behaviours and let the party begin, or go on where its journal ends."""
@@ -116,6 +117,10 @@ class PartyAgent(MarketAgent):
         """A bug has raised in one conversation, which is taken up again: count it and write a line to the log."""
         self.counters.faults += 1
         self.complain(reference, "a fault of the program in %s, which is taken up again: %s", reference, brief(error))
+
+    def on_unsent(self, message: Message, error: DocumentError) -> None:
+        """A message cannot be sealed: like one lost on the way."""
+        self.complain(message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, error)
 
     async def command(self, command: ev.Command) -> None:
         """Give the party a command of its owner.

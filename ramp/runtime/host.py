@@ -73,6 +73,7 @@ class Ports:
         sealed: contents that leave with a seal.
         fault: told of a bug and the conversation it has happened in, which is then taken up again; None lets bugs
             raise, as simulator and tests want it.
+        unsent: told of a message that cannot be sealed, for it quotes what a peer has invented; None lets that raise.
     """
 
     send: Callable[[Message], None]
@@ -85,6 +86,7 @@ class Ports:
     before: Callable[[fx.Effect], None] | None = None
     sealed: frozenset[type] = SEALED
     fault: Callable[[str, Exception], None] | None = None
+    unsent: Callable[[Message, DocumentError], None] | None = None
 
 
 class Host:
@@ -217,9 +219,9 @@ class Host:
         try:
             signed = self._signed(message, now)
         except DocumentError as error:  # it can neither be sealed nor written: lost, as on the way
-            if self.ports.fault is None:
+            if self.ports.unsent is None:
                 raise
-            self.ports.fault(message.conversation_id, error)
+            self.ports.unsent(message, error)
             return
         self.ports.send(signed)
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from ramp.errors import EffectFailed, LedgerUnavailable, PluginError, RemoteProtocolError, StorageFailed
+from ramp.errors import EffectFailed, LedgerUnavailable, PluginError, RemoteProtocolError, SealInvalid, StorageFailed
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Signed
 from ramp.model.contents import DirectoryQuery, NotUnderstood
+from ramp.model.contents import HoldCancelled as Cancelled
 from ramp.model.instant import HOUR
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
@@ -349,3 +350,24 @@ def test_questions_to_a_plug_in_end_nobody() -> None:
     quoted, described = party.events[1:]
     assert quoted.answers[0].code is RefusalCode.PLUGIN_FAILED  # type: ignore[union-attr]
     assert described == ev.MachineDescribed("d", "")
+
+
+def test_a_message_that_cannot_be_sealed_is_lost_and_ends_nobody() -> None:
+    """What a peer has invented may stand in it; the others of the same moment go out."""
+
+    class Refusing(VirtualNotary):
+        def seal(self, message: Message, now: int) -> Message:
+            if message.conversation_id == "bad":
+                raise SealInvalid("conversation-id holds a line break")
+            return super().seal(message, now)
+
+    sent: list[Message] = []
+    unsent: list[Message] = []
+    content = Cancelled("r1", "o1")
+    good, bad = (Message(Performative.CANCEL, "me", "peer", name, content) for name in ("good", "bad"))
+    ports = Ports(send=sent.append, notary=Refusing("me", Role.RESOURCE))
+    ports.unsent = lambda message, _: unsent.append(message)
+    host = Host(Scripted([fx.Send(bad), fx.Send(good)]), ports)
+    host.deliver(QUERY, 1)
+    assert [each.conversation_id for each in sent] == ["good"]
+    assert unsent == [bad]

@@ -1,4 +1,4 @@
-"""The folder of the control sockets is the user's own, or it is not used: whoever else can enter it speaks for agents."""
+"""The folder of the control sockets is the user's own, or it is not used: who else can enter it speaks for agents."""
 
 from __future__ import annotations
 
