@@ -189,3 +189,59 @@ class InvariantViolated(RampError):
         self.reason = reason
         self.seed = seed
         super().__init__(f"{checker}: {reason}" + (f" (seed {seed})" if seed is not None else ""))
+
+
+class StorageFailed(RampError):
+    """Something that must survive could not be written or read back; the same call may succeed later.
+
+    Args:
+        reason: what the system says, in few words (`disk full`).
+        path: of the file.
+    """
+
+    exit_code = 1
+
+    def __init__(self, reason: str, *, path: Path | str | None = None) -> None:
+        self.reason = reason
+        self.path = path
+        super().__init__(f"{reason}: {path}" if path is not None else reason)
+
+
+class StateDamaged(RampError):
+    """Something in the state folder cannot be read or contradicts itself; its agent stays down until it is put right.
+
+    The message shows nothing of the contents.
+
+    Args:
+        path: of the file, or the database's address.
+        finding: what is wrong, with the row or account.
+        remedy: what to do.
+    """
+
+    exit_code = 1
+
+    def __init__(self, path: Path | str, finding: str, remedy: str) -> None:
+        self.path = path
+        self.finding = finding
+        self.remedy = remedy
+        super().__init__(f"{path}: {finding}; {remedy}")
+
+
+class EffectFailed(RampError):
+    """What a party has decided could not be carried out, so it ends there and goes on from its memory on disk.
+
+    Args:
+        party: whose.
+        effect: kind of the effect (`Persist`).
+        reason: what the system says, with the file.
+    """
+
+    exit_code = 1
+
+    def __init__(self, party: str, effect: str, reason: str) -> None:
+        self.party = party
+        self.effect = effect
+        self.reason = reason
+        super().__init__(
+            f"{party} cannot go on ({effect}): {reason}; nothing further was done, what was decided before stands"
+        )

@@ -9,7 +9,7 @@ from pathlib import Path
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, log_keeper
 from ramp.agents.settings import TransportSettings
-from ramp.errors import ConfigurationError
+from ramp.errors import ConfigurationError, PluginError, StateDamaged
 from ramp.ledger.account import AccountKind
 from ramp.ledger.interface import Ledger
 from ramp.model.acl import OFFERS, SEALED, Message
@@ -28,10 +28,11 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig, open_plugin, pricing_strategy
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.identifiers import RandomIds
-from ramp.runtime.journal import SqliteJournal
+from ramp.runtime.journal import FROM_BACKUP, SqliteJournal
 from ramp.runtime.keys import KeyStore
 from ramp.runtime.ledger_store import LedgerStore
 from ramp.runtime.state_folder import StateFolder, write_private
+from ramp.runtime.storage_errors import STORAGE_ERRORS, check_room
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,7 @@ class Building:
     def _bank(self, name: str) -> PartyAgent:
         address = self.config.address(name)
         notary = self._notary(address)
-        ledger = LedgerStore.open(self.config.ledger_url or self.state.ledger)
-        open_accounts(self.config, KeyStore(self.state.keys), ledger, self.clock.now())
+        ledger = self._audited_ledger()
 
         def new_host(send: Callable[[Message], None]) -> Host:
             party = BankParty(address, timing=self.config.timing)
@@ -102,6 +102,24 @@ class Building:
         return BankingAgent(
             address, self.passwords[name], self.settings, new_host=new_host, notary=notary, clock=self.clock
         )
+
+    def _audited_ledger(self) -> LedgerStore:
+        """Open the ledger; a bank does not run on one whose books contradict each other.
+
+        Raises:
+            StateDamaged: if they do; names the account or transfer.
+            StorageFailed: if it cannot be written.
+        """
+        if not self.config.ledger_url:
+            check_room(self.state.path)
+        ledger = LedgerStore.open(self.config.ledger_url or self.state.ledger)
+        try:
+            audit(ledger, self.state.ledger)
+            open_accounts(self.config, KeyStore(self.state.keys), ledger, self.clock.now())
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
 
     def _keeper(self, name: str) -> PartyAgent:
         address = self.config.address(name)
@@ -142,7 +160,7 @@ class Building:
                 timing=self.config.timing,
             )
             ports = self._ports(send, notary)
-            ports.journal = SqliteJournal(self.state.journals / f"{name}.sqlite")
+            ports.journal = self._journal(name)
             ports.keep_agreement, ports.watch = self._shelf(name), watch
             return Host(party, ports)
 
@@ -163,7 +181,12 @@ class Building:
                 agent.watch(progress)
 
         started_at = self.state.started_at(self.clock.now())
-        plugin = open_plugin(resource, started_at, self.state.reservations)
+        try:
+            plugin = open_plugin(resource, started_at, self.state.reservations)
+        except PluginError as error:
+            if error.transient:
+                raise
+            raise StateDamaged(self.state.reservations, error.reason, FROM_BACKUP) from error
 
         def new_host(send: Callable[[Message], None]) -> Host:
             seller = Seller(
@@ -184,7 +207,7 @@ class Building:
                 quotas=self.config.holds,
             )
             ports = self._ports(send, notary)
-            ports.journal = SqliteJournal(self.state.journals / f"{name}.sqlite")
+            ports.journal = self._journal(name)
             ports.plugin, ports.keep_agreement = plugin, self._shelf(name)
             ports.watch = watch
             return Host(party, ports)
@@ -194,6 +217,10 @@ class Building:
         )
         built.append(agent)
         return agent
+
+    def _journal(self, name: str) -> SqliteJournal:
+        check_room(self.state.journals)
+        return SqliteJournal(self.state.journals / f"{name}.sqlite")
 
     def _notary(self, address: str) -> Notary:
         return KeyStore(self.state.keys).notary(address)
@@ -208,6 +235,27 @@ class Building:
             write_private(self.state.payment(name, agreement_id), payment)
 
         return keep
+
+
+def audit(ledger: Ledger, path: Path) -> None:
+    """Recompute a ledger's balances and orders from its entries.
+
+    Args:
+        ledger: the ledger.
+        path: of its file, for the message.
+
+    Raises:
+        StateDamaged: if the books contradict each other or cannot be read.
+    """
+    try:
+        findings = ledger.audit()
+    except STORAGE_ERRORS:
+        raise
+    except Exception as error:  # whatever somebody has written into the tables
+        raise StateDamaged(path, f"the ledger cannot be read: {type(error).__name__}", FROM_BACKUP) from error
+    if findings:
+        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        raise StateDamaged(path, f"the ledger's books do not agree: {findings[0]}{more}", FROM_BACKUP)
 
 
 def open_accounts(config: SwarmConfig, keys: KeyStore, ledger: Ledger, now: Instant) -> None:

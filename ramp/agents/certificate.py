@@ -16,6 +16,10 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 VALID_DAYS = 5 * 365
 """Life of the certificate, in days."""
 
+VALID_FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+"""When it begins, whenever it is made: it is trusted because it lies in the state folder. One that began when it was
+made would keep every agent out that starts after the clock was set back, and with it its owner's control socket."""
+
 RENEW_BEFORE_DAYS = 30
 """A certificate with fewer days left is made anew when its server starts."""
 
@@ -62,7 +66,8 @@ def _still_good(files: ServerCertificate) -> bool:
     except Exception:  # unreadable, or not of one piece (a crash while they were written): made anew
         return False
     limit = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=RENEW_BEFORE_DAYS)
-    return certificate.not_valid_after_utc > limit
+    begins = max(authority.not_valid_before_utc, certificate.not_valid_before_utc)
+    return certificate.not_valid_after_utc > limit and begins <= VALID_FROM
 
 
 def _make(files: ServerCertificate, domain: str) -> None:
@@ -108,7 +113,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))  # clocks of one machine may still step back a little
+        .not_valid_before(VALID_FROM)
         .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)

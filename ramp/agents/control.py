@@ -214,6 +214,9 @@ class UserControl(ControlChannel):
 def _request_of(progress: pr.Progress) -> str:
     if isinstance(progress, pr.RequestEnded):
         return progress.outcome.request_id
-    if isinstance(progress, pr.CancellationEnded | pr.QueryAnswered | pr.KeeperOrdered | pr.GuestFailed):
+    if isinstance(
+        progress,
+        pr.CancellationEnded | pr.QueryAnswered | pr.KeeperOrdered | pr.GuestFailed | pr.RecordsMissing,
+    ):
         return ""
     return progress.request_id

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from ramp.agents.party_agent import brief
 from ramp.agents.roles import CommandedAgent
 from ramp.errors import RampError
 from ramp.model.contents import AccountQueryRefused, KeeperRefused
@@ -23,6 +24,7 @@ from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.record_json import to_plain
+from ramp.runtime.state_folder import check_private
 
 LINE_BYTES_MAX: Final = 1_000_000
 """Longest request line; a document is at most a tenth of it."""
@@ -62,7 +64,12 @@ class ControlChannel(abc.ABC):
         """What may be asked for: of each verb, what answers it."""
 
     async def start(self) -> None:
-        """Open the socket; a stale one of an earlier life is replaced."""
+        """Open the socket; a stale one of an earlier life is replaced.
+
+        Raises:
+            ConfigurationError: if its folder is not the user's own alone.
+        """
+        check_private(self._path.parent)
         self._path.unlink(missing_ok=True)
         self._server = await asyncio.start_unix_server(self._serve, str(self._path), limit=LINE_BYTES_MAX)
         self._path.chmod(0o600)
@@ -82,11 +89,11 @@ class ControlChannel(abc.ABC):
         try:
             while line := await reader.readline():
                 await self._answer(line, reader, writer)
-        except (ConnectionError, ValueError, asyncio.CancelledError) as error:
+        except (OSError, ValueError, asyncio.CancelledError) as error:
             _log.info("control connection ended: %r", error)
         finally:
             self._clients.discard(task)
-            with contextlib.suppress(ConnectionError, RuntimeError):
+            with contextlib.suppress(OSError, RuntimeError):
                 writer.close()
 
     async def _answer(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -104,6 +111,10 @@ class ControlChannel(abc.ABC):
             await _write(writer, {"event": "error", "exit_code": error.exit_code, "reason": str(error)})
         except (KeyError, TypeError, ValueError) as error:
             await _write(writer, {"event": "error", "exit_code": 2, "reason": f"{verb}: {error!r}"})
+        except Exception as error:  # a bug ends at this request
+            _log.error("control request %s failed: %s", verb, brief(error))
+            reason = f"{verb}: a fault of the agent: {brief(error)}"
+            await _write(writer, {"event": "error", "exit_code": 1, "reason": reason})
 
     async def _ask(self, query_id: str, command: ev.Command) -> AsyncIterator[dict[str, Any]]:
         def wanted(progress: pr.Progress) -> bool:

@@ -1,7 +1,11 @@
 """One process of a swarm: runs a group of agents, restarts any that fails, and says what happens as JSON lines.
 
 Run by the supervisor as `python -m ramp.agents.group`. Every line on standard output is an event with `agent`, `event`
-(`ready`, `failed`, `stopped`) and `detail`; the log goes to standard error.
+(`ready`, `failed`, `degraded`, `broken`, `stopped`) and `detail`; the log goes to standard error.
+
+A failed agent is started again after a pause that grows until it has lived for a while. One whose memory cannot be
+written is `degraded`, and is not on the market at all until it can be: so it votes and promises nothing. One whose
+memory cannot be read is `broken` and stays down; the other agents of the process go on.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import json
 import logging
 import signal
 import sys
+import time
 from pathlib import Path
 
 from ramp.agents.building import Building, transport_settings
@@ -23,16 +28,20 @@ from ramp.agents.parent import end_with_parent
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
 from ramp.agents.settings import TransportSettings
-from ramp.errors import ConfigurationError
+from ramp.errors import ConfigurationError, EffectFailed, StateDamaged
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
 from ramp.runtime.state_folder import StateFolder
+from ramp.runtime.storage_errors import STORAGE_ERRORS, is_storage_failure, reason_of
 
 RESTART_FIRST_S = 0.5
 """Pause before a failed agent is started again; doubles up to the longest, in seconds."""
 
 RESTART_LONGEST_S = 15.0
+
+STEADY_S = 60.0
+"""An agent that has lived so long is started again after the first pause, in seconds; one that failed sooner waits."""
 
 STOP_LIMIT_S = 5.0
 """How long an agent may take to stop, in seconds."""
@@ -70,20 +79,26 @@ class Group:
 
     async def _keep_alive(self, name: str) -> None:
         pause = RESTART_FIRST_S
+        was_up = False
         while not self._stopping.is_set():
+            began = time.monotonic()
             agent: PartyAgent | None = None
             try:
                 agent = await self._start(name)
-                pause = RESTART_FIRST_S
+                was_up = True
                 await self._live(name, agent)
-            except ConfigurationError:
-                raise
+            except StateDamaged as error:
+                _log.error("agent %s stays down: %s", name, error)
+                _emit(name, "broken", str(error))
+                await self._stopping.wait()
             except Exception as error:  # whatever ended it, the agent is started again
-                _log.exception("agent %s failed", name)
-                _emit(name, "failed", f"{type(error).__name__}: {error}")
+                if isinstance(error, ConfigurationError) and not was_up and not is_storage_failure(error):
+                    raise
+                _tell_failure(name, error)
             finally:
                 await _end(agent)
             if not self._stopping.is_set():
+                pause = RESTART_FIRST_S if time.monotonic() - began > STEADY_S else pause
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), pause)
                 pause = min(2 * pause, RESTART_LONGEST_S)
@@ -126,6 +141,16 @@ class Group:
         return KeeperControl(agent, state.socket(name)) if isinstance(agent, KeeperAgent) else None
 
 
+def _tell_failure(name: str, error: Exception) -> None:
+    """Say why an agent has ended; that a disk is full is worth a line and no traceback."""
+    if isinstance(error, EffectFailed) or is_storage_failure(error):
+        _log.error("agent %s is degraded: %s", name, error)
+        _emit(name, "degraded", error.reason if isinstance(error, EffectFailed) else reason_of(error))
+    else:
+        _log.error("agent %s failed", name, exc_info=error)
+        _emit(name, "failed", f"{type(error).__name__}: {error}")
+
+
 async def _end(agent: PartyAgent | None) -> None:
     if agent is None:
         return
@@ -135,7 +160,8 @@ async def _end(agent: PartyAgent | None) -> None:
     ledger = books.ledger if books is not None else None
     for close in (getattr(agent.host.ports.journal, "close", None), getattr(ledger, "close", None)):
         if close is not None:
-            close()
+            with contextlib.suppress(*STORAGE_ERRORS):  # what was durable stays so
+                close()
 
 
 def _emit(agent: str, event: str, detail: str) -> None:

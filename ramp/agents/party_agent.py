@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import ClassVar
 
 from ramp.agents.behaviour import Courier
 from ramp.agents.settings import TransportSettings
 from ramp.agents.transport import MarketAgent
-from ramp.errors import DocumentError, SealInvalid, TransportError
+from ramp.errors import DocumentError, EffectFailed, SealInvalid, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import Content, NotUnderstood
@@ -31,6 +33,13 @@ DOCUMENT_FIELD = "x-document"
 """Metadata field with the kind of document, by which behaviours with equal performatives tell theirs."""
 
 _log = logging.getLogger(__name__)
+
+
+def brief(error: BaseException) -> str:
+    """An unexpected exception in one line: what it is and where in our code it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {str(error)[:200]!a}{place}"
 
 
 class PartyAgent(MarketAgent):
@@ -66,6 +75,8 @@ class PartyAgent(MarketAgent):
         self._alarm_task: asyncio.Task[None] | None = None
         self._encoded: tuple[Content, EncodedMessage] | None = None
         self.host = new_host(self._outgoing.append)
+        self.host.ports.fault = self.on_fault
+        self.host.ports.unsent = self.on_unsent
 
     async def setup(self) -> None:
         """Add the behaviours and let the party begin, or go on where its journal ends."""
@@ -75,7 +86,13 @@ class PartyAgent(MarketAgent):
         await self._settle()
 
     async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
-        """Read a message and hand it to the host; what cannot be read is answered NOT_UNDERSTOOD."""
+        """Read a message and hand it to the host; what cannot be read is answered NOT_UNDERSTOOD.
+
+        Whatever else a message brings about, it ends here: dropped, counted, and a line in the log.
+
+        Raises:
+            EffectFailed: if what the party decides on it cannot be carried out; that is no fault of the message.
+        """
         now = self.clock.now()
         try:
             message = codec.decode(
@@ -88,14 +105,43 @@ class PartyAgent(MarketAgent):
         except DocumentError as error:
             self.complain(sender_bare, "a message of %s cannot be read: %s", sender_bare, error)
             self._answer_unreadable(sender_bare, metadata, thread, str(error))
+        except Exception as error:  # a bug in reading: the sender learns nothing of it
+            self.counters.faults += 1
+            self.complain(sender_bare, "a message of %s dropped: %s", sender_bare, brief(error))
+            return
         else:
             self.host.deliver(message, now)
         await self._settle()
 
+    def on_fault(self, reference: str, error: Exception) -> None:
+        """A bug has raised in one conversation, which is taken up again: count it and write a line to the log."""
+        self.counters.faults += 1
+        self.complain(reference, "a fault of the program in %s, which is taken up again: %s", reference, brief(error))
+
+    def on_unsent(self, message: Message, error: DocumentError) -> None:
+        """A message cannot be sealed: like one lost on the way."""
+        self.complain(message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, error)
+
     async def command(self, command: ev.Command) -> None:
-        """Give the party a command of its owner."""
-        self.host.command(command, self.clock.now())
+        """Give the party a command of its owner.
+
+        Raises:
+            EffectFailed: if it cannot be carried out; the agent ends then, for nothing may go on from memory alone.
+        """
+        try:
+            self.host.command(command, self.clock.now())
+        except Exception as error:
+            if self.host.failure is not None:
+                self.fail(error)
+            raise
         await self._settle()
+
+    def on_behaviour_failed(self, name: str, error: BaseException) -> None:
+        """End the agent; that a disk is full is worth one line and no traceback."""
+        if isinstance(error, EffectFailed):
+            self.fail(error)
+        else:
+            super().on_behaviour_failed(name, error)
 
     async def stop(self) -> None:
         """End the agent; its timers end with it."""
@@ -118,6 +164,11 @@ class PartyAgent(MarketAgent):
             await self.transmit(message.receiver, encoded.body, encoded.metadata, encoded.thread)
         except (DocumentError, TransportError) as error:
             _log.error("%s: %s to %s not sent: %s", self.host.name, message.performative, message.receiver, error)
+        except Exception as error:  # like a message lost on the way; the protocol sends it again
+            self.counters.faults += 1
+            self.complain(
+                message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, brief(error)
+            )
 
     def _encode(self, message: Message) -> EncodedMessage:
         """Turn a message into text; a call that goes to many resources is written once."""

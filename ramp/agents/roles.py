@@ -14,13 +14,18 @@ from ramp.agents.behaviour import Courier
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
 from ramp.model.acl import Performative
 from ramp.protocol.directory_party import DirectoryParty, KnownAgent
-from ramp.protocol.progress import GuestFailed, KeeperOrdered, Progress
+from ramp.protocol.progress import GuestFailed, KeeperOrdered, Progress, RecordsMissing
 from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.user_party import UserParty
+from ramp.runtime.storage_errors import reason_of
 
 WRITE_PAUSE_S = 1.0
 """How long the directory waits before it writes down who is registered, in seconds: many come and go at once."""
 
+WRITE_AGAIN_S = 15.0
+"""How long it waits after that has failed, in seconds."""
+
+_log = logging.getLogger(__name__)
 _keeper_log = logging.getLogger("ramp.agents.keeper")
 _keeper_log.setLevel(logging.INFO)  # the keeper's orders are always logged
 
@@ -116,7 +121,10 @@ class CommandedAgent(PartyAgent):
         super().__init__(*args, **keywords)
 
     def watch(self, progress: Progress) -> None:
-        """Pass progress on to the watchers."""
+        """Pass progress on to the watchers; what the journal does not have is for the log."""
+        if isinstance(progress, RecordsMissing):
+            _log.warning("%s: request %s: %s", self.jid, progress.request_id, progress.what)
+            return
         for watcher in tuple(self.watchers):
             watcher(progress)
 
@@ -201,6 +209,8 @@ class DirectoryAgent(PartyAgent):
         if self._writing is not None:
             self._writing.cancel()
             self._write()
+            if self._writing is not None:
+                self._writing.cancel()
         await super().stop()
 
     async def _settle(self) -> None:
@@ -215,5 +225,12 @@ class DirectoryAgent(PartyAgent):
 
     def _write(self) -> None:
         self._writing = None
-        self._kept = self._directory.changes
-        self.keep(self._directory.registered)
+        changes = self._directory.changes
+        try:
+            self.keep(self._directory.registered)
+        except OSError as error:  # nothing is lost: whoever sells registers again within a heartbeat
+            self.complain("", "who is registered cannot be written down: %s", reason_of(error))
+            if not self._stopped:
+                self._writing = asyncio.get_running_loop().call_later(WRITE_AGAIN_S, self._write)
+            return
+        self._kept = changes

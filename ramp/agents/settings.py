@@ -68,6 +68,7 @@ class TransportCounters:
         dropped: messages given up because the outbox was full.
         misaddressed: incoming stanzas thrown away because their sender is no canonical address.
         over_quota: incoming messages thrown away unread because their sender sends too many.
+        faults: bugs of ours that a message or a deadline has met; each ended at that message or conversation.
     """
 
     sent: int = 0
@@ -80,3 +81,4 @@ class TransportCounters:
     dropped: int = 0
     misaddressed: int = 0
     over_quota: int = 0
+    faults: int = 0

@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,11 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from ramp.agents.parent import end_with_parent
-from ramp.agents.supervisor import GROUP_COMMAND, READY_LIMIT_S, STOP_LIMIT_S, OnEvent, Supervisor, status_file
+from ramp.agents.status_board import status_file
+from ramp.agents.supervisor import GROUP_COMMAND, READY_LIMIT_S, STOP_LIMIT_S, OnEvent, Supervisor
 from ramp.errors import ConfigurationError, RampError, TransportError
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
-from ramp.runtime.state_folder import StateFolder
+from ramp.runtime.state_folder import StateFolder, check_private
+
+STATUS_LIMIT_S = 3.0
+"""How long a supervisor may take to say what is up, in seconds."""
 
 
 def run(
@@ -127,12 +132,41 @@ def stop(state: StateFolder) -> bool:
 
 
 def status(state: StateFolder) -> dict[str, Any] | None:
-    """What is up with a state folder, or None; see `run/swarm.json`."""
+    """What is up with a state folder, or None.
+
+    The supervisor itself is asked. Where it does not answer, what it wrote last to `run/swarm.json` is returned, with a
+    `note` that says how old that is.
+
+    Raises:
+        ConfigurationError: if the folder of the control sockets is not the user's own alone.
+    """
+    told = _told(state)
+    if told is not None:
+        return told
     try:
         found: dict[str, Any] = json.loads(status_file(state).read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    return found if _is_alive(found["pid"]) else None
+    if not _is_alive(found["pid"]):
+        return None
+    when = found.get("as_of", "an unknown time")
+    return {**found, "note": f"the supervisor does not answer; this is what it wrote at {when}"}
+
+
+def _told(state: StateFolder) -> dict[str, Any] | None:
+    """What the supervisor says is up, or None where nobody answers."""
+    if not state.sockets.exists():
+        return None
+    check_private(state.sockets)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            line.settimeout(STATUS_LIMIT_S)
+            line.connect(str(state.status_socket))
+            with line.makefile("rb") as answer:
+                told: dict[str, Any] = json.loads(answer.read())
+    except (OSError, ValueError):
+        return None
+    return told
 
 
 def _is_alive(pid: int) -> bool:

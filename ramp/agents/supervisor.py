@@ -1,8 +1,8 @@
 """Launches a swarm and keeps it alive: the XMPP server and the processes of agents.
 
 One supervisor a state folder. A process that dies is started again; an agent that fails inside a process is restarted
-there and says so. What is up is written to `run/swarm.json`, which `ramp ps` reads. All children end with the
-supervisor, also when it is killed.
+there and says so. What is up is told to whoever asks at the status socket, and written to `run/swarm.json` for those
+who find nobody there; a disk that is full ends neither. All children end with the supervisor, also when it is killed.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ramp.agents.server_accounts import check_accounts
 from ramp.agents.server_embedded import EmbeddedServer
 from ramp.agents.server_process import ServerProcess
 from ramp.agents.server_prosody import ProsodyServer
+from ramp.agents.status_board import StatusBoard
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
 from ramp.runtime.keys import KeyStore
 from ramp.runtime.state_folder import StateFolder, write_private
+from ramp.runtime.storage_errors import reason_of, storing
 
 READY_LIMIT_S: Final = 90.0
 """How long a whole swarm may take until every agent is ready, in seconds."""
@@ -48,6 +50,9 @@ WATCH_S: Final = 0.5
 
 GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.group")
 """Runs a process of agents; the supervisor adds what it shall run."""
+
+SETTLED: Final = frozenset({"ready", "degraded", "broken"})
+"""States of an agent for which a launch waits no longer: it is there, or it says why it cannot be."""
 
 OnEvent = Callable[[dict[str, str]], None]
 
@@ -104,6 +109,8 @@ class Supervisor:
         self._stopping = asyncio.Event()
         self._all_ready = asyncio.Event()
         self._broken: str = ""
+        self._published = "starting"
+        self._board = StatusBoard(state, self._status)
         self._groups = [_Group(name, agents) for name, agents in _grouped(config).items()]
         self.agents = {
             name: AgentStatus(name, config.roles()[name].value, group.name)
@@ -120,7 +127,7 @@ class Supervisor:
         """Launch everything, stay until stopped, end everything.
 
         Args:
-            ready: called once when every agent is ready.
+            ready: called once when every agent is ready, or cannot be.
 
         Raises:
             RampError: if the swarm cannot be launched.
@@ -128,7 +135,9 @@ class Supervisor:
         self._state.prepare()
         with _only_one(self._state):
             try:
-                self._launch_server()
+                await self._board.open()
+                with storing(self._state.path):
+                    self._launch_server()
                 for group in self._groups:
                     group.tasks.append(asyncio.create_task(self._keep_alive(group)))
                 watch = asyncio.create_task(self._watch_server())
@@ -168,7 +177,7 @@ class Supervisor:
         try:
             await asyncio.wait_for(self._all_ready.wait(), READY_LIMIT_S)
         except TimeoutError:
-            missing = ", ".join(name for name, status in self.agents.items() if status.state != "ready")
+            missing = ", ".join(name for name, status in self.agents.items() if status.state not in SETTLED)
             raise TransportError(
                 f"not ready within {READY_LIMIT_S:g} s: {missing}; their logs are in {self._state.logs}"
             ) from None
@@ -180,7 +189,13 @@ class Supervisor:
 
     async def _keep_alive(self, group: _Group) -> None:
         while not self._stopping.is_set():
-            process = group.process = await self._spawn(group)
+            try:
+                process = group.process = await self._spawn(group)
+            except OSError as error:  # no room for another process or its log
+                for name in group.agents:
+                    self._mark(name, "failed", f"its process cannot be started: {reason_of(error)}")
+                await self._pause()
+                continue
             if self._stopping.is_set():  # stopped while it was being started
                 process.terminate()
             for name in group.agents:
@@ -199,8 +214,11 @@ class Supervisor:
                 log = self._state.logs / f"{group.name}.log"
                 self._break(f"the process {group.name} cannot start; its log is {log}")
                 return
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), RESTART_PAUSE_S)
+            await self._pause()
+
+    async def _pause(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), RESTART_PAUSE_S)
 
     async def _spawn(self, group: _Group) -> asyncio.subprocess.Process:
         command = [*self._group_command, "--parent", str(os.getpid())]
@@ -217,11 +235,12 @@ class Supervisor:
     async def _watch_server(self) -> None:
         while True:
             await asyncio.sleep(WATCH_S)
+            self._board.retry()
             if self._server is not None and self._server.pid is None and not self._stopping.is_set():
-                self._on_event({"agent": "server", "event": "failed", "detail": "the XMPP server ended"})
-                with contextlib.suppress(TransportError):
+                self._tell("server", "failed", "the XMPP server ended")
+                with contextlib.suppress(TransportError, OSError):
                     self._server.start()
-                    self._on_event({"agent": "server", "event": "ready", "detail": "restarted"})
+                    self._tell("server", "ready", "restarted")
                     self._publish("up")
 
     def _heard(self, line: bytes) -> str:
@@ -231,7 +250,7 @@ class Supervisor:
             name, what, detail = event["agent"], event["event"], event["detail"]
         except (ValueError, KeyError, TypeError):  # something that a library printed
             return ""
-        if what != "broken":
+        if name:
             self._mark(name, what, detail)
             return ""
         if not self._all_ready.is_set():
@@ -245,15 +264,20 @@ class Supervisor:
 
     def _mark(self, name: str, state: str, detail: str) -> None:
         status = self.agents[name]
-        if state == "failed" and status.state != "failed":
+        ill = ("failed", "degraded")
+        if state in ill and status.state not in ill:
             status.restarts += 1
         status.state, status.detail = state, detail
         status.since = iso(self._clock.now())
-        self._on_event({"agent": name, "event": state, "detail": detail})
-        if all(other.state == "ready" for other in self.agents.values()):
+        self._tell(name, state, detail)
+        if all(other.state in SETTLED for other in self.agents.values()):
             self._all_ready.set()
         if self._all_ready.is_set() and not self._stopping.is_set():
             self._publish("up")
+
+    def _tell(self, name: str, event: str, detail: str) -> None:
+        with contextlib.suppress(OSError):  # whoever listens may write to a disk that is full
+            self._on_event({"agent": name, "event": event, "detail": detail})
 
     async def _end(self) -> None:
         self._stopping.set()
@@ -266,7 +290,7 @@ class Supervisor:
                 await asyncio.wait(late, timeout=STOP_LIMIT_S)
         if self._server is not None:
             self._server.stop()
-        status_file(self._state).unlink(missing_ok=True)
+        self._board.close()
 
     def _signal_all(self, number: signal.Signals) -> None:
         for group in self._groups:
@@ -274,17 +298,25 @@ class Supervisor:
                 with contextlib.suppress(ProcessLookupError):
                     group.process.send_signal(number)
 
+    # -- telling what is up --------------------------------------------------------------------------------------
+
     def _publish(self, state: str) -> None:
+        self._published = state
+        self._board.publish()
+
+    def _status(self) -> dict[str, Any]:
         server = self._server
         external = self._config.server.addresses
-        status = {
-            "state": state,
+        address = (server.host, server.port) if server is not None else external[0] if external else ("", 0)
+        return {
+            "state": self._published,
+            "as_of": iso(self._clock.now()),
             "pid": os.getpid(),
             "config": str(self._config.path.absolute()),
             "server": {
                 "kind": self._config.server.kind,
-                "host": server.host if server is not None else external[0][0],
-                "port": server.port if server is not None else external[0][1],
+                "host": address[0],
+                "port": address[1],
                 "pid": server.pid if server is not None else None,
             },
             "agents": [
@@ -300,7 +332,6 @@ class Supervisor:
                 for entry in self.agents.values()
             ],
         }
-        write_private(status_file(self._state), json.dumps(status, indent=1))
 
 
 def _grouped(config: SwarmConfig) -> dict[str, list[str]]:
@@ -332,11 +363,6 @@ def _read_passwords(path: Path) -> dict[str, str]:
     if not isinstance(passwords, dict) or not all(isinstance(value, str) for value in passwords.values()):
         raise ConfigurationError('right would be a JSON object {"agent": "password"}', path=path)
     return passwords
-
-
-def status_file(state: StateFolder) -> Path:
-    """Where a running swarm writes what is up."""
-    return state.run / "swarm.json"
 
 
 @contextlib.contextmanager

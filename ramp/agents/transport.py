@@ -304,6 +304,10 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             self.counters.refused += 1
             self.complain(element.get("from") or "", "message refused: %s (%d so far)", error, self.counters.refused)
             return
+        except Exception as error:  # a bug in unpacking; slixmpp would write a traceback for every such message
+            self.counters.faults += 1
+            self.complain(element.get("from") or "", "message dropped: %s: %a", type(error).__name__, str(error)[:200])
+            return
         if not incoming.body:
             return  # chat states and the like
         message = Message(to=self.jid, sender=incoming.sender_bare, body=incoming.body, thread=incoming.thread or None)
@@ -311,9 +315,16 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.dispatch(message)
 
     def _returned(self, element: ElementTree.Element) -> None:
-        if self._admits(element):
-            self.counters.bounced += 1
-            self.on_bounce(wire.decode_bounce(element))
+        if not self._admits(element):
+            return
+        try:
+            bounce = wire.decode_bounce(element)
+        except Exception as error:  # whatever it is, nothing depends on it
+            self.counters.faults += 1
+            self.complain(element.get("from") or "", "bounce dropped: %s: %a", type(error).__name__, str(error)[:200])
+            return
+        self.counters.bounced += 1
+        self.on_bounce(bounce)
 
     def _admits(self, element: ElementTree.Element) -> bool:
         """Whether the sender's quota has room for a message; asked before anything of it is unpacked."""

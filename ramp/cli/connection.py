@@ -40,9 +40,17 @@ class Market:
         """A new connection to the User Agent.
 
         Raises:
-            TransportError: if it does not listen.
+            TransportError: if it does not listen; says why where the supervisor knows.
         """
-        return ControlClient(self.state.socket(self.user))
+        try:
+            return ControlClient(self.state.socket(self.user))
+        except TransportError as error:
+            found = status(self.state) or {"agents": []}
+            for agent in found["agents"]:
+                if agent["name"] == self.user and agent["state"] != "ready":
+                    detail = f": {agent['detail']}" if agent["detail"] else ""
+                    raise TransportError(f"{self.user} is {agent['state']}{detail}") from error
+            raise
 
     def reconnect(self) -> ControlClient:
         """A connection to a User Agent that has just ended and is being restarted.

@@ -33,6 +33,9 @@ REGISTRATION_PAUSE_S: Final = 0.05
 BEGUN_LIMIT_S: Final = 10.0
 """How long a market that is just coming up may take until it can be stopped, in seconds."""
 
+ILL: Final = ("failed", "degraded", "broken")
+"""States of an agent that is not well; its detail says why."""
+
 OnEvent = Callable[[dict[str, str]], None]
 
 
@@ -67,6 +70,7 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
         else:
             click.echo(up_text(status))
             click.echo("`ramp ps` shows the agents, `ramp down` stops them")
+        warn_of_ill(status)
         return
     if as_json:
         raise click.UsageError("--json prints what is up once it is up, so it needs --detach")
@@ -97,9 +101,16 @@ def launch_detached(config: SwarmConfig, state: StateFolder) -> dict[str, Any]:
 
 
 def wait_registered(config: SwarmConfig, state: StateFolder) -> None:
-    """Wait until the directory lists every resource of the configuration; tell which do not appear."""
-    market = open_market(state, None)
-    wanted = {config.address(resource.name) for resource in config.resources}
+    """Wait until the directory lists every resource of the configuration that is up; tell which do not appear."""
+    from ramp.agents import supervise
+
+    found = supervise.status(state) or {"agents": []}
+    up = {agent["name"] for agent in found["agents"] if agent["state"] == "ready"}
+    asking = next((user.name for user in config.users if user.name in up), None)
+    if asking is None:
+        return
+    market = open_market(state, asking)
+    wanted = {config.address(resource.name) for resource in config.resources if resource.name in up}
     end = time.monotonic() + REGISTRATION_LIMIT_S
     while missing := wanted.difference(ask_resources(market)):
         if time.monotonic() > end:
@@ -138,6 +149,7 @@ def _stay(config: SwarmConfig, state: StateFolder) -> int:
                 if found is not None:
                     click.echo(up_text(found))
                     click.echo("Ctrl-C stops it")
+                    warn_of_ill(found)
 
         def ready() -> None:
             threading.Thread(target=announce, daemon=True).start()  # the supervisor's loop must not wait for it
@@ -161,8 +173,8 @@ def launching(config: SwarmConfig) -> Iterator[OnEvent]:
     if not sys.stderr.isatty():
 
         def tell(event: dict[str, str]) -> None:
-            if event["event"] == "failed":
-                say(f"{event['agent']}: failed: {event['detail']}")
+            if event["event"] in ILL:
+                say(f"{event['agent']}: {event['event']}: {event['detail']}")
 
         say(f"launching {agents}")
         yield tell
@@ -181,8 +193,8 @@ def launching(config: SwarmConfig) -> Iterator[OnEvent]:
             elif event["event"] == "ready":
                 up_now.add(event["agent"])
                 bar.update(task, completed=len(up_now))
-            elif event["event"] == "failed":
-                bar.console.print(f"{event['agent']}: failed: {event['detail']}")
+            elif event["event"] in ILL:
+                bar.console.print(f"{event['agent']}: {event['event']}: {event['detail']}", markup=False)
 
         yield draw
 
@@ -197,6 +209,18 @@ def up_text(status: Mapping[str, Any]) -> str:
         f"on the {server['kind']} XMPP server at {server['host']}:{server['port']} "
         f"(process {status['pid']})"
     )
+
+
+def warn_of_ill(status: Mapping[str, Any]) -> None:
+    """Say which agents of a market that is up are not."""
+    for agent in status["agents"]:
+        if agent["state"] in ILL:
+            say(f"ramp: warning: {agent['name']} ({agent['role']}) is not up, the rest is; {state_text(agent)}")
+
+
+def state_text(agent: Mapping[str, Any]) -> str:
+    """An agent's state, with the reason where it is not well."""
+    return f"{agent['state']}: {agent['detail']}" if agent["state"] in ILL else str(agent["state"])
 
 
 @click.command(epilog=example("ramp down"))
@@ -219,7 +243,11 @@ def down(state: StateFolder, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def ps(ctx: click.Context, state: StateFolder, as_json: bool) -> None:
-    """Show the running agents: role, process, state, restarts. Exit code 1 when no market is running."""
+    """Show the running agents: role, process, state, restarts. Exit code 1 when no market is running.
+
+    A `degraded` agent cannot write what it must remember (the disk is full), so it promises nothing and tries again; a
+    `broken` one cannot read it, and stays down until the file that it names is put right.
+    """
     from ramp.agents import supervise
 
     status = supervise.status(state)
@@ -230,14 +258,20 @@ def ps(ctx: click.Context, state: StateFolder, as_json: bool) -> None:
         say(f"ramp: no market is running with the state folder {state.path}; `ramp up` launches one")
         ctx.exit(1)
     click.echo(up_text(status))
+    if status.get("note"):
+        say(f"ramp: {status['note']}")
     columns = ("Agent", "Role", "State", "Process", "Restarts", "Since", "Detail")
     print_rows(
         columns,
         [
             (
-                *(agent[key] for key in ("name", "role", "state", "pid", "restarts")),
+                agent["name"],
+                agent["role"],
+                state_text(agent),
+                agent["pid"],
+                agent["restarts"],
                 moment_text(from_iso(agent["since"])) if agent["since"] else "",
-                agent["detail"],
+                "" if agent["state"] in ILL else agent["detail"],
             )
             for agent in status["agents"]
         ],

@@ -8,6 +8,8 @@ from then on every answer. The bank needs no journal besides the ledger; in memo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Cancellation, Signed
@@ -42,7 +44,9 @@ from ramp.protocol.bank_answers import agreement_answer, agreement_of, announcem
 from ramp.protocol.belief import sealed_by, sealed_lately
 from ramp.protocol.effects import Effect, Send
 from ramp.protocol.events import Event, MessageReceived, OrderFate, OrderStanding
+from ramp.protocol.faults import guarded
 from ramp.protocol.progress import KeeperOrdered
+from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing, earliest
 
 BAD_SIGNATURE = "bad_signature"
@@ -86,25 +90,36 @@ class BankParty:
         Raises:
             RemoteProtocolError: if a message has no place here, or is not its sender's own word.
         """
-        match event:
-            case MessageReceived(message):
-                effects = self._on_message(message, now)
-            case ev.OrderStands():
-                effects = self._on_order_stands(event, now)
-            case ev.OrdersSwept():
-                effects = self._on_swept(event)
-            case ev.RefundPosted():
-                effects = self._on_refund_posted(event)
-            case ev.DepositPosted():
-                effects = self._on_deposit_posted(event)
-            case ev.AccountLookedUp():
-                effects = self._on_account_looked_up(event, now)
-            case ev.OverviewLookedUp():
-                effects = self._on_overview_looked_up(event, now)
-            case _:
-                effects = []
+        effects = guarded("", lambda: self._on_event(event, now))
         self.deadline = earliest(*(order.valid_until for order in self._open.values()))
         return effects
+
+    def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Know again from the ledger, which is the bank's memory, what is open; who got no answer asks again."""
+        self._asked.clear()
+        return [fx.SweepOrders()]
+
+    def forget(self, reference: str) -> None:
+        """Nothing rests at the bank: its ledger remembers every order by itself."""
+
+    def _on_event(self, event: Event, now: Instant) -> list[Effect]:
+        match event:
+            case MessageReceived(message):
+                return self._on_message(message, now)
+            case ev.OrderStands():
+                return self._on_order_stands(event, now)
+            case ev.OrdersSwept():
+                return self._on_swept(event)
+            case ev.RefundPosted():
+                return self._on_refund_posted(event)
+            case ev.DepositPosted():
+                return self._on_deposit_posted(event)
+            case ev.AccountLookedUp():
+                return self._on_account_looked_up(event, now)
+            case ev.OverviewLookedUp():
+                return self._on_overview_looked_up(event, now)
+            case _:
+                return []
 
     # -- messages ------------------------------------------------------------------------------------------------
 

@@ -245,6 +245,19 @@ class Report:
     progress: Progress
 
 
+@dataclass(frozen=True, slots=True)
+class TakeUpAgain:
+    """A bug has raised in the middle of a conversation: take it up again from the journal, and touch no other.
+
+    Attributes:
+        reference: what the party calls the conversation.
+        error: what was raised.
+    """
+
+    reference: str
+    error: Exception
+
+
 Effect = (
     Send
     | Persist
@@ -266,4 +279,5 @@ Effect = (
     | LookUpOverview
     | SaveAgreement
     | Report
+    | TakeUpAgain
 )

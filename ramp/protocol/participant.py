@@ -293,7 +293,8 @@ class Participant(ParticipantAnswers):
         self._paid = paid, seal
         assert self.agreement is not None
         record = AgreementPaid(self.offer.offer_id, paid, seal, now)
-        effects: list[Effect] = [Persist(record), SaveAgreement(paid.agreement_id, self.agreement, seal.text)]
+        # The agreement first: after a failure between the two the bank is asked again, and both are written.
+        effects: list[Effect] = [SaveAgreement(paid.agreement_id, self.agreement, seal.text), Persist(record)]
         if self._cancellation is not None:
             self._enter(S.REFUNDING, "PaymentMade")
             return [*effects, self._request(now)]

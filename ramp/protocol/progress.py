@@ -118,6 +118,19 @@ class KeeperOrdered:
     what: str
 
 
+@dataclass(frozen=True, slots=True)
+class RecordsMissing:
+    """The journal does not have all that belongs to a request; for the log.
+
+    Attributes:
+        request_id: which.
+        what: what is missing, and what is done about it.
+    """
+
+    request_id: str
+    what: str
+
+
 Progress = (
     RoundOpened
     | RoundClosed
@@ -128,4 +141,5 @@ Progress = (
     | QueryAnswered
     | GuestFailed
     | KeeperOrdered
+    | RecordsMissing
 )

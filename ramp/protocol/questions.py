@@ -120,6 +120,10 @@ class Questions:
         question.retry.begin(now)
         return [self._renewed(question)]
 
+    def drop(self, query_id: str) -> list[Effect]:
+        """Give a question up at once, if it is open."""
+        return [Report(QueryAnswered(query_id, None))] if self._open.pop(query_id, None) is not None else []
+
     def tick(self, now: Instant) -> list[Effect]:
         """Ask again, or give up."""
         effects: list[Effect] = []

@@ -233,6 +233,24 @@ class SlotReleased:
     at: Instant
 
 
+RequestRecord = (
+    RequestStarted
+    | AcceptanceAsked
+    | FundsAsked
+    | CommitDecided
+    | UnitSettled
+    | FailureTold
+    | VoidAsked
+    | OrderClosed
+    | RequestConcluded
+)
+"""What a user keeps of one request."""
+
+ParticipantRecord = (
+    HoldMade | AgreementReceived | AgreementPaid | CancellationReceived | CancellationDropped | SlotReleased
+)
+"""What a resource keeps of one accepted offer after its HoldIntended."""
+
 Record = (
     RequestStarted
     | AcceptanceAsked

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from heapq import heappop, heappush
 
 from ramp.errors import RemoteProtocolError
@@ -45,18 +46,10 @@ from ramp.protocol.events import (
     SlotLookedUp,
     SlotsQuoted,
 )
+from ramp.protocol.faults import guarded
 from ramp.protocol.participant import Participant
 from ramp.protocol.quotas import Quotas, Unpaid
-from ramp.protocol.records import (
-    AgreementPaid,
-    AgreementReceived,
-    CancellationDropped,
-    CancellationReceived,
-    HoldIntended,
-    HoldMade,
-    Record,
-    SlotReleased,
-)
+from ramp.protocol.records import HoldIntended, ParticipantRecord, Record
 from ramp.protocol.seller import Seller
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Retry, Timing, earliest
@@ -121,24 +114,38 @@ class ResourceParty:
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take every hold and sale up again from the journal, and register."""
-        for record in records:
-            if isinstance(record, HoldIntended):
-                participant = self._new_participant(record)
-                self.participants[record.offer.offer_id] = participant
-            elif isinstance(
-                record,
-                HoldMade
-                | AgreementReceived
-                | AgreementPaid
-                | CancellationReceived
-                | CancellationDropped
-                | SlotReleased,
-            ):
-                self.participants[record.offer_id].replay(record)
+        self._replay(records)
         effects = self.start(now)
         for participant in list(self.participants.values()):
-            effects += self._kept(participant, participant.recover(now))
+            effects += self._act(participant, partial(participant.recover, now))
         return self._armed(effects)
+
+    def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Take one accepted offer up again after a bug has raised in it; no other is touched."""
+        self.forget(reference)
+        self._replay([each for each in records if _offer_of(each) == reference])
+        participant = self.participants.get(reference)
+        if participant is None:  # nothing is on record of it, so nothing was promised and nothing is held
+            return self._armed([])
+        return self._armed(self._kept(participant, participant.recover(now)))
+
+    def forget(self, reference: str) -> None:
+        """Let an accepted offer rest until the next start; see `Recoverable.forget`."""
+        gone = self.participants.pop(reference, None)
+        if gone is None:
+            return
+        for index in (self._open, self._armed_for, self._released):
+            index.pop(reference, None)
+        self._unpaid.remove(gone.user, reference)
+        if gone.agreement is not None:
+            self._by_agreement.pop(gone.agreed.agreement_id, None)
+
+    def _replay(self, records: Sequence[Record]) -> None:
+        for record in records:
+            if isinstance(record, HoldIntended):
+                self.participants[record.offer.offer_id] = self._new_participant(record)
+            elif isinstance(record, ParticipantRecord):
+                self.participants[record.offer_id].replay(record)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a message or the plug-in's answer.
@@ -150,16 +157,16 @@ class ResourceParty:
             case MessageReceived(message):
                 effects = self._on_message(message, now)
             case SlotsQuoted(call_id, answers):
-                effects = self._seller.on_quoted(call_id, answers, now)
+                effects = guarded(call_id, partial(self._seller.on_quoted, call_id, answers, now))
             case SlotHeld(key, answer):
-                participant = self.participants[key]
-                effects = self._kept(participant, participant.on_held(answer, now))
+                participant = self.participants.get(key)
+                effects = self._act(participant, partial(participant.on_held, answer, now)) if participant else []
             case SlotConfirmed(key, answer):
-                participant = self.participants[key]
-                effects = self._kept(participant, participant.on_confirmed(answer, now))
+                participant = self.participants.get(key)
+                effects = self._act(participant, partial(participant.on_confirmed, answer, now)) if participant else []
             case SlotLookedUp(key, answer):
-                participant = self.participants[key]
-                effects = self._kept(participant, participant.on_looked_up(answer, now))
+                participant = self.participants.get(key)
+                effects = self._act(participant, partial(participant.on_looked_up, answer, now)) if participant else []
             case SlotFreed(key, answer):
                 self._on_freed(key, in_doubt=answer is not None, now=now)
                 effects = []
@@ -184,7 +191,7 @@ class ResourceParty:
             participant = self.participants.get(offer_id)
             if participant is not None and self._armed_for.get(offer_id) == due:
                 del self._armed_for[offer_id]
-                effects += self._kept(participant, participant.tick(now))
+                effects += self._act(participant, partial(participant.tick, now))
         return self._armed(effects)
 
     def _on_freed(self, key: str, *, in_doubt: bool, now: Instant) -> None:
@@ -245,7 +252,7 @@ class ResourceParty:
         participant = self.participants.get(acceptance.offer_id)
         if participant is not None:
             self._check_user(participant, message)
-            return self._kept(participant, participant.on_acceptance(now))
+            return self._act(participant, partial(participant.on_acceptance, now))
         found = self._seller.offer(acceptance.offer_id, now)
         if found is None or found.user != message.sender:
             unknown = HoldRefused(acceptance.request_id, acceptance.offer_id, RefusalCode.UNKNOWN_OFFER)
@@ -259,14 +266,14 @@ class ResourceParty:
         intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now)
         participant = self._new_participant(intended)
         self.participants[acceptance.offer_id] = participant
-        return self._kept(participant, participant.start(now))
+        return self._act(participant, partial(participant.start, now))
 
     def _on_hold_cancelled(self, message: Message, offer_id: str, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
         participant = self.participants.get(offer_id)
         if participant is not None:
             self._check_user(participant, message)
-            return self._kept(participant, participant.on_hold_cancelled(seal, now))
+            return self._act(participant, partial(participant.on_hold_cancelled, seal, now))
         self._seller.rejected(offer_id, message.sender)
         return [self._reply(message, Performative.INFORM, HoldCancelled(message.conversation_id, offer_id))]
 
@@ -282,7 +289,7 @@ class ResourceParty:
             return [self._reply(message, Performative.REFUSE, twice)]
         if participant is not None:
             self._check_user(participant, message)
-            return self._kept(participant, participant.on_commitment(commitment, now))
+            return self._act(participant, partial(participant.on_commitment, commitment, now))
         detail = "no slot is held for that offer"
         unknown = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.UNKNOWN_OFFER, detail)
         return [self._reply(message, Performative.REFUSE, unknown)]
@@ -292,7 +299,7 @@ class ResourceParty:
         assert isinstance(body, Cancellation)
         participant = self.participants.get(body.offer_id)
         if participant is not None:
-            return self._kept(participant, participant.on_cancellation(signed, now))
+            return self._act(participant, partial(participant.on_cancellation, signed, now))
         unknown = CancellationRefused(body.agreement_id, "unknown_agreement", "nothing is sold under that agreement")
         return [self._reply(message, Performative.REFUSE, unknown)]
 
@@ -303,7 +310,7 @@ class ResourceParty:
         participant = self._by_agreement.get(content.agreement_id)
         if participant is None:
             return []
-        return self._kept(participant, participant.on_bank(content, seal, now))
+        return self._act(participant, partial(participant.on_bank, content, seal, now))
 
     def _described_to(self, call_id: str, snapshot: str) -> list[Effect]:
         asked = self._described.pop(call_id, None)
@@ -342,6 +349,10 @@ class ResourceParty:
     def _new_participant(self, intended: HoldIntended) -> Participant:
         return Participant(intended, resource=self.name, bank=self._bank, pace=self._pace)
 
+    def _act(self, participant: Participant, act: Callable[[], list[Effect]]) -> list[Effect]:
+        """Let a participant act and keep the indexes true; a bug in it stays its own."""
+        return guarded(participant.offer.offer_id, lambda: self._kept(participant, act()))
+
     def _kept(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
         """Keep the indexes true after a participant has moved."""
         offer_id = participant.offer.offer_id
@@ -379,3 +390,10 @@ class ResourceParty:
             heappop(alarms)  # it has been put off or is not needed any more
         releases = (retry.due for retry in self._releasing.values())
         self.deadline = earliest(self._next_heartbeat, alarms[0][0] if alarms else None, *releases)
+
+
+def _offer_of(record: Record) -> str:
+    """The offer that a record is about, or the empty string."""
+    if isinstance(record, HoldIntended):
+        return record.offer.offer_id
+    return record.offer_id if isinstance(record, ParticipantRecord) else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation
@@ -12,10 +13,14 @@ from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by
 from ramp.protocol.cancellation import CancellationRequest
 from ramp.protocol.effects import Effect, Persist, Report
+from ramp.protocol.faults import guarded
 from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.records import CancellationConcluded, CancellationStarted, Record, RefundClaimed
 from ramp.protocol.timing import Pace, earliest
+
+AGENT_FAILED = "agent_failed"
+"""Code of a cancellation that a bug of the user's own agent has ended before anything of it was on record."""
 
 
 class Returns:
@@ -55,6 +60,26 @@ class Returns:
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take up again after a restart what is not concluded; the agreements are known by then."""
+        effects: list[Effect] = []
+        for agreement_id, demand in self._replayed(records).items():
+            effects += guarded(agreement_id, partial(self._begin, agreement_id, demand, now))
+        return effects
+
+    def resume(self, agreement_id: str, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Take one of them up again after a bug has raised in it."""
+        was_open = self._open.pop(agreement_id, None) is not None
+        demand = self._replayed(records).get(agreement_id)
+        if demand is not None:
+            return self._begin(agreement_id, demand, now)
+        failed = CancellationOutcome(agreement_id, False, 0, AGENT_FAILED, "the user agent failed before it was sent")
+        return [Report(CancellationEnded(failed))] if was_open else []
+
+    def forget(self, agreement_id: str) -> None:
+        """Let one of them rest until the next start."""
+        self._open.pop(agreement_id, None)
+
+    def _replayed(self, records: Sequence[Record]) -> dict[str, Cancellation | tuple[Failed, Seal]]:
+        """What is on record and not concluded, by agreement."""
         demands: dict[str, Cancellation | tuple[Failed, Seal]] = {}
         for record in records:
             if isinstance(record, CancellationStarted):
@@ -65,12 +90,13 @@ class Returns:
                 demands.pop(record.outcome.agreement_id, None)
                 if record.outcome.done:
                     self.done.add(record.outcome.agreement_id)
-        return [effect for key, demand in demands.items() for effect in self._begin(key, demand, now)]
+        return demands
 
     def cancel(self, cancellation: Cancellation, now: Instant) -> list[Effect]:
         """Give a unit back."""
         started = Persist(CancellationStarted(cancellation, now))
-        return [started, *self._begin(cancellation.agreement_id, cancellation, now)]
+        begin = partial(self._begin, cancellation.agreement_id, cancellation, now)
+        return guarded(cancellation.agreement_id, lambda: [started, *begin()])
 
     def claim(self, failed: Failed, seal: Seal, now: Instant) -> list[Effect]:
         """A resource that has been paid says that it has failed: its own word brings the money back."""
@@ -93,7 +119,7 @@ class Returns:
         agreement_id = content.agreement_id
         machine = self._open.get(agreement_id)
         if machine is not None:
-            return machine.handle(message, content, now) + self._end(agreement_id, now)
+            return guarded(agreement_id, lambda: machine.handle(message, content, now) + self._end(agreement_id, now))
         agreement = self._agreements.get(agreement_id)
         if not isinstance(content, RefundMade) or agreement is None or agreement_id in self.done:
             return []
@@ -108,8 +134,11 @@ class Returns:
         effects: list[Effect] = []
         for agreement_id, machine in list(self._open.items()):
             if machine.deadline is not None and now >= machine.deadline:
-                effects += machine.tick(now) + self._end(agreement_id, now)
+                effects += guarded(agreement_id, partial(self._tick, machine, now))
         return effects
+
+    def _tick(self, machine: CancellationRequest, now: Instant) -> list[Effect]:
+        return machine.tick(now) + self._end(machine.agreement.agreement_id, now)
 
     def _begin(self, agreement_id: str, demand: Cancellation | tuple[Failed, Seal], now: Instant) -> list[Effect]:
         machine = CancellationRequest(demand, self._agreements[agreement_id], self._pace)

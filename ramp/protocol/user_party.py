@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
@@ -46,22 +47,21 @@ from ramp.protocol.events import (
     RequestWithdrawn,
     ResourcesAsked,
 )
+from ramp.protocol.faults import guarded
+from ramp.protocol.incomplete_records import completed
 from ramp.protocol.listing_pages import ListingPages
-from ramp.protocol.outcome import CancellationOutcome
-from ramp.protocol.progress import CancellationEnded
+from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RequestStatus
+from ramp.protocol.progress import CancellationEnded, RequestEnded
 from ramp.protocol.purchase import Purchase
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import (
-    AcceptanceAsked,
     CommitDecided,
     FailureTold,
     FundsAsked,
-    OrderClosed,
     Record,
     RequestConcluded,
+    RequestRecord,
     RequestStarted,
-    UnitSettled,
-    VoidAsked,
 )
 from ramp.protocol.returns import Returns
 from ramp.protocol.timing import Pace, Timing, earliest
@@ -139,31 +139,44 @@ class UserParty:
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take every unfinished request and cancellation up again from the journal."""
-        by_request: dict[str, list[Record]] = {}
+        by_request: dict[str, list[RequestRecord]] = {}
         for record in records:
-            if isinstance(
-                record,
-                RequestStarted
-                | AcceptanceAsked
-                | FundsAsked
-                | CommitDecided
-                | UnitSettled
-                | FailureTold
-                | VoidAsked
-                | OrderClosed
-                | RequestConcluded,
-            ):
+            if isinstance(record, RequestRecord):
                 by_request.setdefault(record.request_id, []).append(record)
         effects: list[Effect] = []
         for request_id, its_records in by_request.items():
-            effects += self._recover_request(request_id, its_records, now)
+            effects += guarded(request_id, partial(self._recover_request, request_id, its_records, now))
         claims, self._claims = self._claims, []
         effects += self._returns.recover(records, now)
-        for failed, seal in claims:
-            effects += self._returns.claim(failed, seal, now)
+        effects += self._claimed(claims, now)
         for agreement_id in self._returns.done:
             self._note_refund(agreement_id)
         return self._armed(effects)
+
+    def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Take one request, cancellation or query up again after a bug has raised in it; no other is touched."""
+        effects = self._questions.drop(reference)
+        if reference in self.agreements:
+            return self._armed(effects + self._returns.resume(reference, records, now))
+        purchase = self.purchases.get(reference)
+        self.forget(reference)
+        its_records = [each for each in records if isinstance(each, RequestRecord) and each.request_id == reference]
+        if its_records:
+            effects += self._recover_request(reference, its_records, now)
+            claims, self._claims = self._claims, []
+            effects += self._claimed(claims, now)
+        elif purchase is not None:  # nothing of it has left this agent
+            reason = "the user agent failed before the request had begun"
+            outcome = RequestOutcome(reference, RequestStatus.FAILED, reason, (), (), now, 0)
+            effects.append(Report(RequestEnded(outcome)))
+        return self._armed(effects)
+
+    def forget(self, reference: str) -> None:
+        """Let a request or cancellation rest until the next start; see `Recoverable.forget`."""
+        self.purchases.pop(reference, None)
+        self._running.pop(reference, None)
+        self._pages.pop(reference, None)
+        self._returns.forget(reference)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a command of the owner or a message.
@@ -180,7 +193,7 @@ class UserParty:
         effects: list[Effect] = []
         for purchase in list(self._running.values()):
             if purchase.deadline is not None and now >= purchase.deadline:
-                effects += self._kept(purchase, purchase.tick(now), now)
+                effects += self._act(purchase, partial(purchase.tick, now), now)
         effects += self._returns.tick(now)
         effects += self._questions.tick(now)
         self._pages = {query_id: pages for query_id, pages in self._pages.items() if query_id in self._questions}
@@ -194,13 +207,13 @@ class UserParty:
                 if event.request_id in self.purchases:
                     return []
                 purchase = self._new_purchase(event)
-                return self._kept(purchase, purchase.start(now), now)
+                return self._act(purchase, partial(purchase.start, now), now)
             case OffersApproved(request_id, approved) if request_id in self._running:
                 purchase = self._running[request_id]
-                return self._kept(purchase, purchase.approve(approved, now), now)
+                return self._act(purchase, partial(purchase.approve, approved, now), now)
             case RequestWithdrawn(request_id) if request_id in self._running:
                 purchase = self._running[request_id]
-                return self._kept(purchase, purchase.withdraw(now), now)
+                return self._act(purchase, partial(purchase.withdraw, now), now)
             case AgreementCancelled(agreement_id, reason):
                 return self._cancel(agreement_id, reason, now)
             case AccountAsked(query_id, since, until):
@@ -279,7 +292,7 @@ class UserParty:
                 return self._returns.claim(content, seal, now)
         purchase = self._purchase_of(message)
         if purchase is not None:
-            return self._kept(purchase, purchase.handle(message, now), now)
+            return self._act(purchase, partial(purchase.handle, message, now), now)
         if isinstance(content, HoldGranted):
             sealed_by(message, Role.RESOURCE)
             return [cancel_hold(self.name, message.sender, message.conversation_id, content.offer_id)]
@@ -338,10 +351,14 @@ class UserParty:
 
     # -- bookkeeping ---------------------------------------------------------------------------------------------
 
-    def _recover_request(self, request_id: str, records: list[Record], now: Instant) -> list[Effect]:
+    def _recover_request(self, request_id: str, records: Sequence[RequestRecord], now: Instant) -> list[Effect]:
+        missing: list[Effect] = []
         started = next((record for record in records if isinstance(record, RequestStarted)), None)
-        if started is None:
-            return []
+        if started is None or not any(isinstance(record, FundsAsked) for record in records):
+            missing, records = completed(request_id, records)
+            started = next((record for record in records if isinstance(record, RequestStarted)), None)
+            if started is None:
+                return missing
         purchase = self._new_purchase(RequestSubmitted(request_id, started.request, started.options))
         for record in records:
             if isinstance(record, FundsAsked):
@@ -357,8 +374,15 @@ class UserParty:
                 for record in records
                 if isinstance(record, FailureTold) and record.failed.agreement_id in self._bought
             ]
-            return []
-        return self._kept(purchase, purchase.recover(records, now), now)
+            return missing
+        return missing + self._kept(purchase, purchase.recover(records, now), now)
+
+    def _claimed(self, claims: Sequence[tuple[Failed, Seal]], now: Instant) -> list[Effect]:
+        return [effect for failed, seal in claims for effect in self._returns.claim(failed, seal, now)]
+
+    def _act(self, purchase: Purchase, act: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
+        """Let a purchase act and keep what it comes to; a bug in it stays its own."""
+        return guarded(purchase.request_id, lambda: self._kept(purchase, act(), now))
 
     def _kept(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
         """Keep the agreements that a purchase has come to; forget its deadline once it has ended."""
@@ -371,8 +395,7 @@ class UserParty:
             if not bought <= self._bought:
                 self._bought |= bought
                 claims = confirmation.result.claims if confirmation is not None and confirmation.result else ()
-                for failed, seal in claims:
-                    effects += self._returns.claim(failed, seal, now)
+                effects += self._claimed(claims, now)
             if purchase.deadline is None:
                 self._running.pop(purchase.request_id, None)
         return effects

@@ -151,6 +151,8 @@ def decode(
     conversation_id = metadata.get("conversation-id") or thread or ""
     if not conversation_id:
         raise DocumentError("metadata: conversation-id is missing")
+    seals.check_header("conversation-id", conversation_id)
+    seals.check_header("reply-with", metadata.get("reply-with", ""))
     if not _SEAL_SLOTS.isdisjoint(metadata):
         return _opened(sender, receiver, metadata, conversation_id, body, notary, now)
     # By the name of the document, before it is read: a commitment that does not hold would be `Unverified` afterwards.

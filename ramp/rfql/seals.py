@@ -128,10 +128,7 @@ class SealedText:
         """
         lines = [FIRST_LINE]
         for name, value in zip(HEADERS, self.headers(), strict=True):
-            if _LINE_BREAK.search(value) is not None:
-                raise SealInvalid(f"{name} holds a line break: {shown(value)}")
-            if len(value) > HEADER_CHARACTERS_MAX:
-                raise SealInvalid(f"{name} has {len(value)} characters; right would be {HEADER_CHARACTERS_MAX} at most")
+            check_header(name, value)
             lines.append(f"{name}: {value}" if value else f"{name}:")
         return "\n".join((*lines, "", self.body))
 
@@ -184,6 +181,18 @@ class SealedText:
 _SHA256: Final = hashes.SHA256()
 _ECDSA: Final = ec.ECDSA(_SHA256)
 _PSS: Final = padding.PSS(mgf=padding.MGF1(_SHA256), salt_length=hashes.SHA256.digest_size)
+
+
+def check_header(name: str, value: str) -> None:
+    """Check that a value can stand in a header line: also of what is not sealed, for a sealed answer will quote it.
+
+    Raises:
+        SealInvalid: for one that could hold a line break, or is too long.
+    """
+    if _LINE_BREAK.search(value) is not None:
+        raise SealInvalid(f"{name} holds a line break: {shown(value)}")
+    if len(value) > HEADER_CHARACTERS_MAX:
+        raise SealInvalid(f"{name} has {len(value)} characters; right would be {HEADER_CHARACTERS_MAX} at most")
 
 
 def sign(part: str, key: PrivateKey) -> str:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from ramp.errors import TransportError
+from ramp.runtime.state_folder import check_private
 
 LAST_EVENTS: Final = frozenset(
     {"request_ended", "cancellation_ended", "query_answered", "requests", "agreements", "done", "error"}
@@ -25,10 +26,13 @@ class ControlClient:
 
     Raises:
         TransportError: if no agent listens there.
+        ConfigurationError: if the socket's folder is not the user's own alone.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        if path.parent.exists():
+            check_private(path.parent)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.connect(str(path))

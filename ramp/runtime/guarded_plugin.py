@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ramp.errors import PluginError
+from ramp.errors import PluginError, StorageFailed
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 
 class GuardedPlugin:
-    """A plug-in that raises nothing and answers nothing that cannot be.
+    """A plug-in that answers nothing that cannot be, and raises nothing but `StorageFailed` of a change.
 
     Args:
         plugin: the guest.
@@ -55,11 +55,14 @@ class GuardedPlugin:
             "hold",
             lambda: self.plugin.hold(key, unit, slot, until, now),
             lambda given: _refusal_problem(given) or reservation_problem(key, slot, given),
+            changes=True,
         )
 
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal | MachineInDoubt:
         """Make a hold firm."""
-        return self._ask("confirm", lambda: self.plugin.confirm(key, now), lambda given: firm_problem(key, given))
+        return self._ask(
+            "confirm", lambda: self.plugin.confirm(key, now), lambda given: firm_problem(key, given), changes=True
+        )
 
     def look_up(self, key: str, now: Instant) -> Reservation | MachineInDoubt | None:
         """What the machine has under a key."""
@@ -71,7 +74,7 @@ class GuardedPlugin:
 
     def release(self, key: str, now: Instant) -> MachineInDoubt | None:
         """Give a hold or reservation back; None once that is done."""
-        return self._ask("release", lambda: self.plugin.release(key, now), lambda _: "")
+        return self._ask("release", lambda: self.plugin.release(key, now), lambda _: "", changes=True)
 
     def snapshot(self, now: Instant, horizon: Duration) -> str:
         """The machine as a JSON object in text; one with an `error` where it cannot be had."""
@@ -79,11 +82,15 @@ class GuardedPlugin:
         return json.dumps({"error": found.reason}) if isinstance(found, MachineInDoubt) else found
 
     def _ask(
-        self, what: str, call: Callable[[], Answer], problem_of: Callable[[Answer], str]
+        self, what: str, call: Callable[[], Answer], problem_of: Callable[[Answer], str], *, changes: bool = False
     ) -> Answer | MachineInDoubt:
         try:
             answer = call()
             problem = problem_of(answer)
+        except StorageFailed as error:
+            if changes:  # the book of reservations is the agent's own memory, which ends it like the journal's failure
+                raise
+            problem = str(error)
         except PluginError as error:
             problem = error.reason
         except Exception as error:  # a guest's fault is the guest's, whatever it is

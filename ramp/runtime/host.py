@@ -5,6 +5,13 @@ simulator; they differ in the ports they give it. It knows no clock: every entry
 
 The order of effects is kept without exception. A `Persist` returns only when the journal has it; so whatever a party
 has sent, it remembers. A crash between two effects therefore loses at most messages that the protocol sends again.
+
+Two kinds of failure are kept apart. An effect that cannot be carried out (a full disk) ends the host: what would follow
+is not done, and every later call is refused, for the party's memory is ahead of what is durable. An exception inside a
+machine is a bug of ours, and stays in its conversation: the party forgets that one and takes it up again from the
+journal, as after a restart. Whatever had been carried out before is on record and stands; what had not been was
+promised to nobody. Auctions and sales of the same party that go on beside it notice nothing, which building the whole
+party anew would not give: a restarted user gives every auction up.
 """
 
 from __future__ import annotations
@@ -14,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ramp.errors import RemoteProtocolError
+from ramp.errors import DocumentError, EffectFailed, RemoteProtocolError
 from ramp.model.acl import SEALED, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import Commitment, NotUnderstood, Settled
@@ -23,11 +30,13 @@ from ramp.model.ports import Notary
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.faults import Recoverable
 from ramp.protocol.party import Party
 from ramp.protocol.progress import GuestFailed, Progress
 from ramp.protocol.records import Record
 from ramp.runtime.bank_ledger import BankLedger
 from ramp.runtime.guarded_plugin import GuardedPlugin
+from ramp.runtime.storage_errors import STORAGE_ERRORS, reason_of
 
 SIGNATURES_MAX = 256
 """Signed documents at hand, one an agreement: those of the purchases that go on."""
@@ -59,6 +68,9 @@ class Ports:
         watch: is told the progress of conversations.
         before: called before every effect; the simulator crashes parties here.
         sealed: contents that leave with a seal.
+        fault: told of a bug and the conversation it has happened in, which is then taken up again; None lets bugs
+            raise, as simulator and tests want it.
+        unsent: told of a message that cannot be sealed, for it quotes what a peer has invented; None lets that raise.
     """
 
     send: Callable[[Message], None]
@@ -70,6 +82,8 @@ class Ports:
     watch: Callable[[Progress], None] | None = None
     before: Callable[[fx.Effect], None] | None = None
     sealed: frozenset[type] = SEALED
+    fault: Callable[[str, Exception], None] | None = None
+    unsent: Callable[[Message, DocumentError], None] | None = None
 
 
 class Host:
@@ -86,6 +100,8 @@ class Host:
         self._answers: deque[ev.Event] = deque()
         self._guest_failed = False
         self._signatures: OrderedDict[str, tuple[Signed, Signed]] = OrderedDict()
+        self._taken_up: set[str] = set()
+        self._failure: BaseException | None = None
 
     @property
     def name(self) -> str:
@@ -97,34 +113,50 @@ class Host:
         """When `tick` wants to be called."""
         return self.party.deadline
 
+    @property
+    def failure(self) -> BaseException | None:
+        """What ended the host, or None."""
+        return self._failure
+
     def start(self, now: Instant) -> None:
-        """Begin, or go on where the journal ends."""
-        records = self.ports.journal.records() if self.ports.journal is not None else ()
+        """Begin, or go on where the journal ends.
+
+        Raises:
+            EffectFailed: like every other entry, if an effect cannot be carried out; the host has ended then.
+            StateDamaged: if the journal cannot be read.
+        """
         recover = getattr(self.party, "recover", None)
+        records = self._records()
         effects = recover(records, now) if records and recover is not None else self.party.start(now)
         self._carry_out(effects, now)
 
     def deliver(self, message: Message, now: Instant) -> None:
         """Take a message from the network; one that has no place is answered NOT_UNDERSTOOD."""
+        self._check_alive()
         try:
             effects = self.party.handle(ev.MessageReceived(message), now)
         except RemoteProtocolError as error:
-            if not isinstance(message.content, NotUnderstood):
-                self._carry_out([self.not_understood(message, error.reason)], now)
-            return
+            if isinstance(message.content, NotUnderstood):
+                return
+            effects = [self.not_understood(message, error.reason)]
+        except Exception as error:  # before any conversation was at work: the message is dropped
+            effects = [fx.TakeUpAgain("", error)]
         self._carry_out(effects, now)
 
     def command(self, command: ev.Command, now: Instant) -> None:
         """Take a command of the party's owner."""
+        self._check_alive()
         self._carry_out(self.party.handle(command, now), now)
 
     def tick(self, now: Instant) -> None:
         """Let the party act if its deadline has come."""
+        self._check_alive()
         if self.party.deadline is not None and now >= self.party.deadline:
             self._carry_out(self.party.tick(now), now)
 
     def perform(self, effects: Sequence[fx.Effect], now: Instant) -> None:
         """Carry out effects that the owner asked the party for directly (leaving the directory)."""
+        self._check_alive()
         self._carry_out(effects, now)
 
     def not_understood(self, message: Message, reason: str) -> fx.Send:
@@ -142,18 +174,31 @@ class Host:
 
     # -- effects -------------------------------------------------------------------------------------------------
 
+    def _check_alive(self) -> None:
+        if self._failure is not None:
+            raise EffectFailed(self.name, "it has ended", str(self._failure)) from self._failure
+
     def _carry_out(self, effects: Sequence[fx.Effect], now: Instant) -> None:
-        for effect in effects:
-            if self.ports.before is not None:
-                self.ports.before(effect)
-            self._carry_out_one(effect, now)
-        while self._answers:
-            self._carry_out(self.party.handle(self._answers.popleft(), now), now)
+        try:
+            for effect in effects:
+                if self.ports.before is not None:
+                    self.ports.before(effect)
+                try:
+                    self._carry_out_one(effect, now)
+                except STORAGE_ERRORS as error:
+                    raise EffectFailed(self.name, type(effect).__name__, reason_of(error)) from error
+            while self._answers:
+                self._carry_out(self.party.handle(self._answers.popleft(), now), now)
+        except BaseException as error:
+            self._failure = self._failure or error
+            raise
 
     def _carry_out_one(self, effect: fx.Effect, now: Instant) -> None:
         match effect:
+            case fx.TakeUpAgain(reference, error):
+                self._take_up_again(reference, error, now)
             case fx.Send(message):
-                self.ports.send(self._signed(message, now))
+                self._send(message, now)
             case fx.Persist(record):
                 assert self.ports.journal is not None, f"{self.name} has no journal"
                 self.ports.journal.append(record)
@@ -173,8 +218,56 @@ class Host:
             ):
                 self._ask_plugin(effect, now)
             case _:
-                assert self.ports.ledger is not None, f"{self.name} has no ledger"
-                self._answers.append(self.ports.ledger.answer(effect, now))
+                self._ask_ledger(effect, now)
+
+    def _send(self, message: Message, now: Instant) -> None:
+        try:
+            signed = self._signed(message, now)
+        except DocumentError as error:  # it can neither be sealed nor written: lost, as on the way
+            if self.ports.unsent is None:
+                raise
+            self.ports.unsent(message, error)
+            return
+        self.ports.send(signed)
+
+    def _ask_ledger(self, effect: fx.AskLedger, now: Instant) -> None:
+        assert self.ports.ledger is not None, f"{self.name} has no ledger"
+        try:
+            self._answers.append(self.ports.ledger.answer(effect, now))
+        except STORAGE_ERRORS:
+            raise
+        except Exception as error:
+            if isinstance(effect, fx.SweepOrders):  # no conversation's: the bank does not know what is open
+                raise
+            self._take_up_again(effect.call_id, error, now)  # its transaction was rolled back, so nothing was done
+
+    # -- bugs ----------------------------------------------------------------------------------------------------
+
+    def _take_up_again(self, reference: str, error: Exception, now: Instant) -> None:
+        """Let the party take one conversation up again; one that raises once more rests until the next start."""
+        if self.ports.fault is None:
+            raise error
+        self.ports.fault(reference, error)
+        if not isinstance(self.party, Recoverable):
+            return
+        if reference in self._taken_up:
+            self.party.forget(reference)
+            return
+        self._taken_up.add(reference)
+        try:
+            records = self._records()
+            try:
+                effects = self.party.resume(reference, records, now)
+            except Exception as again:
+                self.ports.fault(reference, again)
+                self.party.forget(reference)
+            else:
+                self._carry_out(effects, now)
+        finally:
+            self._taken_up.discard(reference)
+
+    def _records(self) -> Sequence[Record]:
+        return self.ports.journal.records() if self.ports.journal is not None else ()
 
     # -- signatures ----------------------------------------------------------------------------------------------
 

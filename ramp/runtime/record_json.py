@@ -7,7 +7,7 @@ names the class, so that a journal stays readable by people and by later version
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import cattrs
 from cattrs.strategies import configure_tagged_union
@@ -18,6 +18,7 @@ from ramp.model.request import NodeDiskSpace, Nodes, TotalCores, TotalDiskSpace
 from ramp.protocol.records import Record
 
 _TAG = "type"
+_KINDS = frozenset(each.__name__ for each in get_args(Record))
 
 
 def _new_converter() -> cattrs.Converter:
@@ -56,12 +57,18 @@ def record_from_json(text: str) -> Record:
     """Read a record back.
 
     Raises:
-        ConfigurationError: if the text is no record of this version.
+        ConfigurationError: if the text is no record of this version; it shows nothing of it but the type.
     """
     try:
-        record: Record = _CONVERTER.structure(json.loads(text), Record)  # type: ignore[arg-type]
-    except (ValueError, KeyError, TypeError, cattrs.BaseValidationError) as error:
-        raise ConfigurationError(f"this journal record cannot be read: {text[:200]}") from error
+        plain = json.loads(text)
+    except ValueError as error:
+        raise ConfigurationError("this record is no JSON text") from error
+    try:
+        record: Record = _CONVERTER.structure(plain, Record)  # type: ignore[arg-type]
+    except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
+        kind = plain.get(_TAG) if isinstance(plain, dict) else None
+        named = f"this {kind}" if isinstance(kind, str) and kind in _KINDS else "this, of no known type,"
+        raise ConfigurationError(f"{named} cannot be read as a record") from error
     return record
 
 

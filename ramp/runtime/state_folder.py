@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import secrets
+import stat
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,9 +40,10 @@ class StateFolder:
             for folder in (self.path, self.journals, self.reservations, self.logs, self.run):
                 folder.mkdir(parents=True, exist_ok=True)
             self.path.chmod(0o700)
-            self.sockets.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.sockets.mkdir(exist_ok=True, mode=0o700)
         except OSError as error:
             raise ConfigurationError(f"the state folder cannot be made: {error.strerror}", path=self.path) from error
+        check_private(self.sockets)
 
     @property
     def keys(self) -> Path:
@@ -90,6 +92,11 @@ class StateFolder:
     def socket(self, user: str) -> Path:
         """Control socket of one User Agent."""
         return self.sockets / f"{user}.sock"
+
+    @property
+    def status_socket(self) -> Path:
+        """Where the supervisor tells what is up."""
+        return self.sockets / "status"
 
     def agreements(self, agent: str) -> Path:
         """Folder of an agent's signed agreements."""
@@ -143,6 +150,37 @@ class StateFolder:
         if not path.exists():
             write_private(path, value)
         return path.read_text("utf-8").strip()
+
+
+def check_private(folder: Path) -> None:
+    """See that a folder for control sockets is the user's own and nobody else can enter it.
+
+    Whoever can put a socket there speaks for the agents, and whoever owns a folder in the temporary directory may have
+    made it for that.
+
+    Args:
+        folder: the folder.
+
+    Raises:
+        ConfigurationError: if it is no folder, belongs to somebody else, or is open to others.
+    """
+    try:
+        found = folder.lstat()
+    except OSError as error:
+        raise ConfigurationError(f"the folder of the control sockets: {error.strerror}", path=folder) from error
+    problem = ""
+    if not stat.S_ISDIR(found.st_mode):
+        problem = "is no folder of its own (a link or a file)"
+    elif found.st_uid != os.geteuid():
+        problem = f"belongs to user {found.st_uid}, not to user {os.geteuid()}"
+    elif stat.S_IMODE(found.st_mode) & 0o077:
+        problem = f"has mode {stat.S_IMODE(found.st_mode):04o}; right would be 0700"
+    if problem:
+        raise ConfigurationError(
+            f"the folder of the control sockets {problem}: others could speak for the agents. "
+            "Remove it, or choose a state folder with a shorter path",
+            path=folder,
+        )
 
 
 def write_private(path: Path, text: str) -> None:

@@ -12,6 +12,7 @@ back.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -24,6 +25,7 @@ from typing import Any, Final
 from ramp.errors import PluginError
 from ramp.model.instant import Instant
 from ramp.model.slot import Reservation, Slot
+from ramp.runtime.storage_errors import storing
 
 _HEADER: Final = {"format": "ramp-reservations", "version": 1}
 
@@ -146,15 +148,13 @@ class ReservationBook:
         """Write while nobody else can: checks and changes within are one step.
 
         Raises:
-            PluginError: the journal cannot be written; may succeed later.
+            StorageFailed: the journal cannot be written; may succeed later.
         """
         if self._path is None:
             yield BookWriter(self, None)
             return
-        try:
+        with storing(self._path):
             descriptor = self._open_locked(self._path)
-        except OSError as error:
-            raise PluginError(self._plugin, f"{self._path}: cannot be written: {error}", transient=True) from error
         try:
             self._read_new()
             if self._lines == 0:
@@ -175,12 +175,15 @@ class ReservationBook:
 
     def _append(self, record: dict[str, Any], descriptor: int) -> None:
         data = json.dumps(record, separators=(",", ":")).encode() + b"\n"
-        try:
+        assert self._path is not None
+        with storing(self._path):
             os.ftruncate(descriptor, self._read_bytes)  # drops a line that a crash cut short
-            os.pwrite(descriptor, data, self._read_bytes)
-            os.fsync(descriptor)
-        except OSError as error:
-            raise PluginError(self._plugin, f"{self._path}: cannot be written: {error}", transient=True) from error
+            try:
+                _write_whole(descriptor, data, self._read_bytes)
+            except OSError:
+                with contextlib.suppress(OSError):  # a line that may not last is not to be read either
+                    os.ftruncate(descriptor, self._read_bytes)
+                raise
         self._read_bytes += len(data)
         self._lines += 1
 
@@ -239,7 +242,7 @@ class ReservationBook:
     def _check_header(self, record: dict[str, Any]) -> None:
         expected = {**_HEADER, "resource": self._resource}
         if record != expected:
-            raise ValueError(f"the file begins with {record}, not {expected}")
+            raise ValueError(f"the file does not begin with {expected}")
 
     def _apply(self, record: dict[str, Any]) -> None:
         key = record["key"]
@@ -292,3 +295,10 @@ class BookWriter:
     def release(self, key: str, at: Instant | None = None) -> None:
         """Record that a key is given back for good, at an instant."""
         self._book.write({"op": "release", "at": at, "key": key}, self._descriptor)
+
+
+def _write_whole(descriptor: int, data: bytes, offset: int) -> None:
+    """Write at an offset and sync; a disk may take the first part of a line and be full then."""
+    if os.pwrite(descriptor, data, offset) < len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.fsync(descriptor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import importlib
 import ssl
@@ -10,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from cryptography import x509
 
 from ramp.agents import certificate, speed, stream
 from ramp.agents.outbox import Outbox
@@ -112,6 +114,19 @@ def test_certificate_is_kept_mended_and_private(tmp_path):
     assert again.ca_file.read_bytes() != authority
     assert handshake(again, again.ca_file, "localhost") == "TLSv1.3"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ca.pem", "localhost_cert.pem", "localhost_key.pem"]
+
+
+def test_certificate_does_not_begin_when_it_is_made(tmp_path, monkeypatch):
+    """So a clock that is set back keeps no agent out; one of an earlier version, which did, is made anew."""
+    late = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=5)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(certificate, "VALID_FROM", late)
+        old = certificate.ensure_server_certificate(tmp_path, "localhost").certificate_file.read_bytes()
+    new = certificate.ensure_server_certificate(tmp_path, "localhost")
+    assert new.certificate_file.read_bytes() != old
+    for path in (new.ca_file, new.certificate_file):
+        found = x509.load_pem_x509_certificate(path.read_bytes())
+        assert found.not_valid_before_utc < late - datetime.timedelta(days=365)
 
 
 def test_certificate_near_its_end_is_renewed(tmp_path, monkeypatch):

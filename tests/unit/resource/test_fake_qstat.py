@@ -251,7 +251,7 @@ def test_another_machines_journal_and_a_shortened_one_are_refused(tmp_path: Path
     hold(opened, "a")
     journal = tmp_path / "m1.reservations.jsonl"
     journal.rename(tmp_path / "m2.reservations.jsonl")
-    with pytest.raises(PluginError, match=r"m2.*begins with"):
+    with pytest.raises(PluginError, match=r"m2.*does not begin with"):
         ReservationBook("fake_qstat", "m2", tmp_path)
     with pytest.raises(PluginError, match="has vanished"):
         opened.live(NOW)

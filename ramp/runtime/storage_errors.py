@@ -1,0 +1,102 @@
+"""What the system says when something that must survive cannot be written, in the words that people are shown."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from ramp.errors import LedgerUnavailable, StorageFailed
+
+ROOM_BYTES: Final = 262_144
+"""An agent begins only where so much can still be written: with less it would stop again at one of its next records."""
+
+STORAGE_ERRORS: Final = (OSError, sqlite3.Error, StorageFailed, LedgerUnavailable)
+"""What is raised where durable memory fails: the world's fault, and no bug."""
+
+_BY_ERRNO: Final = {
+    errno.ENOSPC: "disk full",
+    errno.EDQUOT: "disk quota exceeded",
+    errno.EROFS: "read-only file system",
+    errno.EACCES: "no permission to write",
+    errno.EPERM: "no permission to write",
+    errno.EIO: "input/output error",
+    errno.EMFILE: "too many open files",
+    errno.ENFILE: "too many open files",
+}
+
+_BY_SQLITE: Final = {
+    sqlite3.SQLITE_FULL: "disk full",
+    sqlite3.SQLITE_READONLY: "read-only",
+    sqlite3.SQLITE_IOERR: "input/output error",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened",
+}
+"""By primary result code (https://sqlite.org/rescode.html)."""
+
+
+def reason_of(error: BaseException) -> str:
+    """What went wrong, in few words, with the file where it is known.
+
+    Args:
+        error: any of `STORAGE_ERRORS`, or what was raised because of one.
+    """
+    if isinstance(error, StorageFailed):
+        return str(error)
+    if isinstance(error, sqlite3.Error):
+        code: int | None = getattr(error, "sqlite_errorcode", None)
+        return _BY_SQLITE.get(code & 0xFF, str(error)) if code is not None else str(error)
+    if isinstance(error, OSError):
+        words = _BY_ERRNO.get(error.errno or 0) or (os.strerror(error.errno) if error.errno else str(error))
+        return f"{words}: {error.filename}" if error.filename else words
+    inner = getattr(error, "orig", None) or error.__cause__  # SQLAlchemy keeps the driver's error in `orig`
+    return reason_of(inner) if isinstance(inner, BaseException) else str(error)
+
+
+def is_storage_failure(error: BaseException | None) -> bool:
+    """Whether an error comes of a medium that cannot be written, wherever in its chain of causes that stands."""
+    while error is not None:
+        if isinstance(error, StorageFailed | LedgerUnavailable):
+            return True
+        if isinstance(error, OSError) and error.errno in _BY_ERRNO:
+            return True
+        if isinstance(error, sqlite3.Error) and (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in _BY_SQLITE:
+            return True
+        error = error.__cause__
+    return False
+
+
+def check_room(folder: Path) -> None:
+    """Write a file of `ROOM_BYTES` and take it away again.
+
+    Raises:
+        StorageFailed: if that cannot be written.
+    """
+    probe = folder / f".room-{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        with storing(folder), probe.open("wb") as file:
+            file.write(bytes(ROOM_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+
+
+@contextmanager
+def storing(path: Path) -> Iterator[None]:
+    """Name the file in whatever goes wrong with it.
+
+    Raises:
+        StorageFailed: instead of what the system or SQLite raised.
+    """
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        plain = OSError(error.errno, error.strerror) if isinstance(error, OSError) else error
+        raise StorageFailed(reason_of(plain), path=path) from error

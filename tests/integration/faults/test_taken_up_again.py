@@ -1,0 +1,101 @@
+"""Bugs stay in their conversation, and journals that lack their first records are taken up all the same."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from one_process import OneProcess, in_one_process
+
+from ramp.agents.group import _end
+from ramp.model.instant import MINUTE
+from ramp.protocol.confirmation import Confirmation
+from ramp.protocol.participant import Participant
+from ramp.protocol.records import CommitDecided, FundsAsked, RequestStarted
+from ramp.runtime.host import Host
+
+BUGS: dict[str, tuple[type, str]] = {
+    "user, a vote of the bank or proof of a resource": (Confirmation, "handle"),
+    "resource, an acceptance": (Participant, "start"),
+    "resource, the plug-in's answer": (Participant, "on_held"),
+    "resource, a commitment": (Participant, "on_commitment"),
+    "resource, the bank's answer": (Participant, "on_bank"),
+}
+
+
+@pytest.mark.parametrize("where", BUGS)
+def test_a_bug_in_one_conversation_touches_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """The first call for request `bad` raises half-way; `good`, which goes on at the same time, is bought."""
+    machine, name = BUGS[where]
+    original = getattr(machine, name)
+    raised: list[str] = []
+
+    def failing(self: Any, *arguments: Any) -> Any:
+        request_id = getattr(self, "request_id", None) or self.conversation_id
+        effects = original(self, *arguments)  # it has moved on; its effects are lost
+        if request_id == "bad" and not raised:
+            raised.append(request_id)
+            raise LookupError("a bug")
+        return effects
+
+    monkeypatch.setattr(machine, name, failing)
+    lives: list[Any] = []
+    start = Host.start
+    monkeypatch.setattr(Host, "start", lambda self, now: (lives.append(self), start(self, now))[1])
+
+    async def scenario(market: OneProcess) -> None:
+        await market.run(lambda: len(market.agents["directory"].host.party.registered) == 2)  # type: ignore[attr-defined]
+        await market.submit("bad", market.request(units=1, cores=10))
+        await market.submit("good", market.request(units=1, cores=10))
+        ended = lambda: market.outcome("bad") is not None and market.outcome("good") is not None  # noqa: E731
+        assert await market.run(ended, limit=30 * MINUTE)
+        await market.run(lambda: False, limit=20 * MINUTE)
+        assert market.outcome("good").status == "committed"
+        assert market.outcome("bad").status in ("committed", "failed", "withdrawn")
+        assert market.ended == []
+        assert len(lives) == 6  # nobody was started a second time
+        bank = market.agents["bank"].host.ports.ledger
+        assert bank is not None
+        assert bank.ledger.audit() == []
+        assert bank.ledger.open_orders() == ()
+
+    in_one_process(tmp_path, scenario)
+    assert raised == ["bad"]
+
+
+@pytest.mark.parametrize("lost", [(RequestStarted,), (RequestStarted, FundsAsked), (FundsAsked,)])
+def test_a_decision_without_its_first_records_is_kept(tmp_path: Path, lost: tuple[type, ...]) -> None:
+    """It is taken up from its agreements, or from the proofs of payment, and the log says so."""
+
+    async def scenario(market: OneProcess) -> None:
+        await market.run(lambda: len(market.agents["directory"].host.party.registered) == 2)  # type: ignore[attr-defined]
+        await market.submit("r1", market.request())
+        wanted = "UnitSettled" if FundsAsked in lost else CommitDecided.__name__
+        assert await market.run(lambda: kinds(market).count(wanted) >= (2 if FundsAsked in lost else 1))
+        await _end(market.agents.pop("alice"))
+        journal = market.state.journals / "alice.sqlite"
+        with contextlib.closing(sqlite3.connect(journal)) as connection, connection:
+            for kind in (*(each.__name__ for each in lost), "RequestConcluded"):
+                connection.execute("DELETE FROM journal WHERE record LIKE ?", (f'%"type":"{kind}"}}',))
+        assert await market.bring_up("alice") is not None
+        assert await market.run(lambda: market.outcome("r1") is not None, limit=30 * MINUTE)
+        assert market.outcome("r1").status == "committed"
+        assert len(market.alice.agreements) == 2
+        assert {market.alice.agreement_state(each) for each in market.alice.agreements} == {"active"}
+
+    in_one_process(tmp_path, scenario)
+
+
+def kinds(market: OneProcess) -> list[str]:
+    journal: Any = market.agents["alice"].host.ports.journal
+    return [type(record).__name__ for record in journal.records()]
+
+
+def test_what_the_journal_lacks_is_said_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    test_a_decision_without_its_first_records_is_kept(tmp_path, (RequestStarted,))
+    assert "request r1: its RequestStarted is not in the journal; it is taken up from its agreements" in caplog.text

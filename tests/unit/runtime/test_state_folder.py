@@ -1,0 +1,92 @@
+"""The folder of the control sockets is the user's own, or it is not used: who else can enter it speaks for agents."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ramp.agents.keeper_control import KeeperControl
+from ramp.agents.supervise import status
+from ramp.errors import ConfigurationError
+from ramp.runtime.control_client import ControlClient
+from ramp.runtime.state_folder import StateFolder
+
+
+def open_to_all(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    folder.chmod(0o777)
+
+
+def open_to_the_group(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    folder.chmod(0o710)
+
+
+def somebody_elses(folder: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, 12345)
+
+
+def a_link(folder: Path) -> None:
+    other = folder.with_name("other")
+    other.mkdir(mode=0o700)
+    folder.symlink_to(other)
+
+
+TRAPS = [
+    (open_to_all, "has mode 0777; right would be 0700"),
+    (open_to_the_group, "has mode 0710; right would be 0700"),
+    (somebody_elses, "belongs to user 12345, not to user 0"),
+    (a_link, "is no folder of its own"),
+]
+
+
+@pytest.fixture(params=["short", "long"])
+def state(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StateFolder:
+    """One with its sockets inside, and one whose path is too long for that."""
+    with tempfile.TemporaryDirectory(prefix="r") as short:
+        monkeypatch.setattr(tempfile, "gettempdir", lambda: short)
+        root = Path(short) / "s" if request.param == "short" else tmp_path / ("x" * 100)
+        found = StateFolder(root)
+        assert found.sockets.is_relative_to(found.run) == (request.param == "short")
+        yield found  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("trap", "finding"), TRAPS)
+def test_a_folder_of_sockets_that_is_not_the_users_own_is_refused(
+    state: StateFolder, trap: Callable[[Path], None], finding: str
+) -> None:
+    """By who launches, by agents that open a socket there, and by who would talk to one that is there."""
+    state.run.mkdir(parents=True)
+    trap(state.sockets)
+    with pytest.raises(ConfigurationError, match=finding) as raised:
+        state.prepare()
+    assert str(state.sockets) in str(raised.value)
+    control = KeeperControl(None, state.socket("keeper"))  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match=finding):
+        asyncio.run(control.start())
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(state.socket("alice")))
+        listening.listen()
+        with pytest.raises(ConfigurationError, match=finding):
+            ControlClient(state.socket("alice"))
+    with pytest.raises(ConfigurationError, match=finding):
+        status(state)
+
+
+def test_a_folder_of_sockets_is_made_private_whatever_the_umask(state: StateFolder) -> None:
+    before = os.umask(0)
+    try:
+        state.prepare()
+    finally:
+        os.umask(before)
+    assert state.sockets.stat().st_mode & 0o777 == 0o700
+    state.prepare()
