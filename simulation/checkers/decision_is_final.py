@@ -25,6 +25,8 @@ class DecisionIsFinal(Checker):
     def on_sent(self, message: Message, view: MarketView) -> None:
         """After CONFIRM only the bank or a cancellation ends it, and there is only one agreement per offer."""
         content = message.content
+        if message.sender in view.liars:
+            return
         if message.performative is Performative.CONFIRM and isinstance(content, Commitment):
             body = content.agreement.body
             assert isinstance(body, Agreement)

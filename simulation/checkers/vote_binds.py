@@ -32,12 +32,15 @@ class VoteBinds(Checker):
     def on_sent(self, message: Message, view: MarketView) -> None:
         """A promise is given, or broken."""
         content = message.content
+        if message.sender in view.liars:
+            return
         if isinstance(content, HoldGranted):
-            self._promised.setdefault(content.offer_id, view.now + content.hold_for)
+            self._promised.setdefault(content.offer_id, view.time_of(message.sender) + content.hold_for)
         elif isinstance(content, Failed | HoldRefused) and content.code in FORGETFUL:
             until = self._promised.get(content.offer_id)
-            if until is not None and view.now < until and content.offer_id not in self._freed:
+            now = view.time_of(message.sender)
+            if until is not None and now < until and content.offer_id not in self._freed:
                 raise self._violated(
                     f"{message.sender} agreed to {content.offer_id} until {until}, "
-                    f"but says {content.code.value} at {view.now}"
+                    f"but says {content.code.value} at {now}"
                 )

@@ -84,7 +84,16 @@ class Network:
         self._faults = faults
         self._healed_at = healed_at
         self._random = random
-        self._isolations = isolations
+        self._isolations = tuple(isolations)
+
+    def cut(self, isolation: Isolation) -> None:
+        """From now on one more line is cut for a while.
+
+        Args:
+            isolation: in virtual time; none lasts beyond the healing.
+        """
+        until = min(isolation.until, self._healed_at)
+        self._isolations = (*self._isolations, Isolation(isolation.name, isolation.since, until))
 
     def route(self, message: Message, now: Instant) -> tuple[Duration, ...]:
         """Take one message: the delays of the copies that will arrive, none where it is lost."""
@@ -92,7 +101,7 @@ class Network:
         name = message.performative.value
         self.counts.by_performative[name] = self.counts.by_performative.get(name, 0) + 1
         faults = self._faults if now < self._healed_at else HEALTHY
-        isolated = any(each.cuts(message, now) for each in self._isolations)
+        isolated = bool(self._isolations) and any(each.cuts(message, now) for each in self._isolations)
         if isolated or (faults.loss and self._random.random() < faults.loss):
             self.counts.lost += 1
             return ()

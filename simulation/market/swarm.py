@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from ramp.errors import InvariantViolated
@@ -22,14 +22,21 @@ from ramp.protocol.seller import PriceRange
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Timing
 from simulation.checkers.all_or_none import AllOrNone
+from simulation.checkers.bank_keeps_its_word import BankKeepsItsWord
+from simulation.checkers.both_signatures import BothSignatures
 from simulation.checkers.conversations_end import ConversationsEnd
+from simulation.checkers.decides_in_time import DecidesInTime
 from simulation.checkers.decision_is_final import DecisionIsFinal
+from simulation.checkers.handed_over_is_paid import HandedOverIsPaid
 from simulation.checkers.hold_deadline import HoldDeadline
+from simulation.checkers.judged_once import JudgedOnce
 from simulation.checkers.money_conserved import MoneyConserved
 from simulation.checkers.observation import Checker
 from simulation.checkers.orders_settle import OrdersSettle
 from simulation.checkers.paid_and_reserved import PaidAndReserved
+from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
+from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.fault_plan import FaultPlan, draw_fault_plan
 from simulation.market.observing import Observer
 from simulation.market.planted_bugs import PLANTED_BUGS
@@ -46,6 +53,9 @@ REST_LIMIT = 45 * MINUTE
 SLOTS_LIMIT = 8 * HOUR
 """All slots of a seed have begun by then."""
 
+SOON = 20 * MINUTE
+"""Slots that begin so soon after the market has come to rest are waited for."""
+
 SWARM_TIMING = Timing(hold_time=40 * SECOND, heartbeat=20 * SECOND, lease=60 * SECOND)
 """Shorter holds than in production, so that more of them run out; rarer heartbeats, so that runs are short."""
 
@@ -55,11 +65,18 @@ def new_checkers() -> list[Checker]:
     return [
         VoteBinds(),
         DecisionIsFinal(),
+        DecidesInTime(),
+        JudgedOnce(),
+        BothSignatures(),
+        BankKeepsItsWord(),
         HoldDeadline(),
+        WrittenBeforeSaid(),
         ConversationsEnd(),
         AllOrNone(),
         OrdersSettle(),
         PaidAndReserved(),
+        SlotOrMoney(),
+        HandedOverIsPaid(),
         MoneyConserved(),
     ]
 
@@ -157,7 +174,7 @@ def _new_world(seed: int, listen: Listener, faults: FaultPlan | None, observer: 
         users,
         seed=seed,
         faults=faults or draw_fault_plan(seed, names),
-        timing=SWARM_TIMING,
+        timing=replace(SWARM_TIMING, hold_time=stream(seed, "timing").choice((12, 25, 40, 40)) * SECOND),
         checkers=new_checkers(),
         listen=listen,
         observer=observer,
@@ -190,16 +207,32 @@ def _run_world(world: World, seed: int) -> None:
     world.run(limit=world.healed_at - world.now)
     _cancel_some(world, random)
     world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
+    if not world.faults.clocks_agree(world.timing.message_age):
+        world.finish(at_rest=False)  # what is asked is refused for its age: promised is safety only
+        return
+    soon = world.now + SOON
+    if any(world.now < start < soon for start in _sold_starts(world)):  # let them begin
+        world.run(limit=SOON)
+        world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
     if _unheard_refunds(world):  # a resource that has missed the bank's word asks when its slot begins
         world.run(until=lambda: not _unheard_refunds(world), limit=SLOTS_LIMIT)
     world.finish()
+
+
+def _sold_starts(world: World) -> list[Instant]:
+    return [
+        participant.offer.start
+        for party in world.honest_resources.values()
+        for participant in party.participants.values()
+        if participant.state is ParticipantState.SOLD
+    ]
 
 
 def _unheard_refunds(world: World) -> bool:
     return any(
         participant.state is ParticipantState.SOLD
         and world.ledger.transfer(participant.agreed.agreement_id, TransferKind.REFUND) is not None
-        for party in world.resources.values()
+        for party in world.honest_resources.values()
         for participant in party.participants.values()
     )
 
@@ -207,9 +240,10 @@ def _unheard_refunds(world: World) -> bool:
 def _submit(world: World, user: str, request_id: str, random: Random) -> None:
     at = world.now + int(random.random() * 90 * SECOND)
     units = []
+    soon = random.randint(4, 20) * MINUTE if random.random() < 0.15 else 0
     for number in range(1, random.choice((1, 1, 2, 3)) + 1):
         wall = random.randint(1, 4) * HOUR
-        start = at + random.randint(1, 4) * HOUR
+        start = at + (soon or random.randint(1, 4) * HOUR)
         price = random.randint(15, 110)
         units.append(
             RequestUnit(
@@ -250,7 +284,7 @@ def _ask_some(world: World, random: Random) -> None:
 
 
 def _at_rest(world: World, submitted: int) -> bool:
-    users = world.users
+    users = world.honest_users
     if not world.everyone_is_up:
         return False
     if sum(len(user.purchases) for user in users.values()) < submitted:
@@ -259,7 +293,7 @@ def _at_rest(world: World, submitted: int) -> bool:
         return False
     if any(user.open_cancellations for user in users.values()):
         return False
-    return not any(party.has_open_participants for party in world.resources.values())
+    return not any(party.has_open_participants for party in world.honest_resources.values())
 
 
 @dataclass(frozen=True, slots=True)

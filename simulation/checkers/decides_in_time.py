@@ -1,0 +1,40 @@
+"""A user decides only while every hold, and the money, has been promised for longer (two-phase commit)."""
+
+from __future__ import annotations
+
+from ramp.model.acl import Message
+from ramp.model.contents import FundsReserved, HoldGranted
+from ramp.model.instant import Instant
+from ramp.protocol.records import CommitDecided, FundsAsked, Record
+from simulation.checkers.observation import BANK, Checker, MarketView
+
+
+class DecidesInTime(Checker):
+    """Remembers until when, in true time, holds and money were promised, and looks at every decision."""
+
+    name = "decides_in_time"
+
+    def __init__(self) -> None:
+        self._promised: dict[str, Instant] = {}
+        self._rests_on: dict[str, tuple[str, ...]] = {}
+
+    def on_sent(self, message: Message, view: MarketView) -> None:
+        """A promise: it counts from here, so whoever counts from the question is on the safe side."""
+        content = message.content
+        if isinstance(content, HoldGranted) and message.sender not in view.liars:
+            self._promised[content.offer_id] = view.now + content.hold_for
+        elif isinstance(content, FundsReserved) and message.sender == BANK:
+            self._promised[content.order_id] = view.now + content.valid_for
+
+    def on_written(self, name: str, record: Record, view: MarketView) -> None:
+        """A decision: all that it rests on must last longer."""
+        if isinstance(record, FundsAsked):
+            offers = (agreement.offer.offer_id for agreement in record.agreements)
+            self._rests_on[record.order_id] = (record.order_id, *offers)
+        elif isinstance(record, CommitDecided) and name not in view.liars:
+            for promise in self._rests_on[record.order_id]:
+                until = self._promised.get(promise)
+                if until is not None and until < view.now:
+                    raise self._violated(
+                        f"{name} decides {record.order_id} {view.now - until} us after {promise} ran out"
+                    )
