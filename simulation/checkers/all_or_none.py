@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from ramp.ledger.transfer import TransferKind
+from ramp.model.acl import Message
+from ramp.model.contents import PaymentMade
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.purchase import Purchase
 from ramp.protocol.tables import ParticipantState
-from simulation.checkers.observation import Checker, MarketView, posted_transfers, standing_payments
+from simulation.checkers.observation import BANK, Checker, MarketView, posted_transfers, standing_payments
 
 
 class AllOrNone(Checker):
     """Compares what every honest user thinks to have bought with what was sold and paid."""
 
     name = "all_or_none"
+
+    def on_sent(self, message: Message, view: MarketView) -> None:
+        """When the bank says that something is paid, all of its order is."""
+        if message.sender == BANK and isinstance(message.content, PaymentMade):
+            paid = view.ledger.transfer(message.content.agreement_id)
+            order = view.ledger.order(paid.order_id) if paid is not None else None
+            for line in order.lines if order is not None else ():
+                other = view.ledger.transfer(line.agreement_id)
+                if other is None or other.posted_at is None:
+                    raise self._violated(f"{message.content.agreement_id} is paid, {line.agreement_id} is not")
 
     def at_end(self, view: MarketView) -> None:
         """Every unit of a committed request is sold, or was given back with its money; nothing else is sold."""

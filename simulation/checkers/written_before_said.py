@@ -30,13 +30,13 @@ class WrittenBeforeSaid(Checker):
         if message.sender == BANK:
             self._check_bank(message, view)
             return
-        rests_on = _foundation(message)
-        if rests_on is None:
-            return
-        kind, subject = rests_on
-        if (message.sender, kind, subject) not in self._written:
-            said = type(message.content).__name__
-            raise self._violated(f"{message.sender} says {said} of {subject} without having written {kind.__name__}")
+        *kinds, subject = _foundation(message) or ("",)
+        for kind in kinds:
+            if (message.sender, kind, subject) not in self._written:
+                said = type(message.content).__name__
+                raise self._violated(
+                    f"{message.sender} says {said} of {subject} without having written {kind.__name__}"
+                )
 
     def _check_bank(self, message: Message, view: MarketView) -> None:
         content, ledger = message.content, view.ledger
@@ -62,13 +62,13 @@ class WrittenBeforeSaid(Checker):
             raise self._violated(f"the bank says that {order_id} is {state.value}, its ledger has it as {found}")
 
 
-def _foundation(message: Message) -> tuple[type, str] | None:  # noqa: C901, PLR0911 one line for each of the contents
-    """The kind and subject of the record on which a trader's message rests, or None."""
+def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:  # noqa: C901, PLR0911 one line for each of the contents
+    """The kinds and the subject of the records on which a trader's message rests, or None."""
     match message.content:
         case c.Acceptance(offer_id=offer_id):
             return rc.AcceptanceAsked, offer_id
         case c.HoldGranted(offer_id=offer_id):
-            return rc.HoldMade, offer_id
+            return rc.HoldIntended, rc.HoldMade, offer_id
         case c.PaymentOrder(order_id=order_id):
             return rc.FundsAsked, order_id
         case c.Commitment(vote=vote):

@@ -7,14 +7,15 @@ time; then the market must come to rest, and the checkers look at the end.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
 from ramp.errors import InvariantViolated
 from ramp.ledger.transfer import TransferKind
-from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
+from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
@@ -38,6 +39,7 @@ from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.fault_plan import FaultPlan, draw_fault_plan
+from simulation.market.liars import LiarSpec, draw_liar
 from simulation.market.observing import Observer
 from simulation.market.planted_bugs import PLANTED_BUGS
 from simulation.market.random_streams import stream
@@ -127,6 +129,7 @@ def run_seed(
     faults: FaultPlan | None = None,
     observer: Observer | None = None,
     wired: bool = False,
+    lying: bool = True,
 ) -> SeedReport:
     """Run the market of one seed.
 
@@ -136,9 +139,10 @@ def run_seed(
         faults: what goes wrong; drawn from the seed where None.
         observer: is told everything that happens.
         wired: send messages as XML with real signatures.
+        lying: whether the seed may draw liars.
     """
     report = SeedReport(seed)
-    bug = PLANTED_BUGS[planted_bug]() if planted_bug is not None else contextlib.nullcontext()
+    bug = PLANTED_BUGS[planted_bug].plant() if planted_bug is not None else contextlib.nullcontext()
 
     def listen(_: str, progress: Progress, now: Instant) -> None:
         if isinstance(progress, RequestEnded):
@@ -146,7 +150,7 @@ def run_seed(
             report.outcomes[status] = report.outcomes.get(status, 0) + 1
 
     with bug:
-        world = _new_world(seed, listen, faults, observer, wired)
+        world = _new_world(seed, listen, faults, observer, wired=wired, lying=lying)
         try:
             _run_world(world, seed)
         except InvariantViolated as violation:
@@ -160,7 +164,9 @@ def run_seed(
     return report
 
 
-def _new_world(seed: int, listen: Listener, faults: FaultPlan | None, observer: Observer | None, wired: bool) -> World:
+def _new_world(
+    seed: int, listen: Listener, faults: FaultPlan | None, observer: Observer | None, *, wired: bool, lying: bool
+) -> World:
     random = stream(seed, "market")
     resources = [_draw_resource(f"res{number}", random) for number in range(random.randint(2, 4))]
     users: list[UserSpec] = [
@@ -169,16 +175,41 @@ def _new_world(seed: int, listen: Listener, faults: FaultPlan | None, observer: 
     ]
     names = [*(each.name for each in resources), *(each.name for each in users)]
     roles = roles_of((each.name for each in resources), (each.name for each in users))
+    liars = draw_liars(seed, roles) if lying else {}
+    resources = [replace(each, prices=PriceRange(1, 1)) if each.name in liars else each for each in resources]
     return World(
         resources,
         users,
         seed=seed,
         faults=faults or draw_fault_plan(seed, names),
-        timing=replace(SWARM_TIMING, hold_time=stream(seed, "timing").choice((12, 25, 40, 40)) * SECOND),
+        timing=_draw_timing(stream(seed, "timing")),
         checkers=new_checkers(),
         listen=listen,
         observer=observer,
-        wire=Wire(roles, START) if wired else None,
+        wire=Wire(roles, START - DAY) if wired else None,
+        liars=liars,
+    )
+
+
+def draw_liars(seed: int, roles: Mapping[str, Role]) -> dict[str, LiarSpec]:
+    """In every third market one or two parties are liars; at least one user and one resource are honest."""
+    random = stream(seed, "liars")
+    liars: dict[str, LiarSpec] = {}
+    if random.random() < 0.35:
+        for _ in range(random.randint(1, 2)):
+            role = random.choice((Role.USER, Role.RESOURCE))
+            honest = [name for name, of in roles.items() if of is role and name not in liars]
+            if len(honest) > 1:
+                liars[random.choice(honest)] = draw_liar(role, random)
+    return liars
+
+
+def _draw_timing(random: Random) -> Timing:
+    """Limits as in production or much shorter, so that holds and money run out while votes are on their way."""
+    return replace(
+        SWARM_TIMING,
+        hold_time=random.choice((12, 25, 40, 40)) * SECOND,
+        agreement_validity=random.choice((20, 45, 120, 120)) * SECOND,
     )
 
 

@@ -7,17 +7,19 @@ Virtual time is the true time; a party is told what its own clock shows.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar, cast
 
-from ramp.errors import SealInvalid
+from ramp.errors import DocumentError, SealInvalid
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
 from ramp.model.acl import Message
 from ramp.model.instant import Duration, Instant
+from ramp.model.ports import Notary
 from ramp.model.seal import Role
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
@@ -38,6 +40,7 @@ from simulation.kernel import EventQueue
 from simulation.market.actors import BANK, DIRECTORY, KEEPER, Actor, Crashed, resource_builder, user_builder
 from simulation.market.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
 from simulation.market.fault_plan import NO_FAULTS, FaultPlan
+from simulation.market.liars import Liar, LiarSpec, Lie
 from simulation.market.network import Isolation, Network
 from simulation.market.observing import Observer, Script
 from simulation.market.party_clock import RIGHT, PartyClock
@@ -110,6 +113,7 @@ class World:
         observer: is told every effect, message, crash and restart.
         script: decides about messages and crashes instead of the fault plan where it wants to.
         wire: carries messages as text with real signatures instead of typed values.
+        liars: who of resources and users is dishonest, and how.
     """
 
     def __init__(
@@ -125,6 +129,7 @@ class World:
         observer: Observer | None = None,
         script: Script | None = None,
         wire: Wire | None = None,
+        liars: Mapping[str, LiarSpec] | None = None,
     ) -> None:
         self.timing = timing or Timing()
         self.faults = faults
@@ -132,12 +137,12 @@ class World:
         self.crashes = 0
         self.approve: Callable[[ApprovalAsked], bool | None] = lambda _: True
         self.deposits: dict[str, int] = {}
+        self._wire = wire
         self._queue: EventQueue[_Event] = EventQueue(START)
         self._checkers = tuple(checkers)
         self._listen = listen
         self._observer = observer
         self._script = script
-        self._wire = wire
         self._crash_random = stream(seed, "crash")
         self._breakdowns = Breakdowns(faults.aims, faults.disks, stream(seed, "breakdowns"), START, self.healed_at)
         isolations = tuple(isolation.after(START) for isolation in faults.isolations)
@@ -146,7 +151,17 @@ class World:
         self._machines = {spec.name: spec.machine for spec in resources}
         self._actors: dict[str, Actor] = {}
         self._up: dict[tuple[type, bool], Mapping[str, Party]] = {}
-        self._liars: frozenset[str] = frozenset()
+        everybody = (*roles_of((each.name for each in resources), (each.name for each in users)),)
+        self._liars = {
+            name: Liar(
+                name,
+                spec,
+                self._notary(name, spec.role),
+                stream(seed, f"liar/{name}"),
+                [other for other in everybody if other != name],
+            )
+            for name, spec in (liars or {}).items()
+        }
         self.refused = 0
         self._add(DIRECTORY, Role.DIRECTORY, lambda: DirectoryParty(DIRECTORY, timing=self.timing), {})
         book = WatchedLedger(self._ledger, BANK, lambda effect: self._check_write(BANK, effect))
@@ -230,7 +245,7 @@ class World:
     @property
     def liars(self) -> Collection[str]:
         """Who says whatever it can form under its own key."""
-        return self._liars
+        return self._liars.keys()
 
     def _parties(self, kind: type[P], *, honest: bool = False) -> Mapping[str, P]:
         """Parties of a kind that are up; looked up after every event, so kept until somebody crashes or starts."""
@@ -285,6 +300,8 @@ class World:
                     for checker in self._checkers:
                         checker.on_delivered(read, self)
                     self._guarded(actor, lambda host, now: host.deliver(read, now))
+                    if actor.name in self._liars:
+                        self._lie(self._liars[actor.name].hears(read, self.time_of(actor.name)))
             case _Tick(name):
                 actor = self._actors[name]
                 actor.ticket = actor.armed_for = None
@@ -401,7 +418,7 @@ class World:
         def ports() -> Ports:
             return Ports(
                 send=self._send,
-                notary=VirtualNotary(name, role) if self._wire is None else self._wire.notary(name),
+                notary=self._notary(name, role),
                 before=lambda effect: self._before(name, effect),
                 watch=lambda progress: self._watch(name, progress),
                 **fixed,  # type: ignore[arg-type]
@@ -410,6 +427,9 @@ class World:
         clock = PartyClock(self.faults.clocks.get(name, RIGHT), START)
         journal = cast("Journal | None", fixed.get("journal"))
         self._actors[name] = Actor(name, build, ports, clock, journal)
+
+    def _notary(self, name: str, role: Role) -> Notary:
+        return VirtualNotary(name, role) if self._wire is None else self._wire.notary(name)
 
     # -- ports ---------------------------------------------------------------------------------------------------
 
@@ -449,6 +469,19 @@ class World:
         return self._breakdowns.check_write(name, effect, self.now)
 
     def _send(self, message: Message) -> None:
+        liar = self._liars.get(message.sender)
+        if liar is None:
+            self._transmit(message)
+        else:
+            self._lie(liar.says(message, self.time_of(message.sender)))
+
+    def _lie(self, lies: Sequence[Lie]) -> None:
+        for lie, kept_back in lies:
+            with contextlib.suppress(DocumentError):  # what cannot be written down cannot be sent
+                self._transmit(lie, kept_back)
+
+    def _transmit(self, message: Message, kept_back: Duration = 0) -> None:
+        encoded = self._wire.encode(message) if self._wire is not None else None
         for checker in self._checkers:
             checker.on_sent(message, self)
         delays = self._script.route(message) if self._script is not None else None
@@ -456,9 +489,8 @@ class World:
             delays = self._network.route(message, self.now)
         if self._observer is not None:
             self._observer.sent(message, delays, self.now)
-        encoded = self._wire.encode(message) if self._wire is not None else None
         for delay in delays:
-            self._queue.schedule(self.now + delay, _Delivery(message, encoded))
+            self._queue.schedule(self.now + kept_back + delay, _Delivery(message, encoded))
 
     def _watch(self, name: str, progress: Progress) -> None:
         if self._listen is not None:
