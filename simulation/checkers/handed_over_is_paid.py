@@ -18,21 +18,21 @@ class HandedOverIsPaid(Checker):
 
     def __init__(self) -> None:
         self._agreements: dict[str, Agreement] = {}
-        self._own_will: set[str] = set()
+        self._own_will: set[tuple[str, str]] = set()
 
     def on_written(self, name: str, record: Record, view: MarketView) -> None:
         """A resource has accepted an agreement."""
-        if isinstance(record, AgreementReceived) and isinstance(record.agreement.body, Agreement):
+        if name not in view.liars and isinstance(record, AgreementReceived) and isinstance(record.agreement.body, Agreement):
             self._agreements[record.agreement.body.agreement_id] = record.agreement.body
 
     def on_sent(self, message: Message, view: MarketView) -> None:
         """A resource gives the money back by its own will: it countersigns a cancellation, or says that it failed."""
         content = message.content
         if isinstance(content, Failed):
-            self._own_will.add(content.agreement_id)
+            self._own_will.add((message.sender, content.agreement_id))
         elif isinstance(content, Signed) and isinstance(content.body, Cancellation):
             if message.sender in content.signers and message.sender == content.body.resource:
-                self._own_will.add(content.body.agreement_id)
+                self._own_will.add((message.sender, content.body.agreement_id))
 
     def at_end(self, view: MarketView) -> None:
         """Whatever has begun and is sold is paid."""
@@ -51,7 +51,7 @@ class HandedOverIsPaid(Checker):
             agreement = self._agreements.get(transfer.agreement_id)
             if transfer.kind is not TransferKind.REFUND or agreement is None or agreement.resource in view.liars:
                 continue
-            if transfer.posted_at >= agreement.offer.start and agreement.agreement_id not in self._own_will:
+            if transfer.posted_at >= agreement.offer.start and (agreement.resource, agreement.agreement_id) not in self._own_will:
                 raise self._violated(
                     f"{agreement.agreement_id} was refunded after its slot had begun, against {agreement.resource}'s will"
                 )

@@ -14,6 +14,7 @@ from ramp.model.instant import Instant
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.records import Record
 from ramp.protocol.resource_party import ResourceParty
+from ramp.protocol.timing import Timing
 from ramp.protocol.user_party import UserParty
 
 
@@ -27,6 +28,11 @@ class MarketView(Protocol):
     @property
     def now(self) -> Instant:
         """Virtual time."""
+        ...
+
+    @property
+    def timing(self) -> Timing:
+        """The protocol's limits."""
         ...
 
     def time_of(self, name: str) -> Instant:

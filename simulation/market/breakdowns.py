@@ -31,6 +31,7 @@ class Blow(StrEnum):
 
     CRASH = "crash"
     WRITE_FAILS = "write fails"
+    CUT_SELF = "cut self"
     CUT_BANK = "cut bank"
     CUT_DIRECTORY = "cut directory"
 

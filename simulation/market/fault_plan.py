@@ -37,8 +37,20 @@ MESSAGES: Final = (
 )
 """Messages after which their sender may crash, one step further in the purchase."""
 
-PURCHASE: Final = ("RequestStarted", "AcceptanceAsked", "FundsAsked", "CommitDecided", "AgreementReceived", "VoidAsked")
-"""Moments of a purchase at which bank or directory may go away for minutes."""
+PURCHASE: Final = (
+    "RequestStarted",
+    "AcceptanceAsked",
+    "FundsAsked",
+    "CommitDecided",
+    "AgreementReceived",
+    "VoidAsked",
+    "SendHoldGranted",
+    "SendAgreement",
+    "SendFundsReserved",
+)
+"""Moments of a purchase at which a line may be cut for longer than a hold, a vote or an order lasts."""
+
+LINES: Final = (Blow.CUT_SELF, Blow.CUT_SELF, Blow.CUT_BANK, Blow.CUT_BANK, Blow.CUT_DIRECTORY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +107,7 @@ def draw_fault_plan(
         duplication=random.choice((0.0, 0.1, 0.3)) * bad,
         delay_floor=random.randint(1, 40) * MILLISECOND,
         delay_mean=random.choice((0, 5, 50, 800)) * MILLISECOND,
+        late_copies=random.choice((0.0, 0.0, 0.05, 0.3)),
     )
     crash = random.choice((0.0, 0.0, 0.0, 0.004, 0.02))
     restart_mean = random.choice((100 * MILLISECOND, 2 * SECOND, 20 * SECOND))
@@ -102,7 +115,7 @@ def draw_fault_plan(
     aims = _draw_aims(random)
     away = _draw_absence(random, own[:2]) if traders else ()
     longest = max((each.until for each in away), default=0)
-    if any(aim.blow in (Blow.CUT_BANK, Blow.CUT_DIRECTORY) for aim in aims):
+    if any(aim.blow in LINES for aim in aims):
         longest = 5 * MINUTE
     heal_after = max(heal_after, longest)
     parties = (*own, *traders) if traders else ()
@@ -134,7 +147,7 @@ def _draw_aims(random: Random) -> tuple[Aim, ...]:
     for _ in range(random.choice((0, 0, 1, 1, 1, 2))):
         chance = random.choice((0.3, 0.6, 1.0))
         lasting = random.choice((100 * MILLISECOND, 2 * SECOND, 15 * SECOND))
-        match random.randrange(6):
+        match random.randrange(8):
             case 0 | 1:
                 aims.append(Aim(random.choice(RECORDS), chance, Blow.CRASH, lasting))
             case 2:
@@ -144,9 +157,8 @@ def _draw_aims(random: Random) -> tuple[Aim, ...]:
             case 4:
                 aims.append(Aim(random.choice((*RECORDS, *LEDGER_WRITES)), chance, Blow.WRITE_FAILS, lasting))
             case _:
-                blow = random.choice((Blow.CUT_BANK, Blow.CUT_BANK, Blow.CUT_BANK, Blow.CUT_DIRECTORY))
-                away = random.choice((8, 40, 150, 240)) * SECOND
-                aims.append(Aim(random.choice(PURCHASE), chance, blow, away, most=1))
+                away = random.choice((4, 8, 15, 40, 150, 240)) * SECOND
+                aims.append(Aim(random.choice(PURCHASE), chance, random.choice(LINES), away, most=2))
     return tuple(aims)
 
 

@@ -31,6 +31,9 @@ KEPT_MAX: Final = 60
 
 DELAYS: Final[tuple[Duration, ...]] = (0, 0, SECOND, 10 * SECOND, MINUTE, 4 * MINUTE)
 
+BAIT: Final = (c.Registration, c.CallForProposals, c.Proposal, c.Acceptance)
+"""What brings a liar into business; it seldom lies there."""
+
 Lie = tuple[Message, Duration]
 """A message, and how long the liar keeps it back."""
 
@@ -98,10 +101,10 @@ class LiarSpec:
 
 
 def draw_liar(role: Role, random: Random) -> LiarSpec:
-    """Draw one: one or two habits of its trade, up to two of anybody's."""
+    """Draw one: one to three habits of its trade, up to two of anybody's."""
     own = BUYERS if role is Role.USER else SELLERS
     habits = (*random.sample(own, random.randint(1, 2)), *random.sample(COMMON, random.randint(0, 2)))
-    return LiarSpec(role, habits, random.choice((0.1, 0.4, 0.8)))
+    return LiarSpec(role, habits, random.choice((0.15, 0.4, 0.8)))
 
 
 class Liar:
@@ -154,6 +157,8 @@ class Liar:
         _remember(self._said, message)
         self._forger.scraps.keep(message.content)
         said: list[Lie] = [(message, 0)]
+        if isinstance(message.content, BAIT) and self._random.random() < 0.9:
+            return said  # who is not called, or bids badly, harms nobody
         for habit in self._spec.habits:
             act = _ACTS.get(habit)
             if act is not None and self.told < LIES_MAX and self._random.random() < self._spec.rate:

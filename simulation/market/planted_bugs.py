@@ -20,6 +20,7 @@ from ramp.ledger.order import Order, OrderState
 from ramp.ledger.records import Records
 from ramp.model.contents import HoldGranted
 from ramp.model.instant import MINUTE, Instant
+from ramp.protocol import bank_party
 from ramp.protocol import effects as fx
 from ramp.protocol import records as rc
 from ramp.protocol.auction import Auction
@@ -153,8 +154,8 @@ def _refusal_forgotten() -> Context:
             if there is None or there.state not in (OrderState.REFUSED, OrderState.VOIDED):
                 reserved: Order = original(records, wanted, evidence)
                 return reserved
-            problem = order_rules._problem(records, wanted)
-            if problem is not None and problem[0] != "agreement_in_use":
+            problem = order_rules._funds_problem(wanted, records.balances([wanted.user])[wanted.user].available)
+            if problem is not None or wanted.entered_at >= wanted.valid_until:
                 return there
             reopened = replace(wanted, countersigned=there.countersigned)
             records.append(OrderEntered(reopened))
@@ -166,17 +167,22 @@ def _refusal_forgotten() -> Context:
     return _replaced(order_rules, "reserve_order", make)
 
 
-def _posts_after_deadline() -> Context:
-    """An order of which an agreement has come is given a minute more."""
+@contextlib.contextmanager
+def _posts_after_deadline() -> Iterator[None]:
+    """The bank gives every order a minute more than it says."""
 
-    def make(original: Any) -> Any:
-        def as_of(records: Records, order: Order, at: Instant) -> Order:
-            later: Order = original(records, order, at - MINUTE if order.countersigned else at)
-            return later
+    def as_of(original: Any) -> Any:
+        return lambda records, order, at: original(records, order, at - MINUTE)
 
-        return as_of
+    def woken(original: Any) -> Any:
+        def earliest(*instants: Instant | None) -> Instant | None:
+            first: Instant | None = original(*instants)
+            return None if first is None else first + MINUTE
 
-    return _replaced(order_rules, "_as_of", make)
+        return earliest
+
+    with _replaced(order_rules, "_as_of", as_of), _replaced(bank_party, "earliest", woken):
+        yield
 
 
 def _doubled_proposal_judged() -> Context:
@@ -205,15 +211,8 @@ def _single_signature_accepted() -> Context:
 
 
 def _reservation_never_voided() -> Context:
-    """Nothing runs out: neither when the bank looks nor when it is asked."""
-
-    def make(original: Any) -> Any:
-        def as_of(records: Records, order: Order, at: Instant) -> Order:
-            return order
-
-        return as_of
-
-    return _replaced(order_rules, "_as_of", make)
+    """The bank does not wake up when the time of an order is over."""
+    return _replaced(bank_party, "earliest", lambda _: lambda *instants: None)
 
 
 def _order_posted_in_part() -> Context:

@@ -72,9 +72,9 @@ def new_checkers() -> list[Checker]:
         BothSignatures(),
         BankKeepsItsWord(),
         HoldDeadline(),
+        AllOrNone(),
         WrittenBeforeSaid(),
         ConversationsEnd(),
-        AllOrNone(),
         OrdersSettle(),
         PaidAndReserved(),
         SlotOrMoney(),
@@ -170,13 +170,13 @@ def _new_world(
     random = stream(seed, "market")
     resources = [_draw_resource(f"res{number}", random) for number in range(random.randint(2, 4))]
     users: list[UserSpec] = [
-        UserSpec(f"user{number}", random.choice((20_000, 500_000, 5_000_000, 5_000_000, 50_000_000)))
+        UserSpec(f"user{number}", random.choice((20_000, 5_000_000, 5_000_000, 50_000_000, 50_000_000)))
         for number in range(random.randint(1, 3))
     ]
     names = [*(each.name for each in resources), *(each.name for each in users)]
     roles = roles_of((each.name for each in resources), (each.name for each in users))
     liars = draw_liars(seed, roles) if lying else {}
-    resources = [replace(each, prices=PriceRange(1, 1)) if each.name in liars else each for each in resources]
+    resources = [_tempting(each) if each.name in liars else each for each in resources]
     return World(
         resources,
         users,
@@ -191,11 +191,16 @@ def _new_world(
     )
 
 
+def _tempting(spec: ResourceSpec) -> ResourceSpec:
+    """A liar offers much and bids lowest, so that buyers come to it."""
+    return replace(spec, machine=SteadyMachine(spec.name, 256, 0.0), terms=StaticTerms(256), prices=PriceRange(1, 1))
+
+
 def draw_liars(seed: int, roles: Mapping[str, Role]) -> dict[str, LiarSpec]:
-    """In every third market one or two parties are liars; at least one user and one resource are honest."""
+    """In two of five markets one or two parties are liars; at least one user and one resource are honest."""
     random = stream(seed, "liars")
     liars: dict[str, LiarSpec] = {}
-    if random.random() < 0.35:
+    if random.random() < 0.4:
         for _ in range(random.randint(1, 2)):
             role = random.choice((Role.USER, Role.RESOURCE))
             honest = [name for name, of in roles.items() if of is role and name not in liars]
@@ -208,15 +213,15 @@ def _draw_timing(random: Random) -> Timing:
     """Limits as in production or much shorter, so that holds and money run out while votes are on their way."""
     return replace(
         SWARM_TIMING,
-        hold_time=random.choice((12, 25, 40, 40)) * SECOND,
-        agreement_validity=random.choice((20, 45, 120, 120)) * SECOND,
+        hold_time=random.choice((9, 12, 25, 40)) * SECOND,
+        agreement_validity=random.choice((15, 30, 45, 120)) * SECOND,
     )
 
 
 def _draw_resource(name: str, random: Random) -> ResourceSpec:
     cores = random.choice((16, 16, 64, 64, 256))
     minimum = random.randint(20, 60)
-    machine = SteadyMachine(name, cores, random.choice((0.0, 0.3, 0.6)))
+    machine = SteadyMachine(name, cores, random.choice((0.0, 0.0, 0.3, 0.5)))
     prices = PriceRange(minimum + random.randint(0, 40), minimum)
     return ResourceSpec(name, machine, StaticTerms(cores), prices, credit_limit=random.choice((0, 10**9)))
 
@@ -275,13 +280,13 @@ def _submit(world: World, user: str, request_id: str, random: Random) -> None:
     for number in range(1, random.choice((1, 1, 2, 3)) + 1):
         wall = random.randint(1, 4) * HOUR
         start = at + (soon or random.randint(1, 4) * HOUR)
-        price = random.randint(15, 110)
+        price = random.randint(25, 130)
         units.append(
             RequestUnit(
                 number,
                 price,
                 start + wall + random.choice((0, 0, HOUR)),
-                TotalCores(random.choice((1, 8, 16, 48, 128))),
+                TotalCores(random.choice((1, 4, 8, 8, 16, 32, 128))),
                 not_before=start,
                 wall_time=wall,
             )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar, cast
 
-from ramp.errors import DocumentError, SealInvalid
+from ramp.errors import DocumentError, InvariantViolated, SealInvalid
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
@@ -53,6 +53,10 @@ P = TypeVar("P", bound=Party)
 
 START: Instant = 1_800_000_000_000_000
 """Virtual time begins here, in January 2027; any fixed instant would do."""
+
+
+WAKE_MAX = 1000
+"""Who wakes so often at one instant never goes to sleep again."""
 
 
 def roles_of(resources: Iterable[str], users: Iterable[str]) -> dict[str, Role]:
@@ -131,7 +135,7 @@ class World:
         wire: Wire | None = None,
         liars: Mapping[str, LiarSpec] | None = None,
     ) -> None:
-        self.timing = timing or Timing()
+        self._timing = timing or Timing()
         self.faults = faults
         self.healed_at = START + faults.heal_after
         self.crashes = 0
@@ -163,6 +167,7 @@ class World:
             for name, spec in (liars or {}).items()
         }
         self.refused = 0
+        self._woken, self._woken_at = 0, ("", START)
         self._add(DIRECTORY, Role.DIRECTORY, lambda: DirectoryParty(DIRECTORY, timing=self.timing), {})
         book = WatchedLedger(self._ledger, BANK, lambda effect: self._check_write(BANK, effect))
         self._add(BANK, Role.BANK, lambda: BankParty(BANK, timing=self.timing), {"ledger": book})
@@ -202,6 +207,11 @@ class World:
     def resources(self) -> Mapping[str, ResourceParty]:
         """Resource parties that are up, by name."""
         return self._parties(ResourceParty)
+
+    @property
+    def timing(self) -> Timing:
+        """The protocol's limits."""
+        return self._timing
 
     @property
     def machines(self) -> Mapping[str, ResourcePlugin]:
@@ -304,6 +314,10 @@ class World:
                         self._lie(self._liars[actor.name].hears(read, self.time_of(actor.name)))
             case _Tick(name):
                 actor = self._actors[name]
+                self._woken = self._woken + 1 if self._woken_at == (name, self.now) else 0
+                self._woken_at = (name, self.now)
+                if self._woken > WAKE_MAX:
+                    raise InvariantViolated("conversations_end", f"{name} wakes without end at {self.now}")
                 actor.ticket = actor.armed_for = None
                 self._guarded(actor, lambda host, now: host.tick(now))
             case _Restart(name):
@@ -452,7 +466,7 @@ class World:
         if aim.blow is Blow.CRASH:
             actor.doom = self._pause(aim.lasting)
         else:
-            away = BANK if aim.blow is Blow.CUT_BANK else DIRECTORY
+            away = {Blow.CUT_BANK: BANK, Blow.CUT_DIRECTORY: DIRECTORY}.get(aim.blow, actor.name)
             self._network.cut(Isolation(away, self.now, self.now + aim.lasting))
 
     def _pause(self, mean: Duration) -> Duration:
