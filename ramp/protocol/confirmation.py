@@ -348,7 +348,12 @@ class Confirmation(StateMachine[ConfirmationState]):
     ) -> list[Effect]:
         if isinstance(content, Settled):
             return self._settle(unit, content, now)
-        if self.state not in (S.CONFIRMING, S.VOIDING) or unit.stage not in OPEN:
+        if self.state not in (S.CONFIRMING, S.VOIDING):
+            return []
+        if isinstance(content, Failed) and unit.stage is UnitStage.SETTLED and unit.failed is None:
+            unit.failed = content, seal  # paid, and fails before the others' proofs are in: claimed at the end
+            return [Persist(FailureTold(self.conversation_id, content, seal, now))]
+        if unit.stage not in OPEN:
             return []
         if isinstance(content, Confirmed):
             if unit.stage is UnitStage.CONFIRMED or self.state is S.VOIDING:

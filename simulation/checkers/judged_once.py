@@ -18,7 +18,7 @@ class JudgedOnce(Checker):
     def on_sent(self, message: Message, view: MarketView) -> None:
         """The resource has forgotten what was rejected, and may have sold the slot."""
         content = message.content
-        if message.sender in view.liars:
+        if message.sender in view.liars or message.receiver in view.liars:  # a liar may make one offer twice
             return
         if isinstance(content, Rejection):
             self._rejected.add(content.offer_id)

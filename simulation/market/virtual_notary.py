@@ -90,12 +90,25 @@ def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED
     return True
 
 
+def _slots(message: Message) -> tuple[object, ...]:
+    """Everything that a seal covers beside the content."""
+    return (
+        message.performative,
+        message.sender,
+        message.receiver,
+        message.conversation_id,
+        message.reply_with,
+        message.in_reply_to,
+        message.reply_by,
+    )
+
+
 def _is_sealed(content: Content, seal: Seal | None, message: Message | None = None) -> bool:
     if seal is None or not isinstance(seal.text, SealedText):
         return False
     original = seal.text.message
     if seal.signer != original.sender or seal.receiver != original.receiver:
         return False
-    if message is not None and replace(message, seal=None, content=original.content) != original:
+    if message is not None and _slots(message) != _slots(original):
         return False
     return original.content is content or original.content == content

@@ -144,6 +144,8 @@ class World:
         self._wire = wire
         self._queue: EventQueue[_Event] = EventQueue(START)
         self._checkers = tuple(checkers)
+        self._looking = tuple(each for each in checkers if type(each).on_step is not Checker.on_step)
+        self._listening = tuple(each for each in checkers if type(each).on_delivered is not Checker.on_delivered)
         self._listen = listen
         self._observer = observer
         self._script = script
@@ -307,7 +309,7 @@ class World:
                 actor = self._actors.get(message.receiver)
                 read = self._read(message, encoded) if actor is not None and actor.host is not None else None
                 if actor is not None and read is not None:
-                    for checker in self._checkers:
+                    for checker in self._listening:
                         checker.on_delivered(read, self)
                     self._guarded(actor, lambda host, now: host.deliver(read, now))
                     if actor.name in self._liars:
@@ -326,7 +328,7 @@ class World:
                 self.crash(name, self._pause(self.faults.restart_mean))
             case _Command(name, command):
                 self._obey(self._actors[name], command)
-        for checker in self._checkers:
+        for checker in self._looking:
             checker.on_step(self)
 
     def _read(self, message: Message, encoded: EncodedMessage | None) -> Message | None:
