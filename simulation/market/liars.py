@@ -7,12 +7,14 @@ keeps to the protocol, for a market in which liars never tire does not come to r
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 from typing import Any, Final
 
+from ramp.errors import SignatureInvalid
 from ramp.model import contents as c
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation, Signed
@@ -141,10 +143,11 @@ class Liar:
             _remember(self._seals, message.seal)
         self._forger.scraps.keep(message.content)
         lies: list[Lie] = []
-        if self._lies(Habit.REPLAY):
-            lies.append((self._replayed(now), self._delay()))
-        if self._lies(Habit.INVENT):
-            lies.append((self._invented(now), self._delay()))
+        with contextlib.suppress(SignatureInvalid):
+            if self._lies(Habit.REPLAY):
+                lies.append((self._replayed(now), self._delay()))
+            if self._lies(Habit.INVENT):
+                lies.append((self._invented(now), self._delay()))
         return lies
 
     def says(self, message: Message, now: Instant) -> list[Lie]:
@@ -162,7 +165,9 @@ class Liar:
         for habit in self._spec.habits:
             act = _ACTS.get(habit)
             if act is not None and self.told < LIES_MAX and self._random.random() < self._spec.rate:
-                lies = act(self, message, now)
+                lies = None
+                with contextlib.suppress(SignatureInvalid):  # what is for others to sign it cannot form
+                    lies = act(self, message, now)
                 if lies is not None:
                     self.told += 1
                     said = lies if len(said) == 1 and said[0][0] is message else [*said, *lies]

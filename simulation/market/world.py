@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar, cast
 
-from ramp.errors import DocumentError, InvariantViolated, SealInvalid
+from ramp.errors import DocumentError, InvariantViolated
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
@@ -336,7 +336,7 @@ class World:
         if self._wire is not None and encoded is not None:
             try:
                 return self._wire.decode(message.sender, message.receiver, encoded, self.time_of(message.receiver))
-            except SealInvalid:
+            except DocumentError:  # not sealed as it must be, or not what it should be
                 self.refused += 1
                 return None
         if is_admitted(message, self.time_of(message.receiver)):

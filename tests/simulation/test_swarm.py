@@ -118,7 +118,10 @@ def test_two_seeds_tell_different_stories() -> None:
 
 def test_markets_over_real_xml_and_signatures_go_the_same_way() -> None:
     for seed in range(20):
-        typed, wired = run_seed(seed, lying=False), run_seed(seed, lying=False, wired=True)
+        # whose clock is far ahead is not believed at all on the wire; the typed notary leaves that to the parties
+        faults = replace(draw_fault_plan(seed, ["res0", "res1", "user0"]), clocks={})
+        typed = run_seed(seed, faults=faults, lying=False)
+        wired = run_seed(seed, faults=faults, lying=False, wired=True)
         assert wired.violation is None
         assert replace(wired) == typed
 
