@@ -36,7 +36,7 @@ class AllOrNone(Checker):
             if participant.state is ParticipantState.SOLD
         }
         for agreement_id, transfer in standing_payments(view).items():
-            if transfer.credit_account in view.liars:  # what a liar says of its slots is worth nothing: the money counts
+            if transfer.credit_account in view.liars:  # its slots are its word: the money counts
                 sold[agreement_id] = transfer.debit_account
         for user in view.honest_users.values():
             for request_id, purchase in user.purchases.items():

@@ -8,7 +8,6 @@ from ramp.model.instant import SECOND, Duration, Instant
 from ramp.protocol.records import CommitDecided, FundsAsked, Record
 from simulation.checkers.observation import BANK, Checker, MarketView
 
-
 CLOCKS: Duration = SECOND // 10
 """By so much two clocks may count a hold differently."""
 
@@ -41,5 +40,6 @@ class DecidesInTime(Checker):
                 margin = view.timing.decision_margin - CLOCKS
                 if until is not None and until < view.now + margin:
                     raise self._violated(
-                        f"{name} decides {record.order_id} {until - view.now} us before {promise[1]} of {promise[0]} runs out"
+                        f"{name} decides {record.order_id} {until - view.now} us before "
+                        f"{promise[1]} of {promise[0]} runs out"
                     )

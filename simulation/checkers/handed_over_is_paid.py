@@ -1,4 +1,4 @@
-"""An honest resource that hands a slot over was paid for it, and the money stays unless the resource itself gave it back."""
+"""An honest resource that hands a slot over was paid, and the money stays unless the resource itself gave it back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ class HandedOverIsPaid(Checker):
 
     def on_written(self, name: str, record: Record, view: MarketView) -> None:
         """A resource has accepted an agreement."""
-        if name not in view.liars and isinstance(record, AgreementReceived) and isinstance(record.agreement.body, Agreement):
+        if (
+            name not in view.liars
+            and isinstance(record, AgreementReceived)
+            and isinstance(record.agreement.body, Agreement)
+        ):
             self._agreements[record.agreement.body.agreement_id] = record.agreement.body
 
     def on_sent(self, message: Message, view: MarketView) -> None:
@@ -30,9 +34,12 @@ class HandedOverIsPaid(Checker):
         content = message.content
         if isinstance(content, Failed):
             self._own_will.add((message.sender, content.agreement_id))
-        elif isinstance(content, Signed) and isinstance(content.body, Cancellation):
-            if message.sender in content.signers and message.sender == content.body.resource:
-                self._own_will.add((message.sender, content.body.agreement_id))
+        elif (
+            isinstance(content, Signed)
+            and isinstance(content.body, Cancellation)
+            and (message.sender in content.signers and message.sender == content.body.resource)
+        ):
+            self._own_will.add((message.sender, content.body.agreement_id))
 
     def at_end(self, view: MarketView) -> None:
         """Whatever has begun and is sold is paid."""
@@ -51,7 +58,10 @@ class HandedOverIsPaid(Checker):
             agreement = self._agreements.get(transfer.agreement_id)
             if transfer.kind is not TransferKind.REFUND or agreement is None or agreement.resource in view.liars:
                 continue
-            if transfer.posted_at >= agreement.offer.start and (agreement.resource, agreement.agreement_id) not in self._own_will:
+            if (
+                transfer.posted_at >= agreement.offer.start
+                and (agreement.resource, agreement.agreement_id) not in self._own_will
+            ):
                 raise self._violated(
-                    f"{agreement.agreement_id} was refunded after its slot had begun, against {agreement.resource}'s will"
+                    f"{agreement.agreement_id} was refunded after its slot began, not by {agreement.resource}'s will"
                 )

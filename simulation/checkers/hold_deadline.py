@@ -21,7 +21,9 @@ class HoldDeadline(Checker):
                 continue  # it is due this very instant or was down; its tick comes first
             for offer_id, participant in party.participants.items():
                 if participant.state is ParticipantState.HELD and participant.until < now:
-                    raise self._violated(f"{name} still holds {offer_id} {now - participant.until} us after its deadline")
+                    raise self._violated(
+                        f"{name} still holds {offer_id} {now - participant.until} us after its deadline"
+                    )
 
     def at_end(self, view: MarketView) -> None:
         """At rest nothing is held any more."""

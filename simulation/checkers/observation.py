@@ -17,7 +17,6 @@ from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.timing import Timing
 from ramp.protocol.user_party import UserParty
 
-
 BANK = "bank"
 """Name of the Banking Agent in every simulated market."""
 

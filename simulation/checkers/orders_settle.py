@@ -1,4 +1,4 @@
-"""Money set aside does not outlive its deadline, and at the end none is left (pending plus posted is the ledger's audit)."""
+"""Money set aside does not outlive its deadline, nothing is posted later, and at the end none is left."""
 
 from __future__ import annotations
 

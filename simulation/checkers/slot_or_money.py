@@ -36,9 +36,10 @@ class SlotOrMoney(Checker):
             self._agreements[body.agreement_id] = body
         elif isinstance(content, Signed) and isinstance(content.body, Cancellation):
             agreement = self._agreements.get(content.body.agreement_id)
-            if agreement is not None and agreement.user == message.sender:
-                if agreement.offer.start - view.time_of(BANK) > IN_TIME:
-                    self._given_back.add(agreement.agreement_id)
+            if agreement is None or agreement.user != message.sender:
+                return
+            if agreement.offer.start - view.time_of(BANK) > IN_TIME:
+                self._given_back.add(agreement.agreement_id)
 
     def on_delivered(self, message: Message, view: MarketView) -> None:
         """The seller says itself that it has failed."""

@@ -1,7 +1,7 @@
 """When parties break down: crashes after single effects, disks that are full, single writes that fail.
 
 A crash may come after any effect, which is the same as before the next one, and after the last of a reaction. An aim
-makes it likely after one kind of effect: a record, a message, a call to the ledger or the machine. A failed write is the
+makes it likely after one kind of effect: a record, a message, a call to ledger or machine. A failed write is the
 operating system's error out of the journal or the ledger, with the record written or not.
 """
 

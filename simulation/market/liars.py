@@ -5,6 +5,8 @@ change or add messages. So it comes far enough into every conversation for a lie
 keeps to the protocol, for a market in which liars never tire does not come to rest.
 """
 
+# ruff: noqa: SLF001 the table of its own methods
+
 from __future__ import annotations
 
 import contextlib
@@ -14,7 +16,7 @@ from enum import StrEnum
 from random import Random
 from typing import Any, Final
 
-from ramp.errors import SignatureInvalid
+from ramp.errors import DocumentError
 from ramp.model import contents as c
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation, Signed
@@ -143,7 +145,7 @@ class Liar:
             _remember(self._seals, message.seal)
         self._forger.scraps.keep(message.content)
         lies: list[Lie] = []
-        with contextlib.suppress(SignatureInvalid):
+        with contextlib.suppress(DocumentError):
             if self._lies(Habit.REPLAY):
                 lies.append((self._replayed(now), self._delay()))
             if self._lies(Habit.INVENT):
@@ -166,7 +168,7 @@ class Liar:
             act = _ACTS.get(habit)
             if act is not None and self.told < LIES_MAX and self._random.random() < self._spec.rate:
                 lies = None
-                with contextlib.suppress(SignatureInvalid):  # what is for others to sign it cannot form
+                with contextlib.suppress(DocumentError):  # what is for others to sign it cannot form
                     lies = act(self, message, now)
                 if lies is not None:
                     self.told += 1

@@ -29,8 +29,8 @@ from ramp.protocol.directory_party import DirectoryParty
 from ramp.protocol.keeper_party import KeeperParty
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
-from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.records import Record
+from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.timing import Timing
 from ramp.protocol.user_party import UserParty
 from ramp.rfql.codec import EncodedMessage
@@ -362,13 +362,14 @@ class World:
             return False
         try:
             action(host, actor.clock.time(self.now))
-            if actor.doom is not None:
-                raise Crashed(actor.doom)
         except Crashed as crashed:
             self._crash(actor, crashed.down_for)
             return False
         except OSError:  # a write has failed: the agent ends and comes up again from its journal
             self._crash(actor, self._pause(self.faults.restart_mean))
+            return False
+        if actor.doom is not None:
+            self._crash(actor, actor.doom)
             return False
         self._arm(actor)
         return True
