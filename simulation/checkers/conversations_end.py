@@ -15,13 +15,13 @@ class ConversationsEnd(Checker):
 
     def at_end(self, view: MarketView) -> None:
         """Name the first thing that is still going on."""
-        for name, user in view.users.items():
+        for name, user in view.honest_users.items():
             for request_id, purchase in user.purchases.items():
                 if purchase.outcome is None:
                     raise self._violated(f"{request_id} of {name} is still {purchase.stage}")
             if user.open_cancellations:
                 raise self._violated(f"{name} still cancels {user.open_cancellations}")
-        for name, party in view.resources.items():
+        for name, party in view.honest_resources.items():
             for offer_id, participant in party.participants.items():
                 if participant.state not in FINAL:
                     raise self._violated(f"{offer_id} at {name} is still {participant.state.value}")

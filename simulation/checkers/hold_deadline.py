@@ -13,22 +13,24 @@ class HoldDeadline(Checker):
 
     def on_step(self, view: MarketView) -> None:
         """A resource that is up lets a hold go at its deadline, not later."""
-        for name, party in view.resources.items():
-            if party.deadline is not None and party.deadline < view.now:
+        for name, party in view.honest_resources.items():
+            if not party.has_open_participants:
+                continue
+            now = view.time_of(name)
+            if party.deadline is not None and party.deadline < now:
                 continue  # it is due this very instant or was down; its tick comes first
             for offer_id, participant in party.participants.items():
-                if participant.state is ParticipantState.HELD and participant.until < view.now:
+                if participant.state is ParticipantState.HELD and participant.until < now:
                     raise self._violated(
-                        f"{name} still holds {offer_id} {view.now - participant.until} us after its deadline"
+                        f"{name} still holds {offer_id} {now - participant.until} us after its deadline"
                     )
 
     def at_end(self, view: MarketView) -> None:
         """At rest nothing is held any more."""
-        for name, machine in view.machines.items():
-            held = [entry.key for entry in machine.reservations(view.now) if not entry.firm]
+        for name, party in view.honest_resources.items():
+            held = [entry.key for entry in view.machines[name].reservations(view.time_of(name)) if not entry.firm]
             if held:
                 raise self._violated(f"{name}'s machine still holds {held}")
-        for name, party in view.resources.items():
             held = [key for key, each in party.participants.items() if each.state is ParticipantState.HELD]
             if held:
                 raise self._violated(f"{name} still holds {held}")

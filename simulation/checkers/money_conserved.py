@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from ramp.protocol.tables import ParticipantState
-from simulation.checkers.observation import Checker, MarketView
+from simulation.checkers.observation import Checker, MarketView, standing_payments
 
 
 class MoneyConserved(Checker):
-    """Recomputes every balance without looking at the ledger's transfers."""
+    """Recomputes the balances of the honest from what they themselves have sold or agreed to."""
 
     name = "money_conserved"
 
     def at_end(self, view: MarketView) -> None:
-        """Compare the ledger with what was deposited and what the resources say they have sold."""
-        problems = view.ledger.audit()
-        if problems:
-            raise self._violated("; ".join(problems))
-        expected = dict(view.deposits)
-        for name, party in view.resources.items():
-            for participant in party.participants.values():
-                if participant.state is ParticipantState.SOLD:
-                    cost = participant.agreed.cost
-                    expected[participant.user] = expected.get(participant.user, 0) - cost
-                    expected[name] = expected.get(name, 0) + cost
+        """Compare the ledger with deposits, with what resources have sold, and with what users have agreed to pay."""
+        self.at_stop(view)
+        paid = standing_payments(view)
+        expected: dict[str, int] = {}
+        for name, party in view.honest_resources.items():
+            expected[name] = view.deposits[name] + sum(
+                participant.agreed.cost
+                for participant in party.participants.values()
+                if participant.state is ParticipantState.SOLD
+            )
+        for name, user in view.honest_users.items():
+            expected[name] = view.deposits[name] - sum(
+                agreement.cost for agreement_id, agreement in user.agreements.items() if agreement_id in paid
+            )
         for balance in view.ledger.balances():
             account = balance.account.account_id
             if account in expected and balance.posted != expected[account]:
                 raise self._violated(f"{account} has {balance.posted} minor units, should have {expected[account]}")
+
+    def at_stop(self, view: MarketView) -> None:
+        """The ledger's own audit."""
+        problems = view.ledger.audit()
+        if problems:
+            raise self._violated("; ".join(problems))

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Protocol
 
 from ramp.errors import InvariantViolated
 from ramp.ledger.interface import Ledger
+from ramp.ledger.overview import Trade
+from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.instant import Instant
 from ramp.plugins.interface import ResourcePlugin
+from ramp.protocol.records import Record
 from ramp.protocol.resource_party import ResourceParty
+from ramp.protocol.timing import Timing
 from ramp.protocol.user_party import UserParty
+
+BANK = "bank"
+"""Name of the Banking Agent in every simulated market."""
 
 
 class MarketView(Protocol):
@@ -23,13 +30,27 @@ class MarketView(Protocol):
         ...
 
     @property
-    def users(self) -> Mapping[str, UserParty]:
-        """User parties that are up, by name."""
+    def timing(self) -> Timing:
+        """The protocol's limits."""
+        ...
+
+    def time_of(self, name: str) -> Instant:
+        """What a party's own clock shows."""
         ...
 
     @property
-    def resources(self) -> Mapping[str, ResourceParty]:
-        """Resource parties that are up, by name."""
+    def honest_users(self) -> Mapping[str, UserParty]:
+        """User parties that are up and keep to the protocol, by name."""
+        ...
+
+    @property
+    def honest_resources(self) -> Mapping[str, ResourceParty]:
+        """Resource parties that are up and keep to the protocol, by name."""
+        ...
+
+    @property
+    def liars(self) -> Collection[str]:
+        """Users and resources that say whatever they can form under their own keys; nothing is promised to them."""
         ...
 
     @property
@@ -61,6 +82,9 @@ class Checker:
     def on_sent(self, message: Message, view: MarketView) -> None:
         """A party has given a message to the network."""
 
+    def on_written(self, name: str, record: Record, view: MarketView) -> None:
+        """A party's journal has a new record."""
+
     def on_delivered(self, message: Message, view: MarketView) -> None:
         """A message has reached a party that is up."""
 
@@ -68,7 +92,30 @@ class Checker:
         """An event has been dealt with."""
 
     def at_end(self, view: MarketView) -> None:
-        """The market has come to rest, or its time is over."""
+        """The market has come to rest, or its time is over and it should have."""
+
+    def at_stop(self, view: MarketView) -> None:
+        """The run ends and may be unfinished, for clocks are too far apart: what must hold at any time."""
 
     def _violated(self, reason: str) -> InvariantViolated:
         return InvariantViolated(self.name, reason)
+
+
+def posted_transfers(view: MarketView) -> Iterator[Trade]:
+    """Everything that the bank has ever posted, oldest first."""
+    after: int | None = 0
+    while after is not None:
+        page = view.ledger.overview(None, None, after=after)
+        yield from page.trades
+        after = page.next_after
+
+
+def standing_payments(view: MarketView) -> dict[str, Trade]:
+    """Payments that have not been refunded, by agreement."""
+    paid: dict[str, Trade] = {}
+    for transfer in posted_transfers(view):
+        if transfer.kind is TransferKind.PAYMENT:
+            paid[transfer.agreement_id] = transfer
+        elif transfer.kind is TransferKind.REFUND:
+            paid.pop(transfer.agreement_id, None)
+    return paid

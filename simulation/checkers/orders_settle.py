@@ -1,8 +1,8 @@
-"""Money set aside does not outlive its deadline, and at the end none is left; the audit of the ledger does the sums."""
+"""Money set aside does not outlive its deadline, nothing is posted later, and at the end none is left."""
 
 from __future__ import annotations
 
-from simulation.checkers.observation import Checker, MarketView
+from simulation.checkers.observation import BANK, Checker, MarketView, posted_transfers
 
 
 class OrdersSettle(Checker):
@@ -13,8 +13,11 @@ class OrdersSettle(Checker):
     def on_step(self, view: MarketView) -> None:
         """A bank that is up voids what has run out at its deadline, not later."""
         deadline = view.ledger.next_deadline()
-        if deadline is not None and deadline < view.now and view.bank_is_up:
-            late = [order.order_id for order in view.ledger.open_orders() if order.valid_until < view.now]
+        if deadline is None or not view.bank_is_up:
+            return
+        now = view.time_of(BANK)
+        if deadline < now:
+            late = [order.order_id for order in view.ledger.open_orders() if order.valid_until < now]
             raise self._violated(f"{late} are still reserved after their deadline")
 
     def at_end(self, view: MarketView) -> None:
@@ -23,3 +26,12 @@ class OrdersSettle(Checker):
         reserved = [balance.account.account_id for balance in view.ledger.balances() if balance.reserved]
         if waiting or reserved:
             raise self._violated(f"still set aside: orders {waiting}, accounts {reserved}")
+        self.at_stop(view)
+
+    def at_stop(self, view: MarketView) -> None:
+        """Nothing was ever posted after its deadline."""
+        for order_id in {transfer.order_id for transfer in posted_transfers(view) if transfer.order_id}:
+            order = view.ledger.order(order_id)
+            if order is not None and order.settled_at is not None and order.settled_at >= order.valid_until:
+                late = order.settled_at - order.valid_until
+                raise self._violated(f"{order_id} was posted {late} us after its deadline")

@@ -5,30 +5,35 @@ from __future__ import annotations
 from collections import Counter
 
 from ramp.ledger.transfer import TransferKind
+from ramp.protocol.participant import Participant
 from ramp.protocol.tables import ParticipantState
-from simulation.checkers.observation import Checker, MarketView
+from simulation.checkers.observation import Checker, MarketView, posted_transfers, standing_payments
 
 
 class PaidAndReserved(Checker):
-    """Compares ledger, participants and machines."""
+    """Compares ledger, participants and machines of the honest resources."""
 
     name = "paid_and_reserved"
 
     def at_end(self, view: MarketView) -> None:
         """Every sold unit has one payment and one firm reservation; nothing else has either."""
-        paid = self._standing_payments(view)
-        for name, party in view.resources.items():
+        self.at_stop(view)
+        paid = {
+            agreement_id
+            for agreement_id, transfer in standing_payments(view).items()
+            if transfer.credit_account not in view.liars
+        }
+        for name, party in view.honest_resources.items():
             machine = view.machines[name]
-            firm = {entry.key for entry in machine.reservations(view.now) if entry.firm}
+            now = view.time_of(name)
+            firm = {entry.key for entry in machine.reservations(now) if entry.firm}
             for offer_id, participant in party.participants.items():
-                agreement_id = participant.agreed.agreement_id if participant.agreement is not None else ""
                 is_sold = participant.state is ParticipantState.SOLD
-                is_paid = paid.pop(agreement_id, 0) == 1
-                if is_sold and not is_paid:
-                    raise self._violated(f"{agreement_id} is reserved at {name} but not paid")
-                if is_paid and not is_sold:
-                    raise self._violated(f"{agreement_id} is paid but {name} has it as {participant.state.value}")
-                if is_sold is not (offer_id in firm) and participant.offer.end > view.now:
+                if participant.agreement is not None:
+                    self._compare(name, participant, participant.agreed.agreement_id in paid)
+                    if is_sold:
+                        paid.discard(participant.agreed.agreement_id)
+                if is_sold is not (offer_id in firm) and participant.offer.end > now:
                     raise self._violated(
                         f"{offer_id} is {participant.state.value} at {name}, but its machine "
                         f"{'has' if offer_id in firm else 'lacks'} a firm reservation"
@@ -39,15 +44,32 @@ class PaidAndReserved(Checker):
         if paid:
             raise self._violated(f"payments without any unit: {sorted(paid)}")
 
-    def _standing_payments(self, view: MarketView) -> Counter[str]:
+    def at_stop(self, view: MarketView) -> None:
+        """Nothing is paid twice; what is sold is paid, and what has been let go is not."""
+        self._check_once(view)
+        paid = standing_payments(view)
+        for name, party in view.honest_resources.items():
+            for participant in party.participants.values():
+                state = participant.state
+                if participant.agreement is None or state not in (ParticipantState.SOLD, ParticipantState.RELEASED):
+                    continue
+                agreement_id = participant.agreed.agreement_id
+                unheard = view.ledger.transfer(agreement_id, TransferKind.REFUND) is not None
+                if not (state is ParticipantState.SOLD and unheard):  # the resource asks again when the slot begins
+                    self._compare(name, participant, agreement_id in paid)
+
+    def _compare(self, name: str, participant: Participant, is_paid: bool) -> None:
+        agreement_id, is_sold = participant.agreed.agreement_id, participant.state is ParticipantState.SOLD
+        if is_sold and not is_paid:
+            raise self._violated(f"{agreement_id} is reserved at {name} but not paid")
+        if is_paid and not is_sold:
+            raise self._violated(f"{agreement_id} is paid but {name} has it as {participant.state.value}")
+
+    def _check_once(self, view: MarketView) -> None:
         paid: Counter[str] = Counter()
-        for balance in view.ledger.balances():
-            for line in view.ledger.statement(balance.account.account_id).lines:
-                if line.kind == TransferKind.PAYMENT and line.amount < 0:
-                    paid[line.agreement_id] += 1
-                elif line.kind == TransferKind.REFUND and line.amount > 0:
-                    paid[line.agreement_id] -= 1
+        for transfer in posted_transfers(view):
+            if transfer.kind is TransferKind.PAYMENT:
+                paid[transfer.agreement_id.split("#")[0]] += 1
         doubled = sorted(agreement_id for agreement_id, count in paid.items() if count > 1)
         if doubled:
             raise self._violated(f"paid more than once: {doubled}")
-        return +paid

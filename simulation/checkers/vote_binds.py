@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ramp.model.acl import Message
 from ramp.model.agreement import Cancellation, Signed
-from ramp.model.contents import Failed, HoldCancelled, HoldGranted, HoldRefused
+from ramp.model.contents import Failed, HoldCancelled, HoldGranted, HoldRefused, PaymentRefused, RefundMade
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
-from simulation.checkers.observation import Checker, MarketView
+from ramp.protocol.records import AgreementReceived, Record
+from simulation.checkers.observation import BANK, Checker, MarketView
 
 FORGETFUL = (RefusalCode.UNKNOWN_OFFER, RefusalCode.HOLD_EXPIRED, RefusalCode.SLOT_TAKEN, RefusalCode.CANCELLED)
 
@@ -18,26 +19,39 @@ class VoteBinds(Checker):
     name = "vote_binds"
 
     def __init__(self) -> None:
-        self._promised: dict[str, Instant] = {}
-        self._freed: set[str] = set()
+        self._promised: dict[tuple[str, str], Instant] = {}
+        self._sold_as: dict[str, tuple[str, str]] = {}
+        self._freed: set[tuple[str, str]] = set()
+
+    def on_written(self, name: str, record: Record, view: MarketView) -> None:
+        """The resource knows the promised slot as an agreement's from now on."""
+        if isinstance(record, AgreementReceived):
+            self._sold_as[record.agreement.body.agreement_id] = (name, record.offer_id)
 
     def on_delivered(self, message: Message, view: MarketView) -> None:
-        """A cancellation frees the resource from its promise."""
-        content = message.content
+        """A cancellation frees the resource from its promise, and so does the bank's word that it is not paid."""
+        content, resource = message.content, message.receiver
         if isinstance(content, HoldCancelled):
-            self._freed.add(content.offer_id)
+            self._freed.add((resource, content.offer_id))
         elif isinstance(content, Signed) and isinstance(content.body, Cancellation):
-            self._freed.add(content.body.offer_id)
+            self._freed.add((resource, content.body.offer_id))
+        elif isinstance(content, PaymentRefused | RefundMade) and message.sender == BANK:
+            promise = self._sold_as.get(content.agreement_id)
+            if promise is not None:
+                self._freed.add(promise)
 
     def on_sent(self, message: Message, view: MarketView) -> None:
         """A promise is given, or broken."""
         content = message.content
+        if message.sender in view.liars or not isinstance(content, HoldGranted | Failed | HoldRefused):
+            return
+        promise, now = (message.sender, content.offer_id), view.time_of(message.sender)
         if isinstance(content, HoldGranted):
-            self._promised.setdefault(content.offer_id, view.now + content.hold_for)
-        elif isinstance(content, Failed | HoldRefused) and content.code in FORGETFUL:
-            until = self._promised.get(content.offer_id)
-            if until is not None and view.now < until and content.offer_id not in self._freed:
+            self._promised.setdefault(promise, now + content.hold_for)
+        elif content.code in FORGETFUL and promise not in self._freed:
+            until = self._promised.get(promise)
+            if until is not None and now < until:
                 raise self._violated(
                     f"{message.sender} agreed to {content.offer_id} until {until}, "
-                    f"but says {content.code.value} at {view.now}"
+                    f"but says {content.code.value} at {now}"
                 )

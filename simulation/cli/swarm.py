@@ -29,26 +29,29 @@ SHOWN_MAX = 10
 @click.option("--seeds", default=200, show_default=True, type=click.IntRange(min=1), help="How many markets to run.")
 @click.option("--first", default=0, show_default=True, type=click.IntRange(min=0), metavar="SEED", help="First seed.")
 @click.option("--plant", type=click.Choice(sorted(PLANTED_BUGS)), help="Plant this bug and see whether it is caught.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes; default: one for each core.")
+@click.option("--workers", "--jobs", type=click.IntRange(min=1), help="Processes; default: one for each core.")
 @click.option("--replay", type=click.IntRange(min=0), metavar="SEED", help="Print what happened in one seed's market.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def swarm(seeds: int, first: int, plant: str | None, jobs: int | None, replay: int | None, as_json: bool) -> None:
+def swarm(seeds: int, first: int, plant: str | None, workers: int | None, replay: int | None, as_json: bool) -> None:
     """Run simulated markets under faults and check every invariant.
 
     A seed draws machines, users, requests and what goes wrong: messages lost, doubled, late and overtaking, lines cut,
-    parties crashing between any two steps. Exit status 0: no invariant broken (with --plant: the bug was caught).
+    parties crashing after any step, disks full, clocks apart, and liars among users and resources.
+    Exit status 0: no invariant broken (with --plant: the bug was caught).
+
+    Example: ramp swarm --seeds 5000 --workers 2
     """
     if replay is not None:
         report, lines = replay_seed(replay, plant)
         for line in () if as_json else lines:
             click.echo(line)
         _finish([report], plant, as_json)
-    _finish(_run(range(first, first + seeds), plant, jobs or os.cpu_count() or 1), plant, as_json)
+    _finish(_run(range(first, first + seeds), plant, workers or os.cpu_count() or 1), plant, as_json)
 
 
-def _run(seeds: range, plant: str | None, jobs: int) -> list[SeedReport]:
+def _run(seeds: range, plant: str | None, workers: int) -> list[SeedReport]:
     work = partial(run_seed, planted_bug=plant)
-    with _progress(len(seeds)) as bar, _workers(min(jobs, len(seeds))) as pool:
+    with _progress(len(seeds)) as bar, _workers(min(workers, len(seeds))) as pool:
         reports = []
         for report in pool.imap(work, seeds, SEEDS_AT_ONCE) if pool is not None else map(work, seeds):
             reports.append(report)
@@ -57,11 +60,11 @@ def _run(seeds: range, plant: str | None, jobs: int) -> list[SeedReport]:
 
 
 @contextmanager
-def _workers(jobs: int) -> Iterator[multiprocessing.pool.Pool | None]:
-    if jobs == 1:
+def _workers(count: int) -> Iterator[multiprocessing.pool.Pool | None]:
+    if count == 1:
         yield None
         return
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+    with multiprocessing.get_context("spawn").Pool(count) as pool:
         yield pool
 
 

@@ -20,9 +20,10 @@ from ramp.model.contents import CallForProposals, Proposal, Registered, Registra
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.protocol.effects import Effect
 from simulation.experiments.market_plan import Links, MarketPlan
+from simulation.market.actors import BANK, DIRECTORY
 from simulation.market.observing import ScriptedCrash
 from simulation.market.random_streams import stream
-from simulation.market.world import BANK, DIRECTORY, World
+from simulation.market.world import World
 
 SERVER: Final = "server"
 

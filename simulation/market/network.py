@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from ramp.model.acl import Message
-from ramp.model.instant import MILLISECOND, Duration, Instant
+from ramp.model.instant import MILLISECOND, SECOND, Duration, Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +17,14 @@ class NetworkFaults:
     Attributes:
         loss: probability that a message is lost.
         duplication: probability that a message comes twice.
+        late_copies: probability that a copy comes long after, as from a server that has been away.
         delay_floor: least time a message takes.
         delay_mean: mean of the exponential delay on top of that; large means reorder messages.
     """
 
     loss: float = 0.0
     duplication: float = 0.0
+    late_copies: float = 0.0
     delay_floor: Duration = 1 * MILLISECOND
     delay_mean: Duration = 0
 
@@ -51,6 +53,9 @@ class Isolation:
 
 
 HEALTHY = NetworkFaults()
+
+LATE = (100 * MILLISECOND, SECOND, 15 * SECOND, 90 * SECOND)
+"""A late copy comes within one of these: in the next round of an auction, in the next attempt, after everything."""
 
 
 @dataclass(slots=True)
@@ -84,7 +89,16 @@ class Network:
         self._faults = faults
         self._healed_at = healed_at
         self._random = random
-        self._isolations = isolations
+        self._isolations = tuple(isolations)
+
+    def cut(self, isolation: Isolation) -> None:
+        """From now on one more line is cut for a while.
+
+        Args:
+            isolation: in virtual time; none lasts beyond the healing.
+        """
+        until = min(isolation.until, self._healed_at)
+        self._isolations = (*self._isolations, Isolation(isolation.name, isolation.since, until))
 
     def route(self, message: Message, now: Instant) -> tuple[Duration, ...]:
         """Take one message: the delays of the copies that will arrive, none where it is lost."""
@@ -92,14 +106,18 @@ class Network:
         name = message.performative.value
         self.counts.by_performative[name] = self.counts.by_performative.get(name, 0) + 1
         faults = self._faults if now < self._healed_at else HEALTHY
-        isolated = any(each.cuts(message, now) for each in self._isolations)
+        isolated = bool(self._isolations) and any(each.cuts(message, now) for each in self._isolations)
         if isolated or (faults.loss and self._random.random() < faults.loss):
             self.counts.lost += 1
             return ()
+        delays = [self._delay(faults)]
         if faults.duplication and self._random.random() < faults.duplication:
             self.counts.doubled += 1
-            return (self._delay(faults), self._delay(faults))
-        return (self._delay(faults),)
+            delays.append(self._delay(faults))
+        if faults.late_copies and self._random.random() < faults.late_copies:
+            self.counts.doubled += 1
+            delays.append(delays[0] + self._random.randrange(self._random.choice(LATE)))
+        return tuple(delays)
 
     def _delay(self, faults: NetworkFaults) -> Duration:
         extra = int(self._random.expovariate(1 / faults.delay_mean)) if faults.delay_mean else 0

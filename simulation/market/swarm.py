@@ -7,14 +7,15 @@ time; then the market must come to rest, and the checkers look at the end.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from ramp.errors import InvariantViolated
 from ramp.ledger.transfer import TransferKind
-from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
+from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
@@ -22,15 +23,23 @@ from ramp.protocol.seller import PriceRange
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Timing
 from simulation.checkers.all_or_none import AllOrNone
+from simulation.checkers.bank_keeps_its_word import BankKeepsItsWord
+from simulation.checkers.both_signatures import BothSignatures
 from simulation.checkers.conversations_end import ConversationsEnd
+from simulation.checkers.decides_in_time import DecidesInTime
 from simulation.checkers.decision_is_final import DecisionIsFinal
+from simulation.checkers.handed_over_is_paid import HandedOverIsPaid
 from simulation.checkers.hold_deadline import HoldDeadline
+from simulation.checkers.judged_once import JudgedOnce
 from simulation.checkers.money_conserved import MoneyConserved
 from simulation.checkers.observation import Checker
 from simulation.checkers.orders_settle import OrdersSettle
 from simulation.checkers.paid_and_reserved import PaidAndReserved
+from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
+from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.fault_plan import FaultPlan, draw_fault_plan
+from simulation.market.liars import LiarSpec, draw_liar
 from simulation.market.observing import Observer
 from simulation.market.planted_bugs import PLANTED_BUGS
 from simulation.market.random_streams import stream
@@ -46,6 +55,9 @@ REST_LIMIT = 45 * MINUTE
 SLOTS_LIMIT = 8 * HOUR
 """All slots of a seed have begun by then."""
 
+SOON = 20 * MINUTE
+"""Slots that begin so soon after the market has come to rest are waited for."""
+
 SWARM_TIMING = Timing(hold_time=40 * SECOND, heartbeat=20 * SECOND, lease=60 * SECOND)
 """Shorter holds than in production, so that more of them run out; rarer heartbeats, so that runs are short."""
 
@@ -55,11 +67,18 @@ def new_checkers() -> list[Checker]:
     return [
         VoteBinds(),
         DecisionIsFinal(),
+        DecidesInTime(),
+        JudgedOnce(),
+        BothSignatures(),
+        BankKeepsItsWord(),
         HoldDeadline(),
-        ConversationsEnd(),
         AllOrNone(),
+        WrittenBeforeSaid(),
+        ConversationsEnd(),
         OrdersSettle(),
         PaidAndReserved(),
+        SlotOrMoney(),
+        HandedOverIsPaid(),
         MoneyConserved(),
     ]
 
@@ -110,6 +129,7 @@ def run_seed(
     faults: FaultPlan | None = None,
     observer: Observer | None = None,
     wired: bool = False,
+    lying: bool = True,
 ) -> SeedReport:
     """Run the market of one seed.
 
@@ -119,9 +139,10 @@ def run_seed(
         faults: what goes wrong; drawn from the seed where None.
         observer: is told everything that happens.
         wired: send messages as XML with real signatures.
+        lying: whether the seed may draw liars.
     """
     report = SeedReport(seed)
-    bug = PLANTED_BUGS[planted_bug]() if planted_bug is not None else contextlib.nullcontext()
+    bug = PLANTED_BUGS[planted_bug].plant() if planted_bug is not None else contextlib.nullcontext()
 
     def listen(_: str, progress: Progress, now: Instant) -> None:
         if isinstance(progress, RequestEnded):
@@ -129,7 +150,7 @@ def run_seed(
             report.outcomes[status] = report.outcomes.get(status, 0) + 1
 
     with bug:
-        world = _new_world(seed, listen, faults, observer, wired)
+        world = _new_world(seed, listen, faults, observer, wired=wired, lying=lying)
         try:
             _run_world(world, seed)
         except InvariantViolated as violation:
@@ -143,32 +164,64 @@ def run_seed(
     return report
 
 
-def _new_world(seed: int, listen: Listener, faults: FaultPlan | None, observer: Observer | None, wired: bool) -> World:
+def _new_world(
+    seed: int, listen: Listener, faults: FaultPlan | None, observer: Observer | None, *, wired: bool, lying: bool
+) -> World:
     random = stream(seed, "market")
     resources = [_draw_resource(f"res{number}", random) for number in range(random.randint(2, 4))]
     users: list[UserSpec] = [
-        UserSpec(f"user{number}", random.choice((20_000, 500_000, 5_000_000, 5_000_000, 50_000_000)))
+        UserSpec(f"user{number}", random.choice((20_000, 5_000_000, 5_000_000, 50_000_000, 50_000_000)))
         for number in range(random.randint(1, 3))
     ]
     names = [*(each.name for each in resources), *(each.name for each in users)]
     roles = roles_of((each.name for each in resources), (each.name for each in users))
+    liars = draw_liars(seed, roles) if lying else {}
+    resources = [_tempting(each) if each.name in liars else each for each in resources]
     return World(
         resources,
         users,
         seed=seed,
         faults=faults or draw_fault_plan(seed, names),
-        timing=SWARM_TIMING,
+        timing=_draw_timing(stream(seed, "timing")),
         checkers=new_checkers(),
         listen=listen,
         observer=observer,
-        wire=Wire(roles, START) if wired else None,
+        wire=Wire(roles, START - DAY) if wired else None,
+        liars=liars,
+    )
+
+
+def _tempting(spec: ResourceSpec) -> ResourceSpec:
+    """A liar offers much and bids lowest, so that buyers come to it."""
+    return replace(spec, machine=SteadyMachine(spec.name, 256, 0.0), terms=StaticTerms(256), prices=PriceRange(1, 1))
+
+
+def draw_liars(seed: int, roles: Mapping[str, Role]) -> dict[str, LiarSpec]:
+    """In two of five markets one or two parties are liars; at least one user and one resource are honest."""
+    random = stream(seed, "liars")
+    liars: dict[str, LiarSpec] = {}
+    if random.random() < 0.4:
+        for _ in range(random.randint(1, 2)):
+            role = random.choice((Role.USER, Role.RESOURCE))
+            honest = [name for name, of in roles.items() if of is role and name not in liars]
+            if len(honest) > 1:
+                liars[random.choice(honest)] = draw_liar(role, random)
+    return liars
+
+
+def _draw_timing(random: Random) -> Timing:
+    """Limits as in production or much shorter, so that holds and money run out while votes are on their way."""
+    return replace(
+        SWARM_TIMING,
+        hold_time=random.choice((9, 12, 25, 40)) * SECOND,
+        agreement_validity=random.choice((15, 30, 45, 120)) * SECOND,
     )
 
 
 def _draw_resource(name: str, random: Random) -> ResourceSpec:
     cores = random.choice((16, 16, 64, 64, 256))
     minimum = random.randint(20, 60)
-    machine = SteadyMachine(name, cores, random.choice((0.0, 0.3, 0.6)))
+    machine = SteadyMachine(name, cores, random.choice((0.0, 0.0, 0.3, 0.5)))
     prices = PriceRange(minimum + random.randint(0, 40), minimum)
     return ResourceSpec(name, machine, StaticTerms(cores), prices, credit_limit=random.choice((0, 10**9)))
 
@@ -190,16 +243,32 @@ def _run_world(world: World, seed: int) -> None:
     world.run(limit=world.healed_at - world.now)
     _cancel_some(world, random)
     world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
+    if not world.faults.clocks_agree(world.timing.message_age):
+        world.finish(at_rest=False)  # what is asked is refused for its age: promised is safety only
+        return
+    soon = world.now + SOON
+    if any(world.now < start < soon for start in _sold_starts(world)):  # let them begin
+        world.run(limit=SOON)
+        world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
     if _unheard_refunds(world):  # a resource that has missed the bank's word asks when its slot begins
         world.run(until=lambda: not _unheard_refunds(world), limit=SLOTS_LIMIT)
     world.finish()
+
+
+def _sold_starts(world: World) -> list[Instant]:
+    return [
+        participant.offer.start
+        for party in world.honest_resources.values()
+        for participant in party.participants.values()
+        if participant.state is ParticipantState.SOLD
+    ]
 
 
 def _unheard_refunds(world: World) -> bool:
     return any(
         participant.state is ParticipantState.SOLD
         and world.ledger.transfer(participant.agreed.agreement_id, TransferKind.REFUND) is not None
-        for party in world.resources.values()
+        for party in world.honest_resources.values()
         for participant in party.participants.values()
     )
 
@@ -207,16 +276,17 @@ def _unheard_refunds(world: World) -> bool:
 def _submit(world: World, user: str, request_id: str, random: Random) -> None:
     at = world.now + int(random.random() * 90 * SECOND)
     units = []
+    soon = random.randint(4, 20) * MINUTE if random.random() < 0.15 else 0
     for number in range(1, random.choice((1, 1, 2, 3)) + 1):
         wall = random.randint(1, 4) * HOUR
-        start = at + random.randint(1, 4) * HOUR
-        price = random.randint(15, 110)
+        start = at + (soon or random.randint(1, 4) * HOUR)
+        price = random.randint(25, 130)
         units.append(
             RequestUnit(
                 number,
                 price,
                 start + wall + random.choice((0, 0, HOUR)),
-                TotalCores(random.choice((1, 8, 16, 48, 128))),
+                TotalCores(random.choice((1, 4, 8, 8, 16, 32, 128))),
                 not_before=start,
                 wall_time=wall,
             )
@@ -250,7 +320,7 @@ def _ask_some(world: World, random: Random) -> None:
 
 
 def _at_rest(world: World, submitted: int) -> bool:
-    users = world.users
+    users = world.honest_users
     if not world.everyone_is_up:
         return False
     if sum(len(user.purchases) for user in users.values()) < submitted:
@@ -259,7 +329,7 @@ def _at_rest(world: World, submitted: int) -> bool:
         return False
     if any(user.open_cancellations for user in users.values()):
         return False
-    return not any(party.has_open_participants for party in world.resources.values())
+    return not any(party.has_open_participants for party in world.honest_resources.values())
 
 
 @dataclass(frozen=True, slots=True)

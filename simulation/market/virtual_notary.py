@@ -15,6 +15,7 @@ from ramp.model.agreement import Signed
 from ramp.model.contents import Commitment, Content, RefundClaim, Settled
 from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
+from ramp.rfql.codec import SEAL_AGE_MAX
 
 
 class SealedText(str):
@@ -67,14 +68,19 @@ class VirtualNotary:
         raise SignatureInvalid("the simulator passes typed documents, not text")
 
 
-def is_admitted(message: Message, sealed: frozenset[type] = SEALED) -> bool:
+def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED) -> bool:
     """Whether a message may be delivered: it bears a seal of its own where it must, and so do those passed on in it.
+
+    A seal of its own must not be too old by the receiver's clock.
 
     The shell of the agents drops what is not admitted, by verifying signatures.
     """
     content = message.content
-    if type(content) in sealed and not _is_sealed(content, message.seal, message):
-        return False
+    if type(content) in sealed:
+        if not _is_sealed(content, message.seal, message):
+            return False
+        if message.seal is not None and message.seal.signed_at < now - SEAL_AGE_MAX:
+            return False
     match content:
         case Commitment():
             return _is_sealed(content.vote, content.vote_seal)
@@ -85,6 +91,19 @@ def is_admitted(message: Message, sealed: frozenset[type] = SEALED) -> bool:
     return True
 
 
+def _slots(message: Message) -> tuple[object, ...]:
+    """Everything that a seal covers beside the content."""
+    return (
+        message.performative,
+        message.sender,
+        message.receiver,
+        message.conversation_id,
+        message.reply_with,
+        message.in_reply_to,
+        message.reply_by,
+    )
+
+
 def _is_sealed(content: Content, seal: Seal | None, message: Message | None = None) -> bool:
     if seal is None or not isinstance(seal.text, SealedText):
         return False
@@ -92,6 +111,6 @@ def _is_sealed(content: Content, seal: Seal | None, message: Message | None = No
     said = seal.signer, seal.role, seal.receiver, seal.conversation_id, seal.signed_at
     if seal.signer != original.sender or said != seal.text.said:
         return False
-    if message is not None and replace(message, seal=None, content=original.content) != original:
+    if message is not None and _slots(message) != _slots(original):
         return False
     return original.content is content or original.content == content

@@ -1,21 +1,25 @@
 """A whole market in virtual time: the same parties and hosts as the agents run, over a simulated network.
 
 Every party's durable things (journal, machine, ledger, identifier counters) live here, outside its host; a crash throws
-the host away and a restart builds a new one from them. Between any two effects a party may crash.
+the host away and a restart builds a new one from them. After any effect a party may crash, and any write may fail.
+Virtual time is the true time; a party is told what its own clock shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar, cast
 
-from ramp.errors import SealInvalid
+from ramp.errors import DocumentError, InvariantViolated
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
 from ramp.model.acl import Message
 from ramp.model.instant import Duration, Instant
+from ramp.model.ports import Notary
 from ramp.model.seal import Role
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
@@ -25,20 +29,21 @@ from ramp.protocol.directory_party import DirectoryParty
 from ramp.protocol.keeper_party import KeeperParty
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
+from ramp.protocol.records import Record
 from ramp.protocol.resource_party import ResourceParty
-from ramp.protocol.seller import Seller
 from ramp.protocol.timing import Timing
 from ramp.protocol.user_party import UserParty
 from ramp.rfql.codec import EncodedMessage
-from ramp.runtime.bank_ledger import BankLedger
-from ramp.runtime.host import Host, Ports
-from ramp.runtime.journal import MemoryJournal
+from ramp.runtime.host import Host, Journal, Ports
 from simulation.checkers.observation import Checker
 from simulation.kernel import EventQueue
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import BANK, DIRECTORY, KEEPER, Actor, Crashed, resource_builder, user_builder
+from simulation.market.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
 from simulation.market.fault_plan import NO_FAULTS, FaultPlan
-from simulation.market.network import Network
+from simulation.market.liars import Liar, LiarSpec, Lie
+from simulation.market.network import Isolation, Network
 from simulation.market.observing import Observer, Script
+from simulation.market.party_clock import RIGHT, PartyClock
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.virtual_notary import VirtualNotary, is_admitted
@@ -46,11 +51,12 @@ from simulation.market.wire import Wire
 
 P = TypeVar("P", bound=Party)
 
-BANK = "bank"
-DIRECTORY = "directory"
-KEEPER = "keeper"
 START: Instant = 1_800_000_000_000_000
 """Virtual time begins here, in January 2027; any fixed instant would do."""
+
+
+WAKE_MAX = 1000
+"""Who wakes so often at one instant never goes to sleep again."""
 
 
 def roles_of(resources: Iterable[str], users: Iterable[str]) -> dict[str, Role]:
@@ -62,31 +68,6 @@ def roles_of(resources: Iterable[str], users: Iterable[str]) -> dict[str, Role]:
     """
     own = {BANK: Role.BANK, DIRECTORY: Role.DIRECTORY, KEEPER: Role.KEEPER}
     return own | dict.fromkeys(resources, Role.RESOURCE) | dict.fromkeys(users, Role.USER)
-
-
-class _Crashed(Exception):
-    """A party has crashed before an effect.
-
-    Args:
-        down_for: how long until it restarts; None: until it is told to.
-    """
-
-    def __init__(self, down_for: Duration | None) -> None:
-        self.down_for = down_for
-        super().__init__()
-
-
-@dataclass(slots=True)
-class _Actor:
-    """A party with everything of it that survives a crash."""
-
-    name: str
-    build: Callable[[], Party]
-    ports: Callable[[], Ports]
-    host: Host | None = None
-    ticket: int | None = None
-    armed_for: Instant | None = None
-    unheeded: list[ev.Command] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +87,19 @@ class _Restart:
 
 
 @dataclass(frozen=True, slots=True)
+class _Outage:
+    """A party is ended from outside and started again, as by whoever sets its clock."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Command:
     name: str
     command: ev.Command
 
 
-_Event = _Delivery | _Tick | _Restart | _Command
+_Event = _Delivery | _Tick | _Restart | _Outage | _Command
 Listener = Callable[[str, Progress, Instant], None]
 
 
@@ -129,6 +117,7 @@ class World:
         observer: is told every effect, message, crash and restart.
         script: decides about messages and crashes instead of the fault plan where it wants to.
         wire: carries messages as text with real signatures instead of typed values.
+        liars: who of resources and users is dishonest, and how.
     """
 
     def __init__(
@@ -144,42 +133,65 @@ class World:
         observer: Observer | None = None,
         script: Script | None = None,
         wire: Wire | None = None,
+        liars: Mapping[str, LiarSpec] | None = None,
     ) -> None:
-        self.timing = timing or Timing()
+        self._timing = timing or Timing()
         self.faults = faults
         self.healed_at = START + faults.heal_after
         self.crashes = 0
         self.approve: Callable[[ApprovalAsked], bool | None] = lambda _: True
         self.deposits: dict[str, int] = {}
+        self._wire = wire
         self._queue: EventQueue[_Event] = EventQueue(START)
         self._checkers = tuple(checkers)
+        self._looking = tuple(each for each in checkers if type(each).on_step is not Checker.on_step)
+        self._listening = tuple(each for each in checkers if type(each).on_delivered is not Checker.on_delivered)
         self._listen = listen
         self._observer = observer
         self._script = script
-        self._wire = wire
         self._crash_random = stream(seed, "crash")
+        self._breakdowns = Breakdowns(faults.aims, faults.disks, stream(seed, "breakdowns"), START, self.healed_at)
         isolations = tuple(isolation.after(START) for isolation in faults.isolations)
         self._network = Network(faults.network, self.healed_at, stream(seed, "network"), isolations)
         self._ledger = Book()
         self._machines = {spec.name: spec.machine for spec in resources}
-        self._actors: dict[str, _Actor] = {}
+        self._actors: dict[str, Actor] = {}
+        self._up: dict[tuple[type, bool], Mapping[str, Party]] = {}
+        everybody = (*roles_of((each.name for each in resources), (each.name for each in users)),)
+        self._liars = {
+            name: Liar(
+                name,
+                spec,
+                self._notary(name, spec.role),
+                stream(seed, f"liar/{name}"),
+                [other for other in everybody if other != name],
+            )
+            for name, spec in (liars or {}).items()
+        }
         self.refused = 0
+        self._woken, self._woken_at = 0, ("", START)
         self._add(DIRECTORY, Role.DIRECTORY, lambda: DirectoryParty(DIRECTORY, timing=self.timing), {})
-        books = {"ledger": BankLedger(self._ledger)}
-        self._add(BANK, Role.BANK, lambda: BankParty(BANK, timing=self.timing), books)
+        book = WatchedLedger(self._ledger, BANK, lambda effect: self._check_write(BANK, effect))
+        self._add(BANK, Role.BANK, lambda: BankParty(BANK, timing=self.timing), {"ledger": book})
         self._add(KEEPER, Role.KEEPER, lambda: KeeperParty(KEEPER, bank=BANK, timing=self.timing), {})
         for resource in resources:
             self._ledger.open_account(resource.name, AccountKind.RESOURCE, at=START, credit_limit=resource.credit_limit)
             self.deposits[resource.name] = 0
-            self._add_resource(resource)
+            journal = self._journal(resource.name)
+            fixed: dict[str, object] = {"journal": journal, "plugin": resource.machine}
+            self._add(resource.name, Role.RESOURCE, resource_builder(resource, self.timing), fixed)
         for user in users:
             self._ledger.open_account(user.name, AccountKind.USER, at=START)
             if user.deposit:
                 self._ledger.deposit(f"opening-{user.name}", user.name, user.deposit, at=START)
             self.deposits[user.name] = user.deposit
-            self._add_user(user)
+            fixed = {"journal": self._journal(user.name)}
+            self._add(user.name, Role.USER, user_builder(user, self.timing), fixed)
         for actor in list(self._actors.values()):
             self._start(actor)
+        for name, fault in faults.clocks.items():
+            for when, _ in fault.steps:
+                self._queue.schedule(START + when, _Outage(name))
 
     # -- what checkers see ---------------------------------------------------------------------------------------
 
@@ -197,6 +209,11 @@ class World:
     def resources(self) -> Mapping[str, ResourceParty]:
         """Resource parties that are up, by name."""
         return self._parties(ResourceParty)
+
+    @property
+    def timing(self) -> Timing:
+        """The protocol's limits."""
+        return self._timing
 
     @property
     def machines(self) -> Mapping[str, ResourcePlugin]:
@@ -223,12 +240,36 @@ class World:
         """The network, for its counts."""
         return self._network
 
-    def _parties(self, kind: type[P]) -> dict[str, P]:
-        return {
-            name: actor.host.party
-            for name, actor in self._actors.items()
-            if actor.host is not None and isinstance(actor.host.party, kind)
-        }
+    def time_of(self, name: str) -> Instant:
+        """What a party's clock shows now."""
+        return self._actors[name].clock.time(self.now)
+
+    @property
+    def honest_users(self) -> Mapping[str, UserParty]:
+        """User parties that are up and keep to the protocol."""
+        return self._parties(UserParty, honest=True)
+
+    @property
+    def honest_resources(self) -> Mapping[str, ResourceParty]:
+        """Resource parties that are up and keep to the protocol."""
+        return self._parties(ResourceParty, honest=True)
+
+    @property
+    def liars(self) -> Collection[str]:
+        """Who says whatever it can form under its own key."""
+        return self._liars.keys()
+
+    def _parties(self, kind: type[P], *, honest: bool = False) -> Mapping[str, P]:
+        """Parties of a kind that are up; looked up after every event, so kept until somebody crashes or starts."""
+        known = self._up.get((kind, honest))
+        if known is None:
+            known = self._up[kind, honest] = {
+                name: actor.host.party
+                for name, actor in self._actors.items()
+                if actor.host is not None and isinstance(actor.host.party, kind)
+                if not (honest and name in self._liars)
+            }
+        return cast("Mapping[str, P]", known)
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -250,10 +291,17 @@ class World:
         if until is None:
             self._queue.now = end
 
-    def finish(self) -> None:
-        """Let every checker look at the end."""
+    def finish(self, *, at_rest: bool = True) -> None:
+        """Let every checker look at the end.
+
+        Args:
+            at_rest: whether the market has come to rest, or should have.
+        """
         for checker in self._checkers:
-            checker.at_end(self)
+            if at_rest:
+                checker.at_end(self)
+            else:
+                checker.at_stop(self)
 
     def _step(self, event: _Event) -> None:
         match event:
@@ -261,53 +309,67 @@ class World:
                 actor = self._actors.get(message.receiver)
                 read = self._read(message, encoded) if actor is not None and actor.host is not None else None
                 if actor is not None and read is not None:
-                    for checker in self._checkers:
+                    for checker in self._listening:
                         checker.on_delivered(read, self)
-                    self._guarded(actor, lambda host: host.deliver(read, self.now))
+                    self._guarded(actor, lambda host, now: host.deliver(read, now))
+                    if actor.name in self._liars:
+                        self._lie(self._liars[actor.name].hears(read, self.time_of(actor.name)))
             case _Tick(name):
                 actor = self._actors[name]
+                self._woken = self._woken + 1 if self._woken_at == (name, self.now) else 0
+                self._woken_at = (name, self.now)
+                if self._woken > WAKE_MAX:
+                    raise InvariantViolated("conversations_end", f"{name} wakes without end at {self.now}")
                 actor.ticket = actor.armed_for = None
-                self._guarded(actor, lambda host: host.tick(self.now))
+                self._guarded(actor, lambda host, now: host.tick(now))
             case _Restart(name):
                 self.restart(name)
+            case _Outage(name):
+                self.crash(name, self._pause(self.faults.restart_mean))
             case _Command(name, command):
                 self._obey(self._actors[name], command)
-        for checker in self._checkers:
+        for checker in self._looking:
             checker.on_step(self)
 
     def _read(self, message: Message, encoded: EncodedMessage | None) -> Message | None:
         """The message as its receiver reads it, or None where the shell drops it for its seal."""
         if self._wire is not None and encoded is not None:
             try:
-                return self._wire.decode(message.sender, message.receiver, encoded, self.now)
-            except SealInvalid:
+                return self._wire.decode(message.sender, message.receiver, encoded, self.time_of(message.receiver))
+            except DocumentError:  # not sealed as it must be, or not what it should be
                 self.refused += 1
                 return None
-        if is_admitted(message):
+        if is_admitted(message, self.time_of(message.receiver)):
             return message
         self.refused += 1
         return None
 
-    def _obey(self, actor: _Actor, command: ev.Command) -> None:
+    def _obey(self, actor: Actor, command: ev.Command) -> None:
         """A command to a party that is down, or that crashes before it has noted it, is given again after restart."""
         if actor.host is None:
             actor.unheeded.append(command)
             return
         if isinstance(command, ev.RequestSubmitted):
             actor.unheeded.append(command)
-        survived = self._guarded(actor, lambda host: host.command(command, self.now))
+        survived = self._guarded(actor, lambda host, now: host.command(command, now))
         if survived and command in actor.unheeded:
             actor.unheeded.remove(command)
 
-    def _guarded(self, actor: _Actor, action: Callable[[Host], None]) -> bool:
+    def _guarded(self, actor: Actor, action: Callable[[Host, Instant], None]) -> bool:
         """Let a party that is up act; says whether it is still up."""
         host = actor.host
         if host is None:
             return False
         try:
-            action(host)
-        except _Crashed as crashed:
+            action(host, actor.clock.time(self.now))
+        except Crashed as crashed:
             self._crash(actor, crashed.down_for)
+            return False
+        except OSError:  # a write has failed: the agent ends and comes up again from its journal
+            self._crash(actor, self._pause(self.faults.restart_mean))
+            return False
+        if actor.doom is not None:
+            self._crash(actor, actor.doom)
             return False
         self._arm(actor)
         return True
@@ -331,11 +393,12 @@ class World:
 
     def perform(self, name: str, effects: Sequence[fx.Effect]) -> None:
         """Let a party that is up carry out effects that its owner asked it for directly."""
-        self._guarded(self._actors[name], lambda host: host.perform(effects, self.now))
+        self._guarded(self._actors[name], lambda host, now: host.perform(effects, now))
 
-    def _crash(self, actor: _Actor, down_for: Duration | None) -> None:
+    def _crash(self, actor: Actor, down_for: Duration | None) -> None:
         self.crashes += 1
-        actor.host = None
+        self._up.clear()
+        actor.host = actor.doom = None
         if self._observer is not None:
             self._observer.crashed(actor.name, self.now)
         if actor.ticket is not None:
@@ -344,14 +407,16 @@ class World:
         if down_for is not None:
             self._queue.schedule(self.now + down_for, _Restart(actor.name))
 
-    def _start(self, actor: _Actor) -> None:
+    def _start(self, actor: Actor) -> None:
+        actor.clock.restart(self.now)
         actor.host = Host(actor.build(), actor.ports())
-        if self._guarded(actor, lambda host: host.start(self.now)):
+        self._up.clear()
+        if self._guarded(actor, lambda host, now: host.start(now)):
             for command in actor.unheeded:
                 self._queue.schedule(self.now, _Command(actor.name, command))
             actor.unheeded.clear()
 
-    def _arm(self, actor: _Actor) -> None:
+    def _arm(self, actor: Actor) -> None:
         assert actor.host is not None
         deadline = actor.host.deadline
         if deadline == actor.armed_for:
@@ -361,7 +426,8 @@ class World:
             actor.ticket = None
         actor.armed_for = deadline
         if deadline is not None:
-            actor.ticket = self._queue.schedule(max(deadline, self.now), _Tick(actor.name), priority=-1)
+            due = max(actor.clock.when(deadline), self.now)
+            actor.ticket = self._queue.schedule(due, _Tick(actor.name), priority=-1)
 
     # -- building ------------------------------------------------------------------------------------------------
 
@@ -369,50 +435,70 @@ class World:
         def ports() -> Ports:
             return Ports(
                 send=self._send,
-                notary=VirtualNotary(name, role) if self._wire is None else self._wire.notary(name),
+                notary=self._notary(name, role),
                 before=lambda effect: self._before(name, effect),
                 watch=lambda progress: self._watch(name, progress),
                 **fixed,  # type: ignore[arg-type]
             )
 
-        self._actors[name] = _Actor(name, build, ports)
+        clock = PartyClock(self.faults.clocks.get(name, RIGHT), START)
+        journal = cast("Journal | None", fixed.get("journal"))
+        self._actors[name] = Actor(name, build, ports, clock, journal)
 
-    def _add_resource(self, spec: ResourceSpec) -> None:
-        ids = CountedIds(spec.name)
-
-        def build() -> Party:
-            seller = Seller(
-                spec.name,
-                terms=spec.terms,
-                prices=spec.prices,
-                strategy=spec.strategy,
-                source=spec.machine.source,
-                ids=ids,
-                timing=self.timing,
-            )
-            return ResourceParty(spec.name, directory=DIRECTORY, bank=BANK, seller=seller, timing=self.timing)
-
-        self._add(spec.name, Role.RESOURCE, build, {"journal": MemoryJournal(), "plugin": spec.machine})
-
-    def _add_user(self, spec: UserSpec) -> None:
-        ids = CountedIds(spec.name)
-
-        def build() -> Party:
-            return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=self.timing)
-
-        self._add(spec.name, Role.USER, build, {"journal": MemoryJournal()})
+    def _notary(self, name: str, role: Role) -> Notary:
+        return VirtualNotary(name, role) if self._wire is None else self._wire.notary(name)
 
     # -- ports ---------------------------------------------------------------------------------------------------
 
     def _before(self, name: str, effect: fx.Effect) -> None:
+        actor = self._actors[name]
+        if actor.doom is not None:
+            raise Crashed(actor.doom)  # after the effect before
         if self._script is not None and (scripted := self._script.crash(name, effect)) is not None:
-            raise _Crashed(scripted.down_for)
-        if self.faults.crash and self.now < self.healed_at and self._crash_random.random() < self.faults.crash:
-            raise _Crashed(1 + int(self._crash_random.expovariate(1 / self.faults.restart_mean)))
+            raise Crashed(scripted.down_for)
+        if self.now < self.healed_at:
+            aim = self._breakdowns.struck(effect, writing=False)
+            if aim is not None:
+                self._strike(actor, aim)
+            if self.faults.crash and self._crash_random.random() < self.faults.crash:
+                actor.doom = self._pause(self.faults.restart_mean)
         if self._observer is not None:
             self._observer.carried_out(name, effect, self.now)
 
+    def _strike(self, actor: Actor, aim: Aim) -> None:
+        if aim.blow is Blow.CRASH:
+            actor.doom = self._pause(aim.lasting)
+        else:
+            away = {Blow.CUT_BANK: BANK, Blow.CUT_DIRECTORY: DIRECTORY}.get(aim.blow, actor.name)
+            self._network.cut(Isolation(away, self.now, self.now + aim.lasting))
+
+    def _pause(self, mean: Duration) -> Duration:
+        return 1 + int(self._crash_random.expovariate(1 / mean))
+
+    def _journal(self, name: str) -> WatchedJournal:
+        def written(record: Record) -> None:
+            for checker in self._checkers:
+                checker.on_written(name, record, self)
+
+        return WatchedJournal(name, partial(self._check_write, name), written)
+
+    def _check_write(self, name: str, effect: fx.Effect) -> bool:
+        return self._breakdowns.check_write(name, effect, self.now)
+
     def _send(self, message: Message) -> None:
+        liar = self._liars.get(message.sender)
+        if liar is None:
+            self._transmit(message)
+        else:
+            self._lie(liar.says(message, self.time_of(message.sender)))
+
+    def _lie(self, lies: Sequence[Lie]) -> None:
+        for lie, kept_back in lies:
+            with contextlib.suppress(DocumentError):  # what cannot be written down cannot be sent
+                self._transmit(lie, kept_back)
+
+    def _transmit(self, message: Message, kept_back: Duration = 0) -> None:
+        encoded = self._wire.encode(message) if self._wire is not None else None
         for checker in self._checkers:
             checker.on_sent(message, self)
         delays = self._script.route(message) if self._script is not None else None
@@ -420,9 +506,8 @@ class World:
             delays = self._network.route(message, self.now)
         if self._observer is not None:
             self._observer.sent(message, delays, self.now)
-        encoded = self._wire.encode(message) if self._wire is not None else None
         for delay in delays:
-            self._queue.schedule(self.now + delay, _Delivery(message, encoded))
+            self._queue.schedule(self.now + kept_back + delay, _Delivery(message, encoded))
 
     def _watch(self, name: str, progress: Progress) -> None:
         if self._listen is not None:

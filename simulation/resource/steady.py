@@ -51,7 +51,7 @@ class SteadyMachine(BookedMachine):
     def profile(self, now: Instant, until: int) -> CoreProfile:
         """The machine's own share and all live reservations; see `BookedMachine.profile`."""
         live = self.reservations(now)
-        if self._profile is None or self._profile[0] is not live:
+        if self._profile is None or self._profile[0] is not live or now < self._profile[1].times[0]:  # a clock set back
             windows = self.reserved_windows(now)
             intervals = np.array(
                 [(now, FAR, self._background), *((each.start, each.end, each.cores) for each in windows)],

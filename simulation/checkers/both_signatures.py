@@ -1,0 +1,35 @@
+"""Nothing is paid but on an agreement with both signatures that its resource has brought (paper section 5.1.2)."""
+
+from __future__ import annotations
+
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Signed
+from ramp.model.contents import OrderPosted, PaymentMade
+from simulation.checkers.observation import BANK, Checker, MarketView
+
+
+class BothSignatures(Checker):
+    """Remembers which agreements have reached the bank with both signatures."""
+
+    name = "both_signatures"
+
+    def __init__(self) -> None:
+        self._brought: set[str] = set()
+
+    def on_delivered(self, message: Message, view: MarketView) -> None:
+        """The resource brings the agreement."""
+        content = message.content
+        if message.receiver == BANK and isinstance(content, Signed) and isinstance(content.body, Agreement):
+            body = content.body
+            if content.signers == (body.user, body.resource) and message.sender == body.resource:
+                self._brought.add(body.agreement_id)
+
+    def on_sent(self, message: Message, view: MarketView) -> None:
+        """The bank says what it has paid."""
+        content = message.content
+        if message.sender != BANK or not isinstance(content, PaymentMade | OrderPosted):
+            return
+        payments = content.transfers if isinstance(content, OrderPosted) else (content,)
+        for payment in payments:
+            if payment.agreement_id not in self._brought:
+                raise self._violated(f"{payment.agreement_id} was paid, but never came with both signatures")

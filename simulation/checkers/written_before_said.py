@@ -1,0 +1,113 @@
+"""Persist before send: whatever a party says that binds it, its journal or ledger has before the message leaves."""
+
+from __future__ import annotations
+
+from ramp.ledger.order import OrderState
+from ramp.ledger.transfer import TransferKind
+from ramp.model import contents as c
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.protocol import records as rc
+from simulation.checkers.observation import BANK, Checker, MarketView
+
+
+class WrittenBeforeSaid(Checker):
+    """Remembers every record of every party, and looks up what a message rests on."""
+
+    name = "written_before_said"
+
+    def __init__(self) -> None:
+        self._written: set[tuple[str, type, str]] = set()
+
+    def on_written(self, name: str, record: rc.Record, view: MarketView) -> None:
+        """Remember it under its party and subject."""
+        self._written.add((name, type(record), _subject_of_record(record)))
+
+    def on_sent(self, message: Message, view: MarketView) -> None:
+        """What is said must rest on what is written."""
+        if message.sender in view.liars:
+            return
+        if message.sender == BANK:
+            self._check_bank(message, view)
+            return
+        if message.receiver in view.liars and isinstance(message.content, c.CancellationDone):
+            return  # of a slot that was let go before, under whatever agreement the liar names
+        *kinds, subject = _foundation(message) or ("",)
+        for kind in kinds:
+            if (message.sender, kind, subject) not in self._written:
+                said = type(message.content).__name__
+                raise self._violated(
+                    f"{message.sender} says {said} of {subject} without having written {kind.__name__}"
+                )
+
+    def _check_bank(self, message: Message, view: MarketView) -> None:
+        content, ledger = message.content, view.ledger
+        match content:
+            case c.FundsReserved(order_id=order_id):
+                self._check_order(order_id, OrderState.RESERVED, view)
+            case c.OrderPosted(order_id=order_id):
+                self._check_order(order_id, OrderState.POSTED, view)
+            case c.OrderVoided(order_id=order_id) if ledger.order(order_id) is not None:
+                self._check_order(order_id, OrderState.VOIDED, view)
+            case c.PaymentMade(agreement_id=agreement_id):
+                paid = ledger.transfer(agreement_id)
+                if paid is None or paid.posted_at is None:
+                    raise self._violated(f"the bank says that {agreement_id} is paid, its ledger does not")
+            case c.RefundMade(agreement_id=agreement_id):
+                if ledger.transfer(agreement_id, TransferKind.REFUND) is None:
+                    raise self._violated(f"the bank says that {agreement_id} is refunded, its ledger does not")
+
+    def _check_order(self, order_id: str, state: OrderState, view: MarketView) -> None:
+        order = view.ledger.order(order_id)
+        found = order.state.value if order is not None else "unknown"
+        if found != state.value:
+            raise self._violated(f"the bank says that {order_id} is {state.value}, its ledger has it as {found}")
+
+
+def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
+    """The kinds and the subject of the records on which a trader's message rests, or None."""
+    match message.content:
+        case c.Acceptance(offer_id=offer_id):
+            return rc.AcceptanceAsked, offer_id
+        case c.HoldGranted(offer_id=offer_id):
+            return rc.HoldIntended, rc.HoldMade, offer_id
+        case c.PaymentOrder(order_id=order_id):
+            return rc.FundsAsked, order_id
+        case c.Commitment(vote=vote):
+            return rc.CommitDecided, vote.order_id
+        case c.OrderWithdrawal(order_id=order_id):
+            return rc.VoidAsked, order_id
+        case c.Confirmed(offer_id=offer_id):
+            return rc.AgreementReceived, offer_id
+        case c.Settled(offer_id=offer_id):
+            return rc.AgreementPaid, offer_id
+        case c.RefundClaim(failed=failed):
+            return rc.RefundClaimed, failed.agreement_id
+        case c.CancellationDone(agreement_id=agreement_id):
+            return rc.SlotReleased, agreement_id
+        case Signed(body=Agreement() as agreement):
+            return rc.AgreementReceived, agreement.offer.offer_id
+        case Signed(body=Cancellation() as cancellation):
+            if message.sender == cancellation.user:
+                return rc.CancellationStarted, cancellation.agreement_id
+            return rc.CancellationReceived, cancellation.offer_id
+    return None
+
+
+def _subject_of_record(record: rc.Record) -> str:
+    match record:
+        case rc.AcceptanceAsked(offer=offer) | rc.HoldIntended(offer=offer):
+            return offer.offer_id
+        case rc.FundsAsked() | rc.CommitDecided() | rc.VoidAsked() | rc.OrderClosed():
+            return record.order_id
+        case rc.FailureTold() | rc.RefundClaimed():
+            return record.failed.agreement_id
+        case rc.CancellationStarted():
+            return record.cancellation.agreement_id
+        case rc.CancellationConcluded():
+            return record.outcome.agreement_id
+        case rc.SlotReleased() | rc.UnitSettled():
+            return record.agreement_id
+        case rc.RequestStarted() | rc.RequestConcluded():
+            return record.request_id
+    return record.offer_id

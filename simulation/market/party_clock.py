@@ -1,0 +1,76 @@
+"""Each party's own wall clock: how far it is off, how it drifts, and how somebody sets it.
+
+An agent reads the system's clock once, when its process starts, and counts on from there by a monotonic clock
+(`ramp.runtime.clock`). So a clock that is set by hours while an agent runs shows at its next start only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ramp.model.instant import Duration, Instant
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ClockFault:
+    """What is wrong with one clock.
+
+    Attributes:
+        offset: by how much it is ahead of the true time; negative: behind.
+        drift_ppm: microseconds that it gains in a second; a crystal has some tens.
+        steps: when, counted from the run's start, the clock is set, and by how much.
+    """
+
+    offset: Duration = 0
+    drift_ppm: int = 0
+    steps: tuple[tuple[Duration, Duration], ...] = ()
+
+    @property
+    def is_stepped(self) -> bool:
+        """Whether somebody sets it."""
+        return bool(self.steps)
+
+
+RIGHT = ClockFault()
+
+
+class PartyClock:
+    """What one party takes for the time.
+
+    Args:
+        fault: what is wrong with it.
+        start: the true time at which the run begins.
+    """
+
+    def __init__(self, fault: ClockFault, start: Instant) -> None:
+        self._fault = fault
+        self._start = start
+        self._ahead = fault.offset
+
+    def restart(self, now: Instant) -> None:
+        """The party starts at this true time and reads the system's clock.
+
+        Args:
+            now: the true time.
+        """
+        passed = now - self._start
+        self._ahead = self._fault.offset + sum(by for when, by in self._fault.steps if when <= passed)
+
+    def time(self, now: Instant) -> Instant:
+        """What it shows at a true time."""
+        drift = self._fault.drift_ppm
+        return now + self._ahead + (drift * (now - self._start) // MILLION if drift else 0)
+
+    def when(self, reading: Instant) -> Instant:
+        """The first true time at which it shows a reading, or more."""
+        drift = self._fault.drift_ppm
+        if not drift:
+            return reading - self._ahead
+        now = self._start + (reading - self._ahead - self._start) * MILLION // (MILLION + drift)
+        while self.time(now) < reading:
+            now += 1
+        while self.time(now - 1) >= reading:
+            now -= 1
+        return now
