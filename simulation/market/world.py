@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar, cast
 
-from ramp.errors import DocumentError, InvariantViolated
+from ramp.errors import DocumentError, EffectFailed, InvariantViolated
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
@@ -365,7 +365,7 @@ class World:
         except Crashed as crashed:
             self._crash(actor, crashed.down_for)
             return False
-        except OSError:  # a write has failed: the agent ends and comes up again from its journal
+        except EffectFailed:  # a write has failed: the agent ends and comes up again from its journal
             self._crash(actor, self._pause(self.faults.restart_mean))
             return False
         if actor.doom is not None:
