@@ -13,7 +13,16 @@ from ramp.model.acl import OFFERS, SEALED, Message, Performative
 from ramp.model.agreement import Cancellation, Signed
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
-from simulation.market.virtual_notary import SealedText, VirtualNotary, is_admitted
+from ramp.rfql.codec import SEAL_AGE_MAX
+from simulation.market.virtual_notary import SealedText, VirtualNotary
+from simulation.market.virtual_notary import is_admitted as is_admitted_at
+
+NOW = 10
+
+
+def is_admitted(message: Message, sealed: frozenset[type] = SEALED) -> bool:
+    return is_admitted_at(message, NOW, sealed)
+
 
 MESSAGE = Message(
     Performative.AGREE, "bank", "res", "r1", c.PaymentMade("a1", "t1", 5), reply_with="w", in_reply_to="v", reply_by=7
@@ -131,3 +140,8 @@ def test_what_no_notary_has_sealed_cannot_be_opened() -> None:
     with pytest.raises(SignatureInvalid):
         BANK.verify("<Agreement/>", 9)
     assert isinstance(seal_on(SEALED_MESSAGE).text, SealedText)
+
+
+def test_a_seal_older_than_any_party_believes_is_not_admitted() -> None:
+    assert is_admitted_at(SEALED_MESSAGE, SEAL_AGE_MAX)
+    assert not is_admitted_at(SEALED_MESSAGE, seal_on(SEALED_MESSAGE).signed_at + SEAL_AGE_MAX + 1)
