@@ -5,6 +5,8 @@ Constraints repeat the ledger's invariants, so that no process, of this or of a 
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -38,6 +40,9 @@ from ramp.runtime.ledger_migration import migrate_from_version_1, unchecked_refe
 
 SCHEMA_VERSION: Final = 2
 """Version of the tables; an older ledger is brought to it when it is opened, a newer one is not touched."""
+
+LOCK_PAUSE_S: Final = 0.01
+"""Between two attempts where SQLite itself does not wait, in seconds."""
 
 LOCK_WAIT_S: Final = 10.0
 """How long an operation waits for another process's, in seconds; an operation takes milliseconds."""
@@ -302,7 +307,8 @@ def _sqlite_engine(url: URL, shown: str) -> Engine:
 
     def set_up(dbapi_connection: Any, _record: object) -> None:
         # synchronous=FULL: what has been answered survives a power cut, not only a kill.
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        _begin_write_ahead_log(dbapi_connection)
+        for pragma in ("synchronous=FULL", "foreign_keys=ON"):
             dbapi_connection.execute(f"PRAGMA {pragma}")
 
     def begin(connection: Connection) -> None:
@@ -312,3 +318,20 @@ def _sqlite_engine(url: URL, shown: str) -> Engine:
     event.listen(engine, "connect", set_up)
     event.listen(engine, "begin", begin)
     return engine
+
+
+def _begin_write_ahead_log(connection: Any) -> None:
+    """Switch to the write-ahead log.
+
+    SQLite does not wait with that while another process is about to write its first page, whatever the timeout.
+    """
+    end = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(LOCK_PAUSE_S)
+        else:
+            return

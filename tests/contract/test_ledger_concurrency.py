@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from ramp.errors import ConfigurationError, LedgerCorrupt
 from ramp.ledger.account import AccountKind
 from ramp.ledger.order import Order, OrderLine, OrderState
 from ramp.ledger.transfer import TransferState
+from ramp.runtime import ledger_schema
 from ramp.runtime.ledger_store import LedgerStore
 
 PROLOGUE = """
@@ -303,6 +305,17 @@ def test_processes_may_make_the_ledger_at_once(ledger_url: str) -> None:
     assert answers[0] == answers[1] == answers[2]
     with LedgerStore.open(ledger_url) as store:
         assert len(store.entries()) == 1
+
+
+def test_a_ledger_that_another_process_begins_to_write_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(ledger_schema.time, "sleep", lambda _: other.execute("ROLLBACK"))
+    with LedgerStore.open(tmp_path / "ledger.sqlite") as store:
+        assert store.audit() == []
+    other.close()
 
 
 def test_a_killed_writer_leaves_a_sound_ledger(store_url: str) -> None:
