@@ -8,6 +8,7 @@ known: unit 1 goes to small1, unit 2 (too big for a small machine) to big1.
 from __future__ import annotations
 
 import itertools
+import signal
 
 import pytest
 from swarm_books import Books
@@ -26,7 +27,6 @@ BOUGHT = [
     ("user", "query-ref DirectoryQuery", 1),
     ("directory", "inform DirectoryListing", 1),
     ("resource", "subscribe Registration", 1),  # a heartbeat, at any moment of the purchase or after it
-    ("directory", "inform Registered", 1),
     ("user", "cfp CallForProposals", 1),
     ("user", "cfp CallForProposals", 6),  # in the second round
     ("resource", "propose Proposal", 1),
@@ -125,6 +125,19 @@ def test_a_purchase_ends_with_all_units_or_none(market, begin, role, act, nth, w
     interrupted = role == "user" and act in UNDECIDED
     assert outcome["status"] == ("failed" if interrupted else "committed"), outcome["reason"]
     Books(market).come_right(QUIET_S)
+
+
+@points([("directory", "inform Registered", 1)])
+def test_whoever_comes_back_is_listed_whatever_becomes_of_the_answer(market, begin, role, act, nth, when):
+    """Only a resource that is new to the directory is answered, so one leaves in good order and is started again."""
+    market.arm(role, act, when, nth)
+    market.kill("small2", signal.SIGTERM)
+    request_id = f"request-{role}-{act}-{nth}-{when}".replace(" ", "-")
+    outcome = market.buy("alice", request_id, [unit(1, 8, begin), unit(2, 100, begin)])
+    killed(market)
+    assert outcome["status"] == "committed", outcome["reason"]
+    Books(market).come_right(QUIET_S)
+    market.wait_ready()
 
 
 @points(UNPAID)
