@@ -53,10 +53,13 @@ class _Party(MarketAgent):
         return (time.perf_counter() - begin) * 1e3
 
 
+def _names(fast: bool) -> list[str]:
+    return [f"{'fast' if fast else 'plain'}{number}" for number in range(RESOURCES + USERS)]
+
+
 async def _measure(server: ServerProcess, fast: bool) -> tuple[float, float, float]:
     settings = TransportSettings(servers=((server.host, server.port),), ca_file=server.ca_file, fast=fast)
-    names = [f"{'fast' if fast else 'plain'}{number}" for number in range(RESOURCES + USERS)]
-    server.ensure_accounts(dict.fromkeys(names, "secret"))
+    names = _names(fast)
     agents = [_Party(name, settings) for name in names]
     begin = time.perf_counter()
     await asyncio.gather(*(agent.start() for agent in agents))
@@ -102,6 +105,7 @@ def run() -> list[tuple[str, float, str]]:
             begin = time.perf_counter()
             with kind(Path(state)) as server:
                 rows.append((f"xmpp {server.kind}: server ready", (time.perf_counter() - begin) * 1e3, "ms"))
+                server.ensure_accounts(dict.fromkeys(_names(True) + _names(False), "secret"))
                 fast = _measure_apart(server, fast=True)
                 plain = _measure_apart(server, fast=False)
         what = ("start 25 agents together", f"call {RESOURCES} resources, 2 kB", "round trip, 2 kB")
