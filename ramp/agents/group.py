@@ -96,7 +96,7 @@ class Group:
                     raise
                 _tell_failure(name, error)
             finally:
-                await _end(agent)
+                await end_agent(agent)
             if not self._stopping.is_set():
                 pause = RESTART_FIRST_S if time.monotonic() - began > STEADY_S else pause
                 with contextlib.suppress(TimeoutError):
@@ -110,7 +110,7 @@ class Group:
             try:
                 await agent.start()
             except BaseException:
-                await _end(agent)
+                await end_agent(agent)
                 raise
             return agent
 
@@ -151,7 +151,8 @@ def _tell_failure(name: str, error: Exception) -> None:
         _emit(name, "failed", f"{type(error).__name__}: {error}")
 
 
-async def _end(agent: PartyAgent | None) -> None:
+async def end_agent(agent: PartyAgent | None) -> None:
+    """End an agent, whatever becomes of its connection, and close its journal or ledger."""
     if agent is None:
         return
     with contextlib.suppress(Exception):

@@ -17,7 +17,7 @@ from typing import Any
 
 from ramp.agents import wire
 from ramp.agents.building import Building
-from ramp.agents.group import _end
+from ramp.agents.group import end_agent
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import UserAgent
 from ramp.agents.settings import TransportSettings
@@ -152,14 +152,14 @@ class OneProcess:
             await agent.setup()
         except Exception as error:
             self.ended.append((name, error))
-            await _end(agent)
+            await end_agent(agent)
             return None
         self.agents[name] = agent
         return agent
 
     async def stop(self) -> None:
         for agent in self.agents.values():
-            await _end(agent)
+            await end_agent(agent)
         self.agents.clear()
 
     def _on_fault(self, agent: PartyAgent, reference: str, error: Exception) -> None:
@@ -205,7 +205,7 @@ class OneProcess:
             failure = agent.host.failure or agent._failure
             if failure is not None:
                 self.ended.append((name, failure))
-                await _end(agent)
+                await end_agent(agent)
                 del self.agents[name]
         for name in NAMES if revive else ():
             if name not in self.agents:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from one_process import OneProcess, in_one_process
 
-from ramp.agents.group import _end
+from ramp.agents.group import end_agent
 from ramp.model.instant import MINUTE
 from ramp.protocol.confirmation import Confirmation
 from ramp.protocol.participant import Participant
@@ -77,7 +77,7 @@ def test_a_decision_without_its_first_records_is_kept(tmp_path: Path, lost: tupl
         await market.submit("r1", market.request())
         wanted = "UnitSettled" if FundsAsked in lost else CommitDecided.__name__
         assert await market.run(lambda: kinds(market).count(wanted) >= (2 if FundsAsked in lost else 1))
-        await _end(market.agents.pop("alice"))
+        await end_agent(market.agents.pop("alice"))
         journal = market.state.journals / "alice.sqlite"
         with contextlib.closing(sqlite3.connect(journal)) as connection, connection:
             for kind in (*(each.__name__ for each in lost), "RequestConcluded"):

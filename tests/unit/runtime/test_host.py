@@ -402,16 +402,17 @@ WRITES: dict[str, fx.Effect] = {
     "release": fx.ReleaseSlot("o1"),
     "ledger": fx.SweepOrders(),
 }
-GUESTS_WRITES = ("hold", "confirm", "release")
+PLUGINS_WRITES = ("hold", "confirm", "release")
+FULL = [OSError(28, "No space left on device"), sqlite3.OperationalError("disk full")]
+"""What the system raises where there is no room: of our own writes a failure of storage, in a guest its own affair."""
 
 
-@pytest.mark.parametrize("what", WRITES)
 @pytest.mark.parametrize(
-    "error", [OSError(28, "No space left on device"), StorageFailed("disk full"), sqlite3.OperationalError("disk full")]
+    ("what", "error"),
+    [(what, StorageFailed("disk full")) for what in WRITES]
+    + [(what, error) for what in ("agreement", "ledger") for error in FULL],
 )
 def test_every_write_that_fails_ends_the_host(what: str, error: Exception) -> None:
-    if what in GUESTS_WRITES and not isinstance(error, StorageFailed):
-        pytest.skip("a guest's own files are the guest's: see test_guarded_plugin.py")
     sent: list[Message] = []
     broken: Any = Failing(error)
     ports = Ports(send=sent.append, plugin=broken, ledger=broken, keep_agreement=broken.keep, fault=lambda *_: None)
@@ -419,6 +420,18 @@ def test_every_write_that_fails_ends_the_host(what: str, error: Exception) -> No
     with pytest.raises(EffectFailed, match="disk full"):
         host.deliver(QUERY, 1)
     assert sent == []
+
+
+@pytest.mark.parametrize("what", PLUGINS_WRITES)
+@pytest.mark.parametrize("error", FULL)
+def test_a_guest_without_room_leaves_its_machine_in_doubt_and_the_host_alive(what: str, error: Exception) -> None:
+    sent: list[Message] = []
+    party = Scripted([WRITES[what], fx.Send(QUERY)])
+    host = Host(party, Ports(send=sent.append, plugin=Failing(error)))  # type: ignore[arg-type]
+    host.deliver(QUERY, 1)
+    assert isinstance(party.events[1].answer, ev.MachineInDoubt)  # type: ignore[union-attr]
+    assert sent == [QUERY]
+    assert host.failure is None
 
 
 def test_a_ledger_that_does_not_answer_ends_the_host() -> None:
