@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,15 @@ from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
 from simulation.queueing.shaped_jobs import ShapedJobs, shaped_jobs
 from simulation.queueing.simulation import EndedJob, Overrun
 from simulation.queueing.trace import TraceWriter, schedule_as_swf
-from simulation.queueing.whole_log import EventOrder, LogRun, SchedulerOptions, replay_ends, run_log, warm_up
+from simulation.queueing.whole_log import (
+    EventOrder,
+    LogRun,
+    ReservationRequest,
+    SchedulerOptions,
+    replay_ends,
+    run_log,
+    warm_up,
+)
 from simulation.schedulers.registry import SCHEDULER_NAMES
 from simulation.schedulers.window_first_fit import WINDOW_DEFAULT, WindowCounts
 from simulation.workload.logs import find_log
@@ -126,10 +134,7 @@ def simulate(
     from its expected end on.
     """
     machine = load_machine(machine_name, allocator=allocator)
-    if isinstance(machine, FlatMachine) and (shape, fat_probability, torus_probability) != (None, None, None):
-        raise ConfigurationError("jobs of a flat machine have no shape and no connection", key="shape")
-    if shape is not None and fat_probability is not None:
-        raise ConfigurationError("--shape and --fat-probability say the same thing; give one", key="shape")
+    _check_shapes(machine, shape, fat_probability, torus_probability)
     _check_window(scheduler)
     asked = [reservation_of(text, machine) for text in reservations]
     _check_outputs(log_name, {"trace": trace, "swf": swf, "gantt": gantt, "timeline": timeline})
@@ -148,19 +153,38 @@ def simulate(
     options = SchedulerOptions(
         scheduler, window, WindowCounts(window_counts), Overrun(overrun), EventOrder(event_order)
     )
+    pictures = RunPictures(machine, gantt, timeline)
+    run, wall_s = _run(machine, jobs, options, asked, trace, pictures)
+    if swf is not None:
+        write_swf(swf, schedule_as_swf(log, run, f"simulated on {machine.name} with {scheduler}"))
+    pictures.draw(run, f"{Path(log_name).name} on {machine.name}, {scheduler}: {len(run.jobs):,} jobs")
+    for text, granted in zip(reservations, run.reservations, strict=True):
+        if granted is None:
+            click.echo(f"there is no room for the reservation {text} on {machine.name}", err=True)
+    _report(machine, run, wall_s, as_json)
+
+
+def _run(
+    machine: Machine,
+    jobs: ShapedJobs,
+    options: SchedulerOptions,
+    asked: Sequence[ReservationRequest],
+    trace: Path | None,
+    pictures: RunPictures,
+) -> tuple[LogRun, float]:
+    """Simulate, and write and record what is asked for; also how many seconds the simulation itself took."""
     with contextlib.ExitStack() as stack:
         observers: list[Callable[[EndedJob], None]] = []
         writer = None
         if trace is not None:
             writer = TraceWriter(stack.enter_context(_open_for_writing(trace)), machine)
             observers.append(writer)
-        pictures = RunPictures(machine, gantt, timeline)
         if pictures.recorder is not None:
             observers.append(pictures.recorder)
-        if not isinstance(machine, FlatMachine) or reservations:
+        replayed = isinstance(machine, FlatMachine) and not asked  # placed nowhere: the ends say all
+        if not replayed:
             observers.extend(stack.enter_context(_progress(len(jobs.jobs))))
         observer = _all_of(observers)
-        replayed = isinstance(machine, FlatMachine) and not reservations  # placed nowhere: the ends say all
         warm_up(machine, options)
         began = time.perf_counter()
         run = run_log(
@@ -177,13 +201,17 @@ def simulate(
         for number, granted in enumerate(run.reservations, start=1):
             if writer is not None and granted is not None:
                 writer.reservation(f"reservation{number}", granted)
-    if swf is not None:
-        write_swf(swf, schedule_as_swf(log, run, f"simulated on {machine.name} with {scheduler}"))
-    pictures.draw(run, f"{Path(log_name).name} on {machine.name}, {scheduler}: {len(run.jobs):,} jobs")
-    for text, granted in zip(reservations, run.reservations, strict=True):
-        if granted is None:
-            click.echo(f"there is no room for the reservation {text} on {machine.name}", err=True)
-    _report(machine, run, wall_s, as_json)
+    return run, wall_s
+
+
+def _check_shapes(
+    machine: Machine, shape: str | None, fat_probability: float | None, torus_probability: float | None
+) -> None:
+    """Refuse what shapes and connections cannot be."""
+    if isinstance(machine, FlatMachine) and (shape, fat_probability, torus_probability) != (None, None, None):
+        raise ConfigurationError("jobs of a flat machine have no shape and no connection", key="shape")
+    if shape is not None and fat_probability is not None:
+        raise ConfigurationError("--shape and --fat-probability say the same thing; give one", key="shape")
 
 
 def _check_window(scheduler: str) -> None:
