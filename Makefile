@@ -4,16 +4,22 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 SEEDS  ?= 200
 STAMP  := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: help demo test check format e2e swarm bench clean
+.PHONY: help install demo test check format docs e2e swarm slow mutants bench clean
 
 help:            ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
+# pip tells each package as it comes: half a gigabyte takes a minute or more, and silence looks like a fault.
 $(STAMP): pyproject.toml
+	@echo "Setting up $(VENV), once: 1 of 3, an empty environment"
 	$(PYTHON) -m venv $(VENV)
+	@echo "Setting up $(VENV), once: 2 of 3, a recent pip"
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@echo "Setting up $(VENV), once: 3 of 3, RAMP and the packages that it needs (about a minute)"
+	$(BIN)/python -m pip install --editable . --group dev
+	@echo "$(VENV) is ready"
 	@touch $(STAMP)
 
 install: $(STAMP) ## make the virtual environment .venv
@@ -35,8 +41,18 @@ format: $(STAMP) ## put the code into the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# What only the pages need; the HTML is build/docs/html, the man pages build/docs/man.
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $(DOCS_STAMP)
+
+docs: $(DOCS_STAMP) ## the documentation: build/docs/html/index.html, and man pages in build/docs/man
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs/html
+	$(BIN)/python -m sphinx -q -W --keep-going -b man docs build/docs/man
+	@echo "build/docs/html/index.html"
+
 e2e: $(STAMP)    ## agents in separate processes on real XMPP servers
-	$(BIN)/python -m pytest -q -m e2e tests/e2e
+	$(BIN)/python -m pytest -q -m e2e tests/e2e tests/documents tests/integration/test_purchase_example.py
 
 swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checked
 	$(BIN)/ramp swarm --seeds $(SEEDS)
@@ -44,8 +60,13 @@ swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checke
 slow: $(STAMP)   ## the slower tests
 	$(BIN)/python -m pytest -q -m slow
 
+# More than an hour at first on two cores; verdicts are kept, and only what is new or survived is tried again.
+mutants: $(STAMP) ## changes in the machines that no test notices (MUTANTS="ramp.protocol.bank_party*": these only)
+	$(BIN)/python -m pip install --quiet --editable . --group mutation
+	$(BIN)/python -m tests.mutation $(MUTANTS)
+
 bench: $(STAMP)  ## the project's benchmarks
 	$(BIN)/python -m tests.bench
 
 clean:           ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis mutants build dist

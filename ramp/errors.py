@@ -31,6 +31,25 @@ class ConfigurationError(RampError):
         super().__init__(f"{where}: {reason}" if where else reason)
 
 
+class VersionTooNew(ConfigurationError):
+    """A file was written by a later version of the program, which alone knows what is in it; nothing was changed.
+
+    Args:
+        path: of the file.
+        what: it is (`journal`).
+        version: of its format.
+        newest: version that this program knows.
+    """
+
+    def __init__(self, path: Path | str, what: str, version: object, newest: int) -> None:
+        self.version = version
+        reason = (
+            f"this {what} is of version {version}, and this program knows versions up to {newest}; run the version of "
+            f"RAMP that wrote it, or put back a copy from before it was upgraded"
+        )
+        super().__init__(reason, path=path)
+
+
 class DocumentError(RampError):
     """A document from outside is not what it should be.
 
@@ -138,6 +157,12 @@ class LedgerUnavailable(RampError):
     exit_code = 1
 
 
+class SchedulerError(RampError):
+    """A scheduler does what none may: it raises, starts a job twice or never, or decides for the past."""
+
+    exit_code = 1
+
+
 class MachineError(RampError):
     """A machine description, shape, host list or allocation request is wrong."""
 
@@ -148,7 +173,8 @@ class PluginError(RampError):
     Args:
         plugin: its registered name.
         reason: what it said.
-        transient: whether the same call may succeed later.
+        transient: whether the same call may succeed later. The Resource Agent reads it of a hold or confirmation, and
+            of a plug-in that is opened; `ramp.plugins.interface` says what it does then.
     """
 
     exit_code = 1
@@ -177,6 +203,30 @@ class TransportError(RampError):
     """The XMPP side failed: no server, refused login, message not deliverable."""
 
     exit_code = 1
+
+
+class NoMarket(TransportError):
+    """No market is running where one was looked for, or it has ended."""
+
+
+class MarketRefused(RampError):
+    """A party of the market does not do what was asked of it.
+
+    Args:
+        code: why, of a closed list (`ramp.MarketRefusalCode`).
+        reason: the sentence for people.
+        exit_code: 2 where asking again in the same way cannot help, else 1.
+    """
+
+    def __init__(self, code: str, reason: str, *, exit_code: int = 1) -> None:
+        self.code = code
+        self.reason = reason
+        self.exit_code = exit_code
+        super().__init__(reason)
+
+
+class ControlLineError(RampError):
+    """A line of the control channel is no request or event of this version."""
 
 
 class InvariantViolated(RampError):

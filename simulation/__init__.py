@@ -1,1 +1,52 @@
-"""The simulated world: machines, workloads, schedulers, virtual time, studies."""
+"""Simulated machines, workload logs, schedulers and studies of the market.
+
+    run = simulation.simulate("SDSC-SP2-1998-4.2-cln", machine="bgl", scheduler="easy")
+    print(run.metrics.utilisation, run.jobs["wait_s"].mean())
+    run.gantt("gantt.png")
+
+Importing this package loads nothing heavy: the names below are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from simulation.machine_files import load_machine
+    from simulation.machines.allocator_declaration import ALLOCATORS, allocator
+    from simulation.machines.box_policy import BoxPolicy, Choice, FreeBox
+    from simulation.machines.cable_policy import CablePolicy
+    from simulation.machines.description import KINDS, machine_kind
+    from simulation.schedulers.declaration import SCHEDULERS, scheduler
+    from simulation.schedulers.interface import Job, RunningJob, Scheduler, Site
+    from simulation.simulated_run import JobArray, Metrics, SimulatedRun, simulate
+
+__all__ = [
+    "ALLOCATORS", "KINDS", "SCHEDULERS", "BoxPolicy", "CablePolicy", "Choice", "FreeBox", "Job", "JobArray", "Metrics",
+    "RunningJob", "Scheduler", "SimulatedRun", "Site", "allocator", "load_machine", "machine_kind", "scheduler",
+    "simulate",
+]  # fmt: skip
+
+_PLACES: Final = {
+    "simulation.machine_files": ("load_machine",),
+    "simulation.machines.allocator_declaration": ("ALLOCATORS", "allocator"),
+    "simulation.machines.box_policy": ("BoxPolicy", "Choice", "FreeBox"),
+    "simulation.machines.cable_policy": ("CablePolicy",),
+    "simulation.machines.description": ("KINDS", "machine_kind"),
+    "simulation.schedulers.declaration": ("SCHEDULERS", "scheduler"),
+    "simulation.schedulers.interface": ("Job", "RunningJob", "Scheduler", "Site"),
+    "simulation.simulated_run": ("JobArray", "Metrics", "SimulatedRun", "simulate"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _PLACES.items():
+        if name in names:
+            value = globals()[name] = getattr(importlib.import_module(module), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

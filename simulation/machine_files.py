@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ramp.errors import ConfigurationError
 from ramp.shipped_files import shipped_directory
 from simulation.link_table_cache import cached_link_table
-from simulation.machines.description import build_machine
+from simulation.machines.description import BuildOptions, build_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Machine
 
@@ -29,17 +31,15 @@ def machine_names() -> list[str]:
     return sorted(path.stem for path in machine_directory().glob("*.toml"))
 
 
-def machine_chooses_shapes(machine: Machine) -> bool:
-    """Whether the machine's allocator chooses the shapes of jobs that only state a size, as on an Angara torus."""
-    return bool(getattr(machine, "chooses_shapes", False))
-
-
-def load_machine(name: str | Path, *, allocator: str | None = None) -> Machine:
+def load_machine(
+    name: str | Path, *, allocator: str | None = None, allocator_options: Mapping[str, Any] | None = None
+) -> Machine:
     """Make a machine.
 
     Args:
         name: `flat:N`, the name of a machine that comes with the project (`bgl`), or the path of a TOML file.
         allocator: overrules the file's.
+        allocator_options: of the allocator, one by one in place of the file's.
 
     Raises:
         ConfigurationError: there is no such machine, or its file is wrong.
@@ -55,7 +55,7 @@ def load_machine(name: str | Path, *, allocator: str | None = None) -> Machine:
             raise ConfigurationError(
                 f"{shown!r}: a flat machine has at most {FLAT_PROCESSORS_MAX} processors", key="machine"
             )
-        if allocator is not None:
+        if allocator is not None or allocator_options:
             raise ConfigurationError("a flat machine has no allocator to choose", key="allocator")
         return FlatMachine(int(processors))
     path = Path(text)
@@ -67,7 +67,9 @@ def load_machine(name: str | Path, *, allocator: str | None = None) -> Machine:
                 f"no machine {text!r}; there are {known}, flat:N, or the path of a .toml file", key="machine"
             )
     try:
-        description = tomllib.loads(path.read_text(encoding="utf-8"))
+        written = path.read_text(encoding="utf-8")
+        description = tomllib.loads(written)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigurationError(str(error), path=path) from error
-    return build_machine(description, source=path.name, allocator=allocator, table_source=cached_link_table)
+    options = BuildOptions(allocator, allocator_options or {}, cached_link_table)
+    return build_machine(description, source=path.name, text=written, options=options)

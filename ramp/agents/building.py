@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ramp.agents.guests.isolated import IsolatedGuest
+from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, log_keeper
 from ramp.agents.settings import TransportSettings
-from ramp.errors import ConfigurationError, PluginError, StateDamaged
+from ramp.errors import ConfigurationError, StateDamaged
 from ramp.ledger.account import AccountKind
 from ramp.ledger.interface import Ledger
 from ramp.model.acl import OFFERS, SEALED, Message
@@ -18,6 +20,7 @@ from ramp.model.instant import Instant
 from ramp.model.ports import Notary
 from ramp.protocol.bank_party import BankParty
 from ramp.protocol.directory_party import DirectoryParty
+from ramp.protocol.events import Answer
 from ramp.protocol.keeper_party import KeeperParty
 from ramp.protocol.progress import Progress
 from ramp.protocol.resource_party import ResourceParty
@@ -25,12 +28,13 @@ from ramp.protocol.seller import Seller
 from ramp.protocol.user_party import UserParty
 from ramp.runtime.bank_ledger import BankLedger
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import SwarmConfig, open_plugin, pricing_strategy
+from ramp.runtime.config import SwarmConfig
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.identifiers import RandomIds
-from ramp.runtime.journal import FROM_BACKUP, SqliteJournal
+from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys import KeyStore
 from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.sqlite_file import FROM_BACKUP
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.storage_errors import STORAGE_ERRORS, check_room
 
@@ -180,21 +184,32 @@ class Building:
             for agent in built:
                 agent.watch(progress)
 
-        started_at = self.state.started_at(self.clock.now())
-        try:
-            plugin = open_plugin(resource, started_at, self.state.reservations)
-        except PluginError as error:
-            if error.transient:
-                raise
-            raise StateDamaged(self.state.reservations, error.reason, FROM_BACKUP) from error
+        def deliver(answer: Answer) -> None:
+            for agent in built:
+                agent.take_answer(answer)
+
+        def say(guest: str, line: str) -> None:
+            for agent in built:
+                agent.heard(guest, line)
+
+        guests = GuestPorts(
+            self.config.guests,
+            now=self.clock.now,
+            deliver=deliver,
+            say=say,
+            watch=watch,
+        )
+        pricing = open_pricing(resource, guests)
+        machine, source = open_machine(
+            resource, self.state.started_at(self.clock.now()), self.state.reservations, guests
+        )
 
         def new_host(send: Callable[[Message], None]) -> Host:
             seller = Seller(
                 address,
                 terms=resource.terms,
                 prices=resource.prices,
-                strategy=pricing_strategy(resource.pricing),
-                source=plugin.source,
+                source=source,
                 ids=RandomIds(),
                 timing=self.config.timing,
             )
@@ -208,19 +223,20 @@ class Building:
             )
             ports = self._ports(send, notary)
             ports.journal = self._journal(name)
-            ports.plugin, ports.keep_agreement = plugin, self._shelf(name)
-            ports.watch = watch
+            ports.machine, ports.pricing = machine, pricing
+            ports.keep_agreement, ports.watch = self._shelf(name), watch
             return Host(party, ports)
 
         agent = ResourceAgent(
             address, self.passwords[name], self.settings, new_host=new_host, notary=notary, clock=self.clock
         )
+        agent.guests += [guest for guest in (machine, pricing) if isinstance(guest, IsolatedGuest)]
         built.append(agent)
         return agent
 
     def _journal(self, name: str) -> SqliteJournal:
         check_room(self.state.journals)
-        return SqliteJournal(self.state.journals / f"{name}.sqlite")
+        return SqliteJournal(self.state.journal(name), self.state.archive(name))
 
     def _notary(self, address: str) -> Notary:
         return KeyStore(self.state.keys).notary(address)

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Final
 
 from ramp.agents import wire
-from ramp.agents.control_channel import ControlChannel, Verbs
+from ramp.agents.control_channel import ControlChannel
 from ramp.agents.roles import UserAgent
+from ramp.control import answering
+from ramp.control.codec import decode_request
+from ramp.control.events import Done, Event, RequestShown, Submitted, Watching
+from ramp.control.requests import (
+    Approve,
+    AskAccount,
+    AskMachine,
+    AskResources,
+    Cancel,
+    ListAgreements,
+    ListRequests,
+    Request,
+    ShowRequest,
+    Submit,
+    Watch,
+    Withdraw,
+)
+from ramp.errors import ControlLineError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import Bid, CallForProposals
-from ramp.model.instant import SECOND, from_iso
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol.evaluator import BIDS_MAX
+from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.records import RequestConcluded
 from ramp.rfql import codec
-from ramp.rfql.request_for_quotation import parse_request
-from ramp.runtime.record_json import to_plain
 from ramp.runtime.state_folder import StateFolder
-
-HORIZON_DEFAULT_S: Final = 86_400
-"""How far ahead a machine's projected load is asked for, in seconds."""
 
 
 class UserControl(ControlChannel):
@@ -41,38 +53,46 @@ class UserControl(ControlChannel):
         self._agent = agent
         self._state = state
 
-    def verbs(self) -> Verbs:
+    async def answer(self, request: Request, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
         """Everything that a user may ask of its agent."""
-        return {
-            "submit": self._submit,
-            "watch": self._watch,
-            "withdraw": self._withdraw,
-            "requests": self._requests,
-            "agreements": self._agreements,
-            "cancel": self._cancel,
-            "account": self._account,
-            "machine": self._machine,
-            "resources": self._resources,
-        }
+        match request:
+            case Submit():
+                async for event in self._submit(request, reader):
+                    yield event
+            case Watch(""):
+                async for event in self._watch_all(reader):
+                    yield event
+            case Watch(request_id):
+                async for event in self._watch(request_id, reader):
+                    yield event
+            case Withdraw(request_id):
+                yield await self._withdraw(request_id)
+            case ListRequests():
+                yield answering.requests_of(self._agent.party)
+            case ShowRequest(request_id):
+                purchase = self._agent.party.purchases.get(request_id)
+                outcome = purchase.outcome if purchase is not None else None
+                yield RequestShown(None if outcome is None else self._outcome(outcome))
+            case ListAgreements():
+                yield answering.agreements_of(self._agent.party, self._agreement_file, self._payment_file)
+            case Cancel(agreement_id, reason):
+                yield await self._cancel(agreement_id, reason or "cancelled by the user")
+            case AskAccount() | AskMachine() | AskResources():
+                query_id = self._ids.new("nonce" if isinstance(request, AskAccount) else "query")
+                command = answering.question(request, query_id, str(self._agent.jid.domain))
+                yield await self._ask(query_id, command)
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    async def _submit(self, request: Any, reader: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-        document = parse_request(request["document"], request.get("source"))
-        given = request.get("options", {})
-        options = ev.AuctionOptions(
-            rounds=int(given.get("rounds", 3)),
-            round_time=round(float(given.get("round_time_s", 15)) * SECOND),
-            preference=ev.Preference(given.get("prefer", "cheapest")),
-            approval=ev.Approval(given.get("approve", "auto")),
-            quote_only=bool(given.get("quote_only", False)),
-        )
-        request_id = request.get("request_id") or self._ids.new("request")
-        command = ev.RequestSubmitted(request_id, document, options)
-        self._check_size(request_id, document)
-        yield {"event": "submitted", "request_id": request_id, "warnings": list(document.warnings)}
-        async for answer in self._follow_request(request_id, command, reader):
-            yield answer
+    async def _submit(self, request: Submit, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
+        command = answering.submission(request, request.request_id or self._ids.new("request"))
+        self._check_size(command.request_id, command.request)
+        yield Submitted(command.request_id, command.request.warnings)
+        clock = self._agent.party.clock
+        if clock is not None and clock.wrong:
+            yield clock
+        async for event in self._follow_request(command.request_id, command, reader):
+            yield event
 
     def _check_size(self, request_id: str, document: RequestForQuotation) -> None:
         """Refuse a request whose call for proposals could not be sent, before anything is.
@@ -96,127 +116,89 @@ class UserControl(ControlChannel):
             compress_from_bytes=self._agent.settings.compress_from_bytes,
         )
 
-    async def _watch(self, request: Any, reader: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-        request_id = request["request_id"]
+    async def _watch(self, request_id: str, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
         purchase = self._agent.party.purchases.get(request_id)
         if purchase is None:
-            yield {"event": "error", "exit_code": 2, "reason": f"there is no request {request_id}"}
+            yield answering.unknown(request_id)
         elif purchase.outcome is not None:
-            yield self._event(pr.RequestEnded(purchase.outcome))
+            yield answering.ended(self._outcome(purchase.outcome), self._agreement_file)
         else:
-            async for answer in self._follow_request(request_id, None, reader):
-                yield answer
+            async for event in self._follow_request(request_id, None, reader):
+                yield event
+
+    def _outcome(self, outcome: RequestOutcome) -> RequestOutcome:
+        """How a request ended, with its rounds."""
+        journal = self._agent.host.ports.journal
+        written = journal.records_of(outcome.request_id) if journal is not None else ()
+        return next((each.outcome for each in written if isinstance(each, RequestConcluded)), outcome)
 
     async def _follow_request(
         self, request_id: str, command: ev.Command | None, reader: asyncio.StreamReader
-    ) -> AsyncIterator[dict[str, Any]]:
-        async with self._progress(lambda progress: _request_of(progress) == request_id) as queue:
+    ) -> AsyncIterator[Event]:
+        def wanted(progress: pr.Progress) -> bool:
+            return isinstance(progress, pr.ClockCompared) or answering.request_of(progress) == request_id
+
+        async with self._progress(wanted) as queue:
             if command is not None:
                 await self._agent.command(command)
             while True:
                 progress = await queue.get()
-                yield self._event(progress)
+                event = answering.told(progress, self._agreement_file)
+                assert event is not None, "what belongs to a request is its owner's"
+                yield event
                 if isinstance(progress, pr.RequestEnded):
                     return
                 if isinstance(progress, pr.ApprovalAsked):
-                    line = await reader.readline()
-                    approved = bool(line) and json.loads(line).get("approved") is True
-                    await self._agent.command(ev.OffersApproved(request_id, approved))
+                    await self._agent.command(ev.OffersApproved(request_id, await _approved(reader)))
 
-    async def _withdraw(self, request: Any, _: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-        request_id = request["request_id"]
+    async def _watch_all(self, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
+        """Everything that goes on, until the client has gone."""
+        gone = asyncio.create_task(reader.read(1))
+        try:
+            async with self._progress(lambda progress: True) as queue:
+                yield Watching()
+                while not gone.done():
+                    progress = asyncio.create_task(queue.get())
+                    await asyncio.wait({progress, gone}, return_when=asyncio.FIRST_COMPLETED)
+                    if not progress.done():
+                        progress.cancel()
+                        return
+                    event = answering.told(progress.result(), self._agreement_file)
+                    if event is not None:
+                        yield event
+        finally:
+            gone.cancel()
+
+    async def _withdraw(self, request_id: str) -> Event:
         if request_id not in self._agent.party.purchases:
-            yield {"event": "error", "exit_code": 2, "reason": f"there is no request {request_id}"}
-            return
+            return answering.unknown(request_id)
         await self._agent.command(ev.RequestWithdrawn(request_id))
-        yield {"event": "done"}
+        return Done()
 
-    async def _requests(self, _: Any, __: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-        requests = [
-            {
-                "request_id": request_id,
-                "stage": purchase.stage,
-                "doubt": purchase.doubt,
-                "units": len(purchase.request.units),
-                "started_at": purchase.started_at,
-                "outcome": None if purchase.outcome is None else to_plain(purchase.outcome),
-            }
-            for request_id, purchase in self._agent.party.purchases.items()
-        ]
-        yield {"event": "requests", "requests": requests}
-
-    async def _agreements(self, _: Any, __: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-        party = self._agent.party
-        doubts = party.doubts()
-        listed = [
-            {
-                "agreement": to_plain(agreement),
-                "state": party.agreement_state(agreement_id),
-                "doubt": doubts.get(agreement_id, ""),
-                "file": self._agreement_file(agreement_id),
-                "payment_file": self._payment_file(agreement_id),
-            }
-            for agreement_id, agreement in party.agreements.items()
-        ]
-        yield {"event": "agreements", "agreements": listed}
-
-    async def _cancel(self, request: Any, _: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-        agreement_id = request["agreement_id"]
-        command = ev.AgreementCancelled(agreement_id, request.get("reason") or "cancelled by the user")
-
+    async def _cancel(self, agreement_id: str, reason: str) -> Event:
         def wanted(progress: pr.Progress) -> bool:
             return isinstance(progress, pr.CancellationEnded) and progress.outcome.agreement_id == agreement_id
 
         async with self._progress(wanted) as queue:
-            await self._agent.command(command)
-            yield self._event(await queue.get())
+            await self._agent.command(ev.AgreementCancelled(agreement_id, reason))
+            ended = await queue.get()
+        assert isinstance(ended, pr.CancellationEnded)
+        return ended
 
-    # -- queries -------------------------------------------------------------------------------------------------
-
-    async def _account(self, request: Any, _: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-        since, until = (None if request.get(key) is None else from_iso(request[key]) for key in ("since", "until"))
-        query_id = self._ids.new("nonce")
-        async for answer in self._ask(query_id, ev.AccountAsked(query_id, since, until)):
-            yield answer
-
-    async def _machine(self, request: Any, _: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-        query_id = self._ids.new("query")
-        domain = str(self._agent.jid.domain)
-        resource = request["resource"] if "@" in request["resource"] else f"{request['resource']}@{domain}"
-        horizon = round(float(request.get("horizon_s", HORIZON_DEFAULT_S)) * SECOND)
-        async for answer in self._ask(query_id, ev.MachineAsked(query_id, resource, horizon)):
-            yield answer
-
-    async def _resources(self, _: Any, __: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-        query_id = self._ids.new("query")
-        async for answer in self._ask(query_id, ev.ResourcesAsked(query_id)):
-            yield answer
-
-    def _event(self, progress: pr.Progress) -> dict[str, Any]:
-        event = super()._event(progress)
-        if isinstance(progress, pr.RequestEnded):
-            event["agreements"] = {
-                unit.agreement_id: self._agreement_file(unit.agreement_id)
-                for unit in progress.outcome.units
-                if unit.agreement_id
-            }
-        return event
-
-    def _agreement_file(self, agreement_id: str) -> str | None:
+    def _agreement_file(self, agreement_id: str) -> Path | None:
         path = self._state.agreement(str(self._agent.jid.user), agreement_id)
-        return str(path) if path.exists() else None
+        return path if path.exists() else None
 
-    def _payment_file(self, agreement_id: str) -> str | None:
+    def _payment_file(self, agreement_id: str) -> Path | None:
         path = self._state.payment(str(self._agent.jid.user), agreement_id)
-        return str(path) if path.exists() else None
+        return path if path.exists() else None
 
 
-def _request_of(progress: pr.Progress) -> str:
-    if isinstance(progress, pr.RequestEnded):
-        return progress.outcome.request_id
-    if isinstance(
-        progress,
-        pr.CancellationEnded | pr.QueryAnswered | pr.KeeperOrdered | pr.GuestFailed | pr.RecordsMissing,
-    ):
-        return ""
-    return progress.request_id
+async def _approved(reader: asyncio.StreamReader) -> bool:
+    """The owner's answer to the offers shown; whoever has gone, or says something else, has not approved."""
+    line = await reader.readline()
+    try:
+        answered = decode_request(line)
+    except ControlLineError:
+        return False
+    return isinstance(answered, Approve) and answered.approved

@@ -1,8 +1,8 @@
-"""A control channel: an owner's commands to its agent over a Unix socket, as JSON lines.
+"""A control channel: an owner's commands to its agent over a Unix socket, by the table of `ramp.control`.
 
 The socket's folder is readable by the owner only, which is all the authority there is: whoever can open it speaks for
-the agent. Every line a client sends is one request with a `verb`; the answers are lines with an `event`. A request that
-takes a while streams its progress and ends with one of `ramp.runtime.control_client.LAST_EVENTS`.
+the agent. A client says its version first; every further line is a request, answered by events of which the last one
+ends the answer.
 """
 
 from __future__ import annotations
@@ -10,42 +10,27 @@ from __future__ import annotations
 import abc
 import asyncio
 import contextlib
-import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, Final
 
 from ramp.agents.party_agent import brief
 from ramp.agents.roles import CommandedAgent
-from ramp.errors import RampError
-from ramp.model.contents import AccountQueryRefused, KeeperRefused
+from ramp.control import answering
+from ramp.control.codec import REQUEST_BYTES_MAX, VERSION, decode_request, encode_event, verb_of
+from ramp.control.events import Event, MarketRefusalCode, Refused, Welcome
+from ramp.control.requests import Hello, Request
+from ramp.errors import ControlLineError, RampError
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.runtime.identifiers import RandomIds
-from ramp.runtime.record_json import to_plain
 from ramp.runtime.state_folder import check_private
-
-LINE_BYTES_MAX: Final = 1_000_000
-"""Longest request line; a document is at most a tenth of it."""
-
-EVENT_NAMES: Final[dict[type, str]] = {
-    pr.RoundOpened: "round_opened",
-    pr.RoundClosed: "round_closed",
-    pr.ApprovalAsked: "approval_asked",
-    pr.UnitAdvanced: "unit_advanced",
-    pr.RequestEnded: "request_ended",
-    pr.CancellationEnded: "cancellation_ended",
-    pr.QueryAnswered: "query_answered",
-}
-
-Verbs = Mapping[str, Callable[[Any, asyncio.StreamReader], AsyncIterator[dict[str, Any]]]]
 
 _log = logging.getLogger(__name__)
 
 
 class ControlChannel(abc.ABC):
-    """Serves one agent's control socket; subclasses say which verbs there are.
+    """Serves one agent's control socket; subclasses say what is answered.
 
     Args:
         agent: the agent.
@@ -60,8 +45,8 @@ class ControlChannel(abc.ABC):
         self._clients: set[asyncio.Task[None]] = set()
 
     @abc.abstractmethod
-    def verbs(self) -> Verbs:
-        """What may be asked for: of each verb, what answers it."""
+    def answer(self, request: Request, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
+        """What a request is answered with; nothing where it is not for this agent."""
 
     async def start(self) -> None:
         """Open the socket; a stale one of an earlier life is replaced.
@@ -71,7 +56,7 @@ class ControlChannel(abc.ABC):
         """
         check_private(self._path.parent)
         self._path.unlink(missing_ok=True)
-        self._server = await asyncio.start_unix_server(self._serve, str(self._path), limit=LINE_BYTES_MAX)
+        self._server = await asyncio.start_unix_server(self._serve, str(self._path), limit=REQUEST_BYTES_MAX)
         self._path.chmod(0o600)
 
     async def stop(self) -> None:
@@ -87,8 +72,9 @@ class ControlChannel(abc.ABC):
         assert task is not None
         self._clients.add(task)
         try:
-            while line := await reader.readline():
-                await self._answer(line, reader, writer)
+            if await self._greeted(reader, writer):
+                while line := await reader.readline():
+                    await self._answer(line, reader, writer)
         except (OSError, ValueError, asyncio.CancelledError) as error:
             _log.info("control connection ended: %r", error)
         finally:
@@ -96,27 +82,47 @@ class ControlChannel(abc.ABC):
             with contextlib.suppress(OSError, RuntimeError):
                 writer.close()
 
+    async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Take the client's first line; whoever speaks another version is told so, and nothing else."""
+        line = await reader.readline()
+        if not line:
+            return False
+        try:
+            hello = decode_request(line)
+        except ControlLineError as error:
+            await _write(writer, Refused(MarketRefusalCode.NOT_UNDERSTOOD, str(error)))
+            return False
+        if not isinstance(hello, Hello) or hello.version != VERSION:
+            theirs = f"version {hello.version}" if isinstance(hello, Hello) else "no version"
+            await _write(writer, Refused(MarketRefusalCode.OTHER_VERSION, other_version(theirs, f"version {VERSION}")))
+            return False
+        await _write(writer, Welcome(VERSION, str(self._commanded.jid)))
+        return True
+
     async def _answer(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            request = json.loads(line)
-            verb = request["verb"]
-            handler = self.verbs()[verb]
-        except (ValueError, KeyError, TypeError):
-            await _write(writer, {"event": "error", "exit_code": 2, "reason": "not a known control request"})
+            request = decode_request(line)
+        except ControlLineError as error:
+            await _write(writer, Refused(MarketRefusalCode.NOT_UNDERSTOOD, str(error)))
             return
+        said = False
         try:
-            async for answer in handler(request, reader):
-                await _write(writer, answer)
+            async for event in self.answer(request, reader):
+                said = True
+                await _write(writer, event)
+            if not said:
+                reason = f"{self._commanded.jid} does not serve the verb {verb_of(request)!r}"
+                await _write(writer, Refused(MarketRefusalCode.NOT_UNDERSTOOD, reason))
         except RampError as error:
-            await _write(writer, {"event": "error", "exit_code": error.exit_code, "reason": str(error)})
-        except (KeyError, TypeError, ValueError) as error:
-            await _write(writer, {"event": "error", "exit_code": 2, "reason": f"{verb}: {error!r}"})
+            await _write(writer, answering.refusal(error))
+        except ConnectionError:  # nobody is there any more to be told
+            raise
         except Exception as error:  # a bug ends at this request
-            _log.error("control request %s failed: %s", verb, brief(error))
-            reason = f"{verb}: a fault of the agent: {brief(error)}"
-            await _write(writer, {"event": "error", "exit_code": 1, "reason": reason})
+            _log.error("control request %s failed: %s", verb_of(request), brief(error))
+            reason = f"{verb_of(request)}: a fault of the agent: {brief(error)}"
+            await _write(writer, Refused(MarketRefusalCode.AGENT_FAILED, reason))
 
-    async def _ask(self, query_id: str, command: ev.Command) -> AsyncIterator[dict[str, Any]]:
+    async def _ask(self, query_id: str, command: ev.Command) -> Event:
         def wanted(progress: pr.Progress) -> bool:
             return isinstance(progress, pr.QueryAnswered) and progress.query_id == query_id
 
@@ -124,13 +130,7 @@ class ControlChannel(abc.ABC):
             await self._commanded.command(command)
             progress = await queue.get()
         assert isinstance(progress, pr.QueryAnswered)
-        if progress.answer is None:
-            yield {"event": "error", "exit_code": 1, "reason": "no answer came; is the agent up? `ramp ps` tells"}
-        elif isinstance(progress.answer, AccountQueryRefused | KeeperRefused):
-            refused = progress.answer
-            yield {"event": "error", "exit_code": 1, "reason": f"the bank refuses: {refused.detail or refused.code}"}
-        else:
-            yield self._event(progress)
+        return answering.answer(progress)
 
     @contextlib.asynccontextmanager
     async def _progress(self, wanted: Callable[[pr.Progress], bool]) -> AsyncIterator[asyncio.Queue[pr.Progress]]:
@@ -146,10 +146,15 @@ class ControlChannel(abc.ABC):
         finally:
             self._commanded.watchers.discard(watcher)
 
-    def _event(self, progress: pr.Progress) -> dict[str, Any]:
-        return {"event": EVENT_NAMES[type(progress)], **to_plain(progress)}
+
+def other_version(theirs: str, ours: str) -> str:
+    """The sentence for a client and an agent of different versions."""
+    return (
+        f"this program speaks {theirs} of the control channel, the agent {ours}; "
+        "`ramp down` and `ramp up` start the market in the version that is installed"
+    )
 
 
-async def _write(writer: asyncio.StreamWriter, answer: dict[str, Any]) -> None:
-    writer.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
+async def _write(writer: asyncio.StreamWriter, event: Event) -> None:
+    writer.write(encode_event(event))
     await writer.drain()

@@ -1,11 +1,13 @@
 """One process of a swarm: runs a group of agents, restarts any that fails, and says what happens as JSON lines.
 
 Run by the supervisor as `python -m ramp.agents.group`. Every line on standard output is an event with `agent`, `event`
-(`ready`, `failed`, `degraded`, `broken`, `stopped`) and `detail`; the log goes to standard error.
+(`ready`, `failed`, `degraded`, `broken`, `stopped`, `clock`), `detail`, and whether it `is_up`; `clock` has numbers
+beside. The log goes to standard error.
 
 A failed agent is started again after a pause that grows until it has lived for a while. One whose memory cannot be
 written is `degraded`, and is not on the market at all until it can be: so it votes and promises nothing. One whose
-memory cannot be read is `broken` and stays down; the other agents of the process go on.
+memory cannot be read is `broken` and stays down; the other agents of the process go on. A resource whose plug-in or
+price strategy fails is `degraded` as well, but is up and refuses what it cannot have answered.
 """
 
 from __future__ import annotations
@@ -18,9 +20,12 @@ import logging
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ramp.agents.building import Building, transport_settings
+from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.control import UserControl
 from ramp.agents.control_channel import ControlChannel
 from ramp.agents.keeper_control import KeeperControl
@@ -28,7 +33,11 @@ from ramp.agents.parent import end_with_parent
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
 from ramp.agents.settings import TransportSettings
-from ramp.errors import ConfigurationError, EffectFailed, StateDamaged
+from ramp.errors import ConfigurationError, EffectFailed, PluginError, StateDamaged
+from ramp.model.instant import MILLISECOND
+from ramp.protocol.clock_comparison import offset_text
+from ramp.protocol.progress import ClockCompared
+from ramp.protocol.resource_party import ResourceParty
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
@@ -83,20 +92,22 @@ class Group:
         while not self._stopping.is_set():
             began = time.monotonic()
             agent: PartyAgent | None = None
+            stays_down = False
             try:
                 agent = await self._start(name)
+                if isinstance(agent, ResourceAgent):
+                    await self._guests_opened(agent)
                 was_up = True
                 await self._live(name, agent)
-            except StateDamaged as error:
-                _log.error("agent %s stays down: %s", name, error)
-                _emit(name, "broken", str(error))
-                await self._stopping.wait()
-            except Exception as error:  # whatever ended it, the agent is started again
+            except Exception as error:  # whatever ended it, the agent is started again, unless that is no use
                 if isinstance(error, ConfigurationError) and not was_up and not is_storage_failure(error):
                     raise
-                _tell_failure(name, error)
+                stays_down = isinstance(error, StateDamaged) or (isinstance(error, PluginError) and not error.transient)
+                _tell_failure(name, error, stays_down=stays_down)
             finally:
                 await end_agent(agent)
+            if stays_down:
+                await self._stopping.wait()
             if not self._stopping.is_set():
                 pause = RESTART_FIRST_S if time.monotonic() - began > STEADY_S else pause
                 with contextlib.suppress(TimeoutError):
@@ -114,11 +125,27 @@ class Group:
                 raise
             return agent
 
+    async def _guests_opened(self, agent: ResourceAgent) -> None:
+        """Wait for an agent's guests as long as it is worth it; see `ResourceAgent.guests_opened`."""
+        waits = [asyncio.create_task(wait) for wait in (agent.guests_opened(), self._stopping.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if waits[0].done():
+                await waits[0]
+        finally:
+            for wait in waits:
+                wait.cancel()
+
     async def _live(self, name: str, agent: PartyAgent) -> None:
         control = self._control(name, agent)
+        if isinstance(agent, ComparingAgent):
+            agent.told = partial(_emit_clock, name)
         if control is not None:
             await control.start()
-        _emit(name, "ready", str(agent.host.ports.plugin.source) if agent.host.ports.plugin is not None else "")
+        tell = partial(_tell_standing, name, agent)
+        if isinstance(agent, ResourceAgent):
+            agent.on_troubles = tell
+        tell()
         try:
             finished = asyncio.create_task(agent.wait_finished())
             stopping = asyncio.create_task(self._stopping.wait())
@@ -130,6 +157,8 @@ class Group:
             if isinstance(agent, ResourceAgent) and agent.is_connected:
                 await agent.leave()
         finally:
+            if isinstance(agent, ResourceAgent):
+                agent.on_troubles = _say_nothing
             if control is not None:
                 await control.stop()
 
@@ -141,9 +170,26 @@ class Group:
         return KeeperControl(agent, state.socket(name)) if isinstance(agent, KeeperAgent) else None
 
 
-def _tell_failure(name: str, error: Exception) -> None:
+def _say_nothing() -> None:
+    """An agent that ends has said all that there is to say."""
+
+
+def _tell_standing(name: str, agent: PartyAgent) -> None:
+    """Say that an agent is up, and what a guest of it fails at."""
+    if isinstance(agent, ResourceAgent) and agent.troubles:
+        reasons = "; ".join(f"{guest}: {reason}" for guest, reason in sorted(agent.troubles.items()))
+        _emit(name, "degraded", reasons, is_up=True)
+        return
+    party = agent.host.party
+    _emit(name, "ready", party.source if isinstance(party, ResourceParty) else "", is_up=True)
+
+
+def _tell_failure(name: str, error: Exception, *, stays_down: bool) -> None:
     """Say why an agent has ended; that a disk is full is worth a line and no traceback."""
-    if isinstance(error, EffectFailed) or is_storage_failure(error):
+    if stays_down:
+        _log.error("agent %s stays down: %s", name, error)
+        _emit(name, "broken", str(error))
+    elif isinstance(error, EffectFailed) or is_storage_failure(error):
         _log.error("agent %s is degraded: %s", name, error)
         _emit(name, "degraded", error.reason if isinstance(error, EffectFailed) else reason_of(error))
     else:
@@ -165,10 +211,20 @@ async def end_agent(agent: PartyAgent | None) -> None:
                 close()
 
 
-def _emit(agent: str, event: str, detail: str) -> None:
+def _emit(agent: str, event: str, detail: str, **further: Any) -> None:
     with contextlib.suppress(BrokenPipeError):
-        sys.stdout.write(json.dumps({"agent": agent, "event": event, "detail": detail}) + "\n")
+        sys.stdout.write(json.dumps({"agent": agent, "event": event, "detail": detail, **further}) + "\n")
         sys.stdout.flush()
+
+
+def _emit_clock(agent: str, compared: ClockCompared) -> None:
+    _emit(
+        agent,
+        "clock",
+        offset_text(compared) if compared.wrong else "",
+        clock_offset_ms=round(compared.offset / MILLISECOND, 3),
+        clock_uncertainty_ms=round(compared.uncertainty / MILLISECOND, 3),
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

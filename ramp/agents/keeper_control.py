@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
-from ramp.agents.control_channel import ControlChannel, Verbs
+from ramp.agents.control_channel import ControlChannel
+from ramp.control.answering import full_name
+from ramp.control.events import Event
+from ramp.control.requests import AskOverview, Deposit, Request
 from ramp.errors import ConfigurationError
-from ramp.model.instant import from_iso
 from ramp.protocol import events as ev
 
 
 class KeeperControl(ControlChannel):
     """Serves the keeper's control socket."""
 
-    def verbs(self) -> Verbs:
-        """Everything that the keeper may ask of its agent."""
-        return {"deposit": self._deposit, "overview": self._overview}
+    async def answer(self, request: Request, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
+        """Deposits and the overview."""
+        match request:
+            case Deposit():
+                yield await self._deposit(request)
+            case AskOverview(since, until):
+                query_id = self._ids.new("query")
+                yield await self._ask(query_id, ev.OverviewAsked(query_id, since, until))
 
-    async def _deposit(self, request: Any, _: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-        amount = request["amount"]
-        if not isinstance(amount, int) or isinstance(amount, bool) or amount <= 0:
-            raise ConfigurationError(f"a deposit of {amount!r}; right would be a whole number of minor units above 0")
-        deposit_id = request.get("deposit_id") or self._ids.new("deposit")
-        account = str(request["account"])
-        if "@" not in account:
-            account = f"{account}@{self._commanded.jid.domain}"
-        command = ev.DepositOrdered(deposit_id, account, amount, str(request.get("memo", "")))
-        async for answer in self._ask(deposit_id, command):
-            yield answer
-
-    async def _overview(self, request: Any, _: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-        since, until = (None if request.get(key) is None else from_iso(request[key]) for key in ("since", "until"))
-        query_id = self._ids.new("query")
-        async for answer in self._ask(query_id, ev.OverviewAsked(query_id, since, until)):
-            yield answer
+    async def _deposit(self, order: Deposit) -> Event:
+        if order.amount <= 0:
+            reason = f"a deposit of {order.amount}; right would be a whole number of minor units above 0"
+            raise ConfigurationError(reason)
+        deposit_id = order.deposit_id or self._ids.new("deposit")
+        account = full_name(order.account, str(self._commanded.jid.domain))
+        return await self._ask(deposit_id, ev.DepositOrdered(deposit_id, account, order.amount, order.memo))

@@ -21,7 +21,7 @@ from ramp.errors import DocumentError, EffectFailed, SealInvalid, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import Content, NotUnderstood
-from ramp.model.instant import SECOND
+from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.ports import Notary
 from ramp.protocol import events as ev
 from ramp.rfql import codec
@@ -31,6 +31,9 @@ from ramp.runtime.host import Host
 
 DOCUMENT_FIELD = "x-document"
 """Metadata field with the kind of document, by which behaviours with equal performatives tell theirs."""
+
+LOOK_AGAIN: Duration = 5 * SECOND
+"""An agent looks at the clock this often at least: so long after a step or a suspend all processes agree again."""
 
 _log = logging.getLogger(__name__)
 
@@ -68,21 +71,36 @@ class PartyAgent(MarketAgent):
     ) -> None:
         super().__init__(jid, password, settings)
         self.clock = clock
+        self._followed = clock.set_by
         self._notary = notary
         self._outgoing: deque[Message] = deque()
         self._sending = asyncio.Lock()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_task: asyncio.Task[None] | None = None
+        self._settling: asyncio.Task[None] | None = None
         self._encoded: tuple[Content, EncodedMessage] | None = None
         self.host = new_host(self._outgoing.append)
         self.host.ports.fault = self.on_fault
         self.host.ports.unsent = self.on_unsent
 
+    def now(self) -> Instant:
+        """The present instant, after the party has been told if the clock has been set."""
+        now = self.clock.now()
+        by = self.clock.set_by - self._followed
+        if by:
+            self._followed += by
+            self.host.clock_set(by)
+            self.on_clock_set()
+        return now
+
+    def on_clock_set(self) -> None:
+        """The clock has been set, and the party knows."""
+
     async def setup(self) -> None:
         """Add the behaviours and let the party begin, or go on where its journal ends."""
         for courier in self.behaviours_served:
             self.add_behaviour(courier())
-        self.host.start(self.clock.now())
+        self.host.start(self.now())
         await self._settle()
 
     async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
@@ -93,7 +111,7 @@ class PartyAgent(MarketAgent):
         Raises:
             EffectFailed: if what the party decides on it cannot be carried out; that is no fault of the message.
         """
-        now = self.clock.now()
+        now = self.now()
         try:
             message = codec.decode(
                 sender_bare, self.host.name, metadata, thread, body, self._notary, now, sealed=self.host.ports.sealed
@@ -122,6 +140,17 @@ class PartyAgent(MarketAgent):
         """A message cannot be sealed: like one lost on the way."""
         self.complain(message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, error)
 
+    def take_answer(self, answer: ev.Answer) -> None:
+        """Take an answer of a machine or a price strategy that needed time; what comes of it is sent meanwhile."""
+        try:
+            self.host.answer(answer, self.clock.now())
+        except Exception as error:
+            self.on_behaviour_failed("answer", error)
+            return
+        self._arm()
+        if self._settling is None or self._settling.done():
+            self._settling = asyncio.get_running_loop().create_task(self._settle())
+
     async def command(self, command: ev.Command) -> None:
         """Give the party a command of its owner.
 
@@ -129,7 +158,7 @@ class PartyAgent(MarketAgent):
             EffectFailed: if it cannot be carried out; the agent ends then, for nothing may go on from memory alone.
         """
         try:
-            self.host.command(command, self.clock.now())
+            self.host.command(command, self.now())
         except Exception as error:
             if self.host.failure is not None:
                 self.fail(error)
@@ -200,20 +229,23 @@ class PartyAgent(MarketAgent):
     # -- timers --------------------------------------------------------------------------------------------------
 
     def _arm(self) -> None:
+        """Wake at the next deadline, and every `LOOK_AGAIN` at least: timers of the loop stand still in a suspend."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
+        if self._stopped:
+            return
+        now = self.now()  # before the deadline is read, which moves when the clock has been set
         deadline = self.host.deadline
-        if deadline is not None and not self._stopped:
-            delay = max(0, deadline - self.clock.now()) / SECOND
-            self._alarm = asyncio.get_running_loop().call_later(delay, self._ring)
+        delay = LOOK_AGAIN if deadline is None else min(max(0, deadline - now), LOOK_AGAIN)
+        self._alarm = asyncio.get_running_loop().call_later(delay / SECOND, self._ring)
 
     def _ring(self) -> None:
         self._alarm_task = asyncio.get_running_loop().create_task(self._on_alarm())
 
     async def _on_alarm(self) -> None:
         try:
-            self.host.tick(self.clock.now())
+            self.host.tick(self.now())
             await self._settle()
         except Exception as error:
             self.on_behaviour_failed("deadline", error)

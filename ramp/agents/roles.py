@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from ramp.agents.behaviour import Courier
+from ramp.agents.clock_watch import ComparingAgent
+from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
 from ramp.model.acl import Performative
 from ramp.protocol.directory_party import DirectoryParty, KnownAgent
-from ramp.protocol.progress import GuestFailed, KeeperOrdered, Progress, RecordsMissing
+from ramp.protocol.progress import ClockCompared, GuestFailed, KeeperOrdered, Progress, RecordsMissing
 from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.user_party import UserParty
 from ramp.runtime.storage_errors import reason_of
@@ -129,7 +131,7 @@ class CommandedAgent(PartyAgent):
             watcher(progress)
 
 
-class UserAgent(CommandedAgent):
+class UserAgent(ComparingAgent, CommandedAgent):
     """Buys for one owner."""
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RequestAQuote, ResourceNotifier)
@@ -140,6 +142,11 @@ class UserAgent(CommandedAgent):
         assert isinstance(self.host.party, UserParty)
         return self.host.party
 
+    def watch(self, progress: Progress) -> None:
+        """Pass progress on to the watchers; of comparisons of the clock those that tell something new."""
+        if not isinstance(progress, ClockCompared) or self.take_comparison(progress):
+            super().watch(progress)
+
 
 class KeeperAgent(CommandedAgent):
     """Gives the bank the orders of the market's keeper (section 6.3: the administrator of the Banking Agent)."""
@@ -147,8 +154,14 @@ class KeeperAgent(CommandedAgent):
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (BankAnswers,)
 
 
-class ResourceAgent(PartyAgent):
-    """Sells the time of one machine."""
+class ResourceAgent(ComparingAgent):
+    """Sells the time of one machine.
+
+    Attributes:
+        guests: what answers for the machine and its prices from processes of their own.
+        troubles: what the machine's plug-in and price strategy fail at, by what they are called.
+        on_troubles: told when that has changed.
+    """
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (
         RFQResponseServer,
@@ -157,16 +170,58 @@ class ResourceAgent(PartyAgent):
         CancelServer,
     )
 
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        self.guests: list[IsolatedGuest[Any]] = []
+        self.troubles: dict[str, str] = {}
+        self.on_troubles: Callable[[], None] = lambda: None
+        super().__init__(*args, **keywords)
+
+    async def setup(self) -> None:
+        """Start the guests' processes, and then what all agents do."""
+        for guest in self.guests:
+            guest.begin()
+        await super().setup()
+
+    async def guests_opened(self) -> None:
+        """Wait until every guest is open, or it is plain that some take long; those are tried on in the background.
+
+        Raises:
+            ConfigurationError: if a guest's options are wrong.
+            PluginError: if a guest says that it can never be opened.
+        """
+        await asyncio.gather(*(guest.opened() for guest in self.guests))
+
+    async def stop(self) -> None:
+        """End the agent, and the guests' processes with it."""
+        try:
+            await asyncio.gather(*(guest.stop() for guest in self.guests))
+        finally:
+            await super().stop()
+
     def watch(self, progress: Progress) -> None:
-        """Write to the log, at most once a minute, that a guest of this resource does not do what it should."""
-        if isinstance(progress, GuestFailed) and progress.reason:
+        """Tell, and write to the log at most once a minute, that a guest does not do what it should."""
+        if isinstance(progress, ClockCompared):
+            self.take_comparison(progress)
+        if not isinstance(progress, GuestFailed):
+            return
+        if progress.reason:
             self.complain(progress.guest, "its %s failed: %s", progress.guest, progress.reason)
+        before = dict(self.troubles)
+        self.troubles.pop(progress.guest, None)
+        if progress.reason:
+            self.troubles[progress.guest] = progress.reason
+        if self.troubles != before:
+            self.on_troubles()
+
+    def heard(self, guest: str, line: str) -> None:
+        """Write to the log what a guest has printed."""
+        _log.warning("%s: its %s says: %s", self.jid, guest, line)
 
     async def leave(self) -> None:
         """Strike this resource out of the directory."""
         party = self.host.party
         assert isinstance(party, ResourceParty)
-        now = self.clock.now()
+        now = self.now()
         self.host.perform(party.leave(now), now)
         await self._settle()
         await self.drain(limit_s=1.0)

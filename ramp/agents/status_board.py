@@ -11,9 +11,9 @@ import contextlib
 import json
 import logging
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
+from ramp.control.status import SwarmStatus, status_object
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.storage_errors import reason_of
 
@@ -25,10 +25,10 @@ class StatusBoard:
 
     Args:
         state: the swarm's state folder.
-        describe: says what is up at present; JSON types only.
+        describe: says what is up at present.
     """
 
-    def __init__(self, state: StateFolder, describe: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, state: StateFolder, describe: Callable[[], SwarmStatus]) -> None:
         self._state = state
         self._describe = describe
         self._unwritten = ""
@@ -48,15 +48,15 @@ class StatusBoard:
         """Nothing is up any more."""
         if self._server is not None:
             self._server.close()
-        for path in (status_file(self._state), self._state.status_socket):
+        for path in (self._state.status_file, self._state.status_socket):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
     def publish(self) -> None:
         """Write the file; that it cannot be is noted in what the socket tells, and tried again by `retry`."""
-        path = status_file(self._state)
+        path = self._state.status_file
         try:
-            write_private(path, json.dumps(self._describe(), indent=1))
+            write_private(path, json.dumps(status_object(self._describe()), indent=1))
         except OSError as error:
             if not self._unwritten:
                 _log.error("%s cannot be written: %s", path, reason_of(error))
@@ -70,13 +70,8 @@ class StatusBoard:
             self.publish()
 
     async def _answer(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        note = f"{status_file(self._state).name} cannot be written: {self._unwritten}" if self._unwritten else ""
+        note = f"{self._state.status_file.name} cannot be written: {self._unwritten}" if self._unwritten else ""
         with contextlib.suppress(OSError):
-            writer.write(json.dumps({**self._describe(), "note": note}).encode())
+            writer.write(json.dumps(status_object(replace(self._describe(), note=note))).encode())
             await writer.drain()
         writer.close()
-
-
-def status_file(state: StateFolder) -> Path:
-    """Where a running swarm writes what is up."""
-    return state.run / "swarm.json"

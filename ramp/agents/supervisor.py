@@ -16,15 +16,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ramp.agents.server_accounts import check_accounts
 from ramp.agents.server_embedded import EmbeddedServer
 from ramp.agents.server_process import ServerProcess
 from ramp.agents.server_prosody import ProsodyServer
 from ramp.agents.status_board import StatusBoard
+from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso
 from ramp.runtime.clock import SystemClock
@@ -32,12 +33,6 @@ from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
 from ramp.runtime.keys import KeyStore
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.storage_errors import reason_of, storing
-
-READY_LIMIT_S: Final = 90.0
-"""How long a whole swarm may take until every agent is ready, in seconds."""
-
-STOP_LIMIT_S: Final = 10.0
-"""How long the processes may take to end after SIGTERM, in seconds."""
 
 RESTART_PAUSE_S: Final = 0.5
 """Pause before a dead process is started again, in seconds."""
@@ -55,20 +50,6 @@ SETTLED: Final = frozenset({"ready", "degraded", "broken"})
 """States of an agent for which a launch waits no longer: it is there, or it says why it cannot be."""
 
 OnEvent = Callable[[dict[str, str]], None]
-
-
-@dataclass(slots=True)
-class AgentStatus:
-    """What is known of one agent."""
-
-    name: str
-    role: str
-    group: str
-    state: str = "starting"
-    detail: str = ""
-    restarts: int = 0
-    since: str = ""
-    pid: int = 0
 
 
 @dataclass(slots=True)
@@ -113,7 +94,7 @@ class Supervisor:
         self._board = StatusBoard(state, self._status)
         self._groups = [_Group(name, agents) for name, agents in _grouped(config).items()]
         self.agents = {
-            name: AgentStatus(name, config.roles()[name].value, group.name)
+            name: AgentStatus(name, config.roles()[name].value, 0, "starting", "", 0, "")
             for group in self._groups
             for name in group.agents
         }
@@ -132,7 +113,10 @@ class Supervisor:
         Raises:
             RampError: if the swarm cannot be launched.
         """
+        from ramp.runtime.state_versions import check_versions  # brings the ledger's driver along
+
         self._state.prepare()
+        check_versions(self._state)
         with _only_one(self._state):
             try:
                 await self._board.open()
@@ -183,7 +167,7 @@ class Supervisor:
             ) from None
         if self._broken:
             raise ConfigurationError(self._broken, path=self._config.path)
-        self._publish("up")
+        self._publish(UP)
 
     # -- processes -----------------------------------------------------------------------------------------------
 
@@ -199,7 +183,7 @@ class Supervisor:
             if self._stopping.is_set():  # stopped while it was being started
                 process.terminate()
             for name in group.agents:
-                self.agents[name].pid = process.pid
+                self.agents[name] = replace(self.agents[name], pid=process.pid)
             assert process.stdout is not None
             said = ""
             async for line in process.stdout:
@@ -241,17 +225,25 @@ class Supervisor:
                 with contextlib.suppress(TransportError, OSError):
                     self._server.start()
                     self._tell("server", "ready", "restarted")
-                    self._publish("up")
+                    self._publish(UP)
 
     def _heard(self, line: bytes) -> str:
         """Take an event of a process; returns why it gives up, if it does."""
         try:
             event = json.loads(line)
-            name, what, detail = event["agent"], event["event"], event["detail"]
+            name, what, detail, is_up = event["agent"], event["event"], event["detail"], event.get("is_up", False)
         except (ValueError, KeyError, TypeError):  # something that a library printed
             return ""
+        if what == "clock":
+            self.agents[name] = replace(
+                self.agents[name],
+                clock_offset_ms=event.get("clock_offset_ms"),
+                clock_uncertainty_ms=event.get("clock_uncertainty_ms"),
+                clock_warning=detail,
+            )
+            return ""
         if name:
-            self._mark(name, what, detail)
+            self._mark(name, what, detail, is_up=is_up)
             return ""
         if not self._all_ready.is_set():
             self._break(detail)
@@ -262,18 +254,26 @@ class Supervisor:
         self._broken = reason
         self._all_ready.set()
 
-    def _mark(self, name: str, state: str, detail: str) -> None:
-        status = self.agents[name]
+    def _mark(self, name: str, state: str, detail: str, *, is_up: bool = False) -> None:
+        before = self.agents[name]
         ill = ("failed", "degraded")
-        if state in ill and status.state not in ill:
-            status.restarts += 1
-        status.state, status.detail = state, detail
-        status.since = iso(self._clock.now())
+        again = state in ill and not is_up and (before.is_up or before.state not in ill)
+        now = replace(
+            before,
+            state=state,
+            detail=detail,
+            is_up=is_up,
+            restarts=before.restarts + again,
+            since=iso(self._clock.now()),
+        )
+        if not (is_up and before.is_up):  # else it has gone on all the time
+            now = replace(now, clock_offset_ms=None, clock_uncertainty_ms=None, clock_warning="")
+        self.agents[name] = now
         self._tell(name, state, detail)
         if all(other.state in SETTLED for other in self.agents.values()):
             self._all_ready.set()
         if self._all_ready.is_set() and not self._stopping.is_set():
-            self._publish("up")
+            self._publish(UP)
 
     def _tell(self, name: str, event: str, detail: str) -> None:
         with contextlib.suppress(OSError):  # whoever listens may write to a disk that is full
@@ -304,34 +304,18 @@ class Supervisor:
         self._published = state
         self._board.publish()
 
-    def _status(self) -> dict[str, Any]:
+    def _status(self) -> SwarmStatus:
         server = self._server
         external = self._config.server.addresses
-        address = (server.host, server.port) if server is not None else external[0] if external else ("", 0)
-        return {
-            "state": self._published,
-            "as_of": iso(self._clock.now()),
-            "pid": os.getpid(),
-            "config": str(self._config.path.absolute()),
-            "server": {
-                "kind": self._config.server.kind,
-                "host": address[0],
-                "port": address[1],
-                "pid": server.pid if server is not None else None,
-            },
-            "agents": [
-                {
-                    "name": entry.name,
-                    "role": entry.role,
-                    "pid": entry.pid,
-                    "state": entry.state,
-                    "detail": entry.detail,
-                    "restarts": entry.restarts,
-                    "since": entry.since,
-                }
-                for entry in self.agents.values()
-            ],
-        }
+        host, port = (server.host, server.port) if server is not None else external[0] if external else ("", 0)
+        return SwarmStatus(
+            state=self._published,
+            as_of=iso(self._clock.now()),
+            pid=os.getpid(),
+            config=str(self._config.path.absolute()),
+            server=ServerStatus(self._config.server.kind, host, port, server.pid if server is not None else None),
+            agents=tuple(self.agents.values()),
+        )
 
 
 def _grouped(config: SwarmConfig) -> dict[str, list[str]]:

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import click
 
 from ramp.cli.outcome_report import ShortName, reasons_text
 from ramp.cli.output import console, count_text, duration_text, new_table, price_text
+from ramp.control.events import Event, Refused, RequestEnded, Submitted
+from ramp.model.offer import Offer
+from ramp.protocol.outcome import RoundRecord
+from ramp.protocol.progress import RoundClosed, RoundOpened, UnitAdvanced
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
 REFRESHES_PER_SECOND: Final = 10
+
+NARROW: Final = 90
+"""On a terminal of fewer columns refusals are only counted: their reasons would be broken in the middle of words."""
 
 
 class AuctionView(Protocol):
@@ -32,7 +39,7 @@ class AuctionView(Protocol):
         """Leave what was shown on the screen."""
         ...
 
-    def show(self, event: Mapping[str, Any]) -> None:
+    def show(self, event: Event) -> None:
         """Take a progress event of the control channel."""
         ...
 
@@ -51,7 +58,12 @@ class UnitRow:
     offers: str = ""
     best: str = ""
     refusals: str = ""
+    refused_by: str = ""
     took: str = ""
+
+    def refused(self, narrow: bool) -> str:
+        """The refusals by reason, or only their number where there is no room for words."""
+        return self.refused_by if narrow else self.refusals
 
 
 @dataclass(slots=True)
@@ -70,51 +82,51 @@ class AuctionStory:
     stages: dict[int, str] = field(default_factory=dict)
     note: str = ""
 
-    def take(self, event: Mapping[str, Any]) -> list[str]:
+    def take(self, event: Event) -> list[str]:
         """Take an event; returns the lines that tell it in a pipe."""
-        match event["event"]:
-            case "submitted":
+        match event:
+            case Submitted(request_id):
                 self.note = "asking the directory who sells"
-                return [f"request {event['request_id']}"]
-            case "round_opened":
+                return [f"request {request_id}"]
+            case RoundOpened():
                 return self._opened(event)
-            case "round_closed":
-                return self._closed(event["record"], dict(event["best"]))
-            case "unit_advanced":
-                text = f"{self.short(event['resource'])}: {event['stage']}"
-                text += f" ({event['detail']})" if event["detail"] else ""
-                self.stages[event["unit"]] = text
+            case RoundClosed():
+                return self._closed(event.record, dict(event.best))
+            case UnitAdvanced():
+                text = f"{self.short(event.resource)}: {event.stage}"
+                text += f" ({event.detail})" if event.detail else ""
+                self.stages[event.unit] = text
                 self.note = "buying"
-                return [f"unit {event['unit']}: {text}"]
-            case "request_ended" | "error":
+                return [f"unit {event.unit}: {text}"]
+            case RequestEnded() | Refused():
                 self.note = ""
         return []
 
-    def _opened(self, event: Mapping[str, Any]) -> list[str]:
-        name = _round_name(event["round_number"], event["best_offer"])
-        self.note = f"round {name}: waiting for {count_text(event['resources'], 'resource')}"
-        self.rows += [UnitRow(name, unit, price) for unit, price in event["asked"]]
+    def _opened(self, event: RoundOpened) -> list[str]:
+        name = _round_name(event.round_number, event.best_offer)
+        self.note = f"round {name}: waiting for {count_text(event.resources, 'resource')}"
+        self.rows += [UnitRow(name, unit, price) for unit, price in event.asked]
         return []
 
-    def _closed(self, record: Mapping[str, Any], best: Mapping[int, Mapping[str, Any]]) -> list[str]:
-        name = _round_name(record["round_number"], record["best_offer"])
+    def _closed(self, record: RoundRecord, best: Mapping[int, Offer]) -> list[str]:
+        name = _round_name(record.round_number, record.best_offer)
         mine = {row.unit: row for row in self.rows if row.round_name == name}
         lines = []
-        for unit, price in record["asked"]:
+        for unit, price in record.asked:
             row = mine.get(unit)
             if row is None:
                 row = UnitRow(name, unit, price)
                 self.rows.append(row)
-            offers = [offer for offer in record["offers"] if offer["unit"] == unit]
-            refusals = [entry["refusal"] for entry in record["refusals"] if entry["refusal"]["unit"] == unit]
+            offers = [offer for offer in record.offers if offer.unit == unit]
             row.offers = str(len(offers))
-            row.refusals = reasons_text(refusal["code"] for refusal in refusals)
-            row.took = duration_text(record["duration"])
-            if record["best_offer"] and offers:
-                cheapest = min(offers, key=lambda offer: offer["cpu_hour_cost"])
-                row.best = f"{cheapest['cpu_hour_cost']} by {self.short(cheapest['resource'])}, not as asked"
+            codes = [each.refusal.code for each in record.refusals if each.refusal.unit == unit]
+            row.refusals, row.refused_by = reasons_text(codes), str(len(codes))
+            row.took = duration_text(record.duration)
+            if record.best_offer and offers:
+                cheapest = min(offers, key=lambda offer: offer.cpu_hour_cost)
+                row.best = f"{cheapest.cpu_hour_cost} by {self.short(cheapest.resource)}, not as asked"
             elif unit in best:
-                row.best = f"{best[unit]['cpu_hour_cost']} by {self.short(best[unit]['resource'])}"
+                row.best = f"{best[unit].cpu_hour_cost} by {self.short(best[unit].resource)}"
             lines.append(
                 f"round {name}, unit {unit}: asked {price_text(price)}, {count_text(len(offers), 'offer')}, "
                 f"best {row.best or 'none'}, refused: {row.refusals or 'none'}, {row.took}"
@@ -137,7 +149,7 @@ class QuietView:
     ) -> None:
         pass
 
-    def show(self, event: Mapping[str, Any]) -> None:
+    def show(self, event: Event) -> None:
         """Nothing."""
 
     def pause(self) -> None:
@@ -154,7 +166,7 @@ class LineView(QuietView):
     def __init__(self, short: ShortName) -> None:
         self._story = AuctionStory(short)
 
-    def show(self, event: Mapping[str, Any]) -> None:
+    def show(self, event: Event) -> None:
         """Print the event's lines."""
         for line in self._story.take(event):
             click.echo(line)
@@ -182,7 +194,7 @@ class LiveView(QuietView):
     ) -> None:
         self.pause()
 
-    def show(self, event: Mapping[str, Any]) -> None:
+    def show(self, event: Event) -> None:
         """Take the event into the picture."""
         self._story.take(event)
         if self._live is None:
@@ -214,15 +226,15 @@ class LiveView(QuietView):
         if self._story.rows:
             table = new_table(
                 "Round", "Unit", "Asked", "Offers", "Best", "Refused", "Time",
-                right=("Unit", "Asked", "Offers", "Time"), title="Bidding (prices in credits/core-hour)",
+                right=("Unit", "Asked", "Offers", "Time"), wrap=("Refused",),
+                title="Bidding (prices in credits/core-hour)",
             )  # fmt: skip
-            table.columns[5].no_wrap = False
-            table.columns[5].overflow = "fold"
+            narrow = self._console.width < NARROW
             shown = ""
             for row in self._story.rows:
                 name = row.round_name if row.round_name != shown else ""
                 shown = row.round_name
-                table.add_row(name, str(row.unit), str(row.asked), row.offers, row.best, row.refusals, row.took)
+                table.add_row(name, str(row.unit), str(row.asked), row.offers, row.best, row.refused(narrow), row.took)
             parts.append(table)
         parts += [f"unit {unit}: {stage}" for unit, stage in sorted(self._story.stages.items())]
         if self._story.note:

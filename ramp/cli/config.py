@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.output import amount_json, count_text, print_json, print_pairs, print_rows, say
-from ramp.cli.shipped import DEFAULT_SWARM, find_config
 from ramp.errors import ConfigurationError
 from ramp.model.instant import seconds
 from ramp.model.money import credits_text
+from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
@@ -35,34 +36,44 @@ def check(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
     """Check configurations; all findings are told at once. Exit code 0: all right; 2: some are not."""
     results = [_checked(name) for name in names]
     if as_json:
-        print_json(results)
+        print_json([result.as_json() for result in results])
     for result in [] if as_json else results:
-        if result["valid"]:
+        if result.loaded is not None:
             click.echo(
-                f"{result['path']}: right, {count_text(result['resources'], 'resource')}, "
-                f"{count_text(result['users'], 'user')}, {result['server']} server"
+                f"{result.path}: right, {count_text(len(result.loaded.resources), 'resource')}, "
+                f"{count_text(len(result.loaded.users), 'user')}, {result.loaded.server.kind} server"
             )
         else:
-            say(f"ramp: {result['findings']}")
-    ctx.exit(0 if all(result["valid"] for result in results) else 2)
+            say(f"ramp: {result.findings}")
+    ctx.exit(0 if all(result.loaded is not None for result in results) else 2)
 
 
-def _checked(name: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What was found about a configuration: the configuration, or what is wrong with it."""
+
+    path: str
+    loaded: SwarmConfig | None
+    findings: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """For `--json`."""
+        found: dict[str, object] = {"path": self.path, "valid": self.loaded is not None, "findings": self.findings}
+        if self.loaded is None:
+            return found
+        counts = {"resources": len(self.loaded.resources), "users": len(self.loaded.users)}
+        return found | counts | {"server": self.loaded.server.kind}
+
+
+def _checked(name: str) -> _Checked:
     """Read a configuration and open every machine's options, as the market itself would."""
     from ramp.runtime.config_file import load_config
 
     try:
         loaded = load_config(find_config(name))
     except ConfigurationError as error:
-        return {"path": name, "valid": False, "findings": str(error)}
-    return {
-        "path": str(loaded.path),
-        "valid": True,
-        "findings": "",
-        "resources": len(loaded.resources),
-        "users": len(loaded.users),
-        "server": loaded.server.kind,
-    }
+        return _Checked(name, None, str(error))
+    return _Checked(str(loaded.path), loaded)
 
 
 @config.command("show")
@@ -85,6 +96,7 @@ def show(name: str | None, state: StateFolder, as_json: bool) -> None:
             ("Ledger", loaded.ledger_url or "SQLite in the state folder"),
             ("Bank, directory", f"{loaded.bank}, {loaded.directory}"),
             ("Quotas", _quotas_text(loaded)),
+            ("Guests", _guests_text(loaded)),
             ("Timing", ", ".join(f"{key} {value:g}" for key, value in _timing(loaded).items())),
         )
     )
@@ -99,10 +111,10 @@ def show(name: str | None, state: StateFolder, as_json: bool) -> None:
 
 
 def _present(state: StateFolder) -> Path:
-    from ramp.agents.supervise import status
+    from ramp.client.swarm import status
 
     found = status(state)
-    return find_config(DEFAULT_SWARM) if found is None else Path(found["config"])
+    return find_config(DEFAULT_SWARM) if found is None else Path(found.config)
 
 
 def _server_text(loaded: SwarmConfig) -> str:
@@ -113,6 +125,15 @@ def _server_text(loaded: SwarmConfig) -> str:
 def _quotas_text(loaded: SwarmConfig) -> str:
     quotas = loaded.quotas
     return f"{quotas.messages_per_sender_per_second} messages a sender and second, {quotas.burst} at once"
+
+
+def _guests_text(loaded: SwarmConfig) -> str:
+    return ", ".join(f"{key} {value:g}" for key, value in _guest_limits(loaded).items())
+
+
+def _guest_limits(loaded: SwarmConfig) -> dict[str, float]:
+    limits = ("quote", "price", "change", "snapshot", "open")
+    return {f"{name}_s": seconds(getattr(loaded.guests, name)) for name in limits}
 
 
 def _timing(loaded: SwarmConfig) -> dict[str, float]:
@@ -134,7 +155,7 @@ def _resource_row(resource: ResourceConfig) -> tuple[object, ...]:
     )
 
 
-def _object(loaded: SwarmConfig) -> dict[str, Any]:
+def _object(loaded: SwarmConfig) -> dict[str, object]:
     from dataclasses import asdict
 
     return {
@@ -148,6 +169,11 @@ def _object(loaded: SwarmConfig) -> dict[str, Any]:
             "accounts": list(loaded.server.accounts),
         },
         "quotas": asdict(loaded.quotas),
+        "guests": {
+            **_guest_limits(loaded),
+            "waiting_max": loaded.guests.waiting_max,
+            "environment": list(loaded.guests.environment),
+        },
         "ledger": loaded.ledger_url,
         "bank": loaded.bank,
         "directory": loaded.directory,
@@ -167,6 +193,7 @@ def _object(loaded: SwarmConfig) -> dict[str, Any]:
                 "plugin": resource.plugin,
                 "options": dict(resource.options),
                 "pricing": resource.pricing,
+                "isolation": resource.isolation.value,
                 "start_price": resource.prices.start_price,
                 "minimum_price": resource.prices.minimum_price,
                 "rounds_expected": resource.prices.rounds_expected,

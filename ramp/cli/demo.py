@@ -5,27 +5,34 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from ramp.cli.account import ask_account
-from ramp.cli.connection import Market, open_market
-from ramp.cli.follow import Followed
-from ramp.cli.launch import launch_detached, up_text
-from ramp.cli.machines import ask_machines, known, load_object
-from ramp.cli.moments import whole_seconds_up
+from ramp.cli.connection import ask, open_market
+from ramp.cli.launch import launch_in_background, up_text
+from ramp.cli.machines import machine_object
 from ramp.cli.options import example, json_option
 from ramp.cli.outcome_report import outcome_object, print_outcome
 from ramp.cli.output import amount_json, amount_text, print_json, print_rows, say, waiting
-from ramp.cli.shipped import DEFAULT_SWARM, find_config
-from ramp.cli.submit import new_view
+from ramp.cli.submit import follow, new_view
+from ramp.client import dialogues
+from ramp.client.machine_state import MachineState
+from ramp.client.market import Market
+from ramp.client.results import Account
+from ramp.client.swarm import stop
+from ramp.client.times import whole_seconds_up
+from ramp.control.events import RequestEnded
 from ramp.model.instant import HOUR, MINUTE, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.protocol.events import AuctionOptions
+from ramp.protocol.outcome import RequestOutcome, RequestStatus
+from ramp.runtime.config import ResourceConfig
+from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
@@ -83,13 +90,28 @@ def demo_request(now: Instant) -> RequestForQuotation:
 
 
 @dataclass(frozen=True, slots=True)
+class _ShownMachine:
+    """A machine of the demonstration: its configuration, what it says of itself, and what drives its queue."""
+
+    config: ResourceConfig
+    state: MachineState | None
+    source: str | None
+
+    @property
+    def driven_by(self) -> str:
+        """What its queue comes from, in words."""
+        words = TORUS_SOURCES if self.config.terms.torus else SOURCES
+        return "?" if self.source is None else words.get(self.source, self.source)
+
+
+@dataclass(frozen=True, slots=True)
 class _Shown:
     """What a demonstration has brought to light."""
 
-    machines: list[dict[str, Any]]
-    before: dict[str, Any]
-    after: dict[str, Any]
-    event: dict[str, Any]
+    machines: list[_ShownMachine]
+    before: Account
+    after: Account
+    ended: RequestEnded
     reports: list[FileReport]
     late_sources: list[str]
 
@@ -114,8 +136,8 @@ def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> Non
     state = StateFolder((path or Path(tempfile.mkdtemp(prefix="ramp-demo-"))).absolute())
     with _running(config, state, as_json):
         market = open_market(state, None)
-        shown = _show(market, config, as_json)
-        bought = shown.event["outcome"]["status"] == "committed"
+        shown = _show(market, config, state, as_json)
+        bought = shown.ended.outcome.status is RequestStatus.COMMITTED
         if as_json:
             result = _object(market, shown)
         else:
@@ -134,75 +156,72 @@ def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> Non
 @contextmanager
 def _running(config: SwarmConfig, state: StateFolder, as_json: bool) -> Iterator[None]:
     """A market for as long as the block runs; stopped also by Ctrl-C."""
-    from ramp.agents import supervise
-
-    status = launch_detached(config, state)
+    found = launch_in_background(config, state)
     try:
         if not as_json:
-            click.echo(up_text(status))
+            click.echo(up_text(found))
         yield
     except BaseException:
         say(f"ramp: the market's state and logs stay in {state.path}")
         raise
     finally:
         with waiting("stopping the market"):
-            supervise.stop(state)
+            stop(state)
 
 
-def _show(market: Market, config: SwarmConfig, as_json: bool) -> _Shown:
-    from ramp.rfql.request_for_quotation import write_request
+def _show(market: Market, config: SwarmConfig, state: StateFolder, as_json: bool) -> _Shown:
     from ramp.rfql.verification import verify_file
     from ramp.runtime.clock import SystemClock
     from ramp.runtime.keys import KeyStore
 
     with waiting("asking every machine"):
-        snapshots = ask_machines(market, [resource.name for resource in config.resources], MACHINES_LIMIT_S)
-    machines = [
-        {
-            "resource": resource.name,
-            **load_object(snapshots.get(resource.name)),
-            "start_price": resource.prices.start_price,
-            "minimum_price": resource.prices.minimum_price,
-            "torus": resource.terms.torus,
-        }
-        for resource in config.resources
-    ]
+        states = market.machines([resource.name for resource in config.resources], MACHINES_LIMIT_S)
+    machines = []
+    for resource in config.resources:
+        found = states.get(resource.name)
+        machines.append(_ShownMachine(resource, found, None if found is None else found.source))
     if not as_json:
         _tell_machines(machines)
-    before = ask_account(market)
+    before = ask(market, dialogues.account(), "asking the bank")
     clock = SystemClock()
     if not as_json:
         click.echo(
             f"{market.user} asks for two units, both or none: 64 cores for 1 h and 256 cores for 2 h, "
             f"for at most {PRICE} credits/core-hour; {ROUNDS} rounds"
         )
-    options = {"rounds": ROUNDS, "round_time_s": 15.0, "prefer": "cheapest", "approve": "auto"}
-    with new_view(market.short, as_json) as view:
-        event = Followed(market, write_request(demo_request(clock.now())), options, view).run()
-    late = _sources_from_offers(machines, event["outcome"], market)
-    keys = KeyStore(market.state.keys)
+    view = new_view(market.short, as_json)
+    ended = follow(market, demo_request(clock.now()), AuctionOptions(rounds=ROUNDS), view)
+    late, machines = _sources_from_offers(machines, ended.outcome, market)
+    keys = KeyStore(state.keys)
     reports = [
         verify_file(file, keys.ca_certificates(), clock.now(), pins=keys.certificate_on_file, revoked=keys.is_revoked)
-        for file in event["agreements"].values()
+        for file in ended.files.values()
         if file is not None
     ]
-    return _Shown(machines, before, ask_account(market), event, reports, late)
+    after = ask(market, dialogues.account(), "asking the bank")
+    return _Shown(machines, before, after, ended, reports, late)
 
 
-def _tell_machines(machines: Sequence[dict[str, Any]]) -> None:
+def _tell_machines(machines: Sequence[_ShownMachine]) -> None:
     columns = ("Resource", "Cores", "Busy", "Running", "Queued", "Start price", "Minimum price", "Queue driven by")
     print_rows(
         columns,
         [
             (
-                machine["resource"],
-                known(machine["cores"]),
-                known(None if machine["load"] is None else f"{machine['load']:.1%}"),
-                known(machine["running"]),
-                known(machine["queued"]),
-                machine["start_price"],
-                machine["minimum_price"],
-                _driven_by(machine) if machine["source"] is not None else "(did not answer in time)",
+                machine.config.name,
+                *(
+                    ("?",) * 4
+                    if machine.state is None
+                    else (
+                        machine.state.cores,
+                        f"{machine.state.load:.1%}",
+                        machine.state.running_total,
+                        machine.state.queued_total,
+                    )
+                ),
+                machine.config.prices.start_price,
+                machine.config.prices.minimum_price,
+                "(did not answer in time)" if machine.source is None else machine.driven_by,
             )
             for machine in machines
         ],
@@ -211,47 +230,55 @@ def _tell_machines(machines: Sequence[dict[str, Any]]) -> None:
     )
 
 
-def _sources_from_offers(machines: Sequence[dict[str, Any]], outcome: Mapping[str, Any], market: Market) -> list[str]:
-    """Fill in, from its offers, what drives a machine that did not answer in time; returns which ones."""
-    offered = {
-        market.short(offer["resource"]): offer["source"] for record in outcome["rounds"] for offer in record["offers"]
-    }
-    late = [machine for machine in machines if machine["source"] is None and machine["resource"] in offered]
-    for machine in late:
-        machine["source"] = offered[machine["resource"]]
-    return [f"{machine['resource']}'s queue is driven by {_driven_by(machine)}, its offer says" for machine in late]
-
-
-def _driven_by(machine: Mapping[str, Any]) -> str:
-    """What its queue comes from, in words."""
-    words = TORUS_SOURCES if machine["torus"] else SOURCES
-    return words.get(machine["source"], str(machine["source"]))
+def _sources_from_offers(
+    machines: Sequence[_ShownMachine], outcome: RequestOutcome, market: Market
+) -> tuple[list[str], list[_ShownMachine]]:
+    """Fill in, from its offers, what drives a machine that did not answer in time; says which ones."""
+    offered = {market.short(offer.resource): offer.source for record in outcome.rounds for offer in record.offers}
+    found = [replace(each, source=each.source or offered.get(each.config.name)) for each in machines]
+    told = [
+        f"{now.config.name}'s queue is driven by {now.driven_by}, its offer says"
+        for before, now in zip(machines, found, strict=True)
+        if before.source != now.source
+    ]
+    return told, found
 
 
 def _tell(market: Market, shown: _Shown) -> None:
     for sentence in shown.late_sources:
         click.echo(sentence)
-    print_outcome(shown.event["outcome"], shown.event["agreements"], market.short)
+    print_outcome(shown.ended.outcome, shown.ended.files, market.short)
     for report in shown.reports:
         verdict = f"holds, {len(report.passed)} checks passed" if report.holds else f"does NOT hold: {report.failure}"
         click.echo(f"Verified offline: {Path(report.path).name} {verdict}")
-    before, after = shown.before["balance"], shown.after["balance"]
+    before, after = shown.before.balance, shown.after.balance
     click.echo(
-        f"Balance of {shown.before['account']} (signed queries to the bank): {amount_text(before)} before, "
+        f"Balance of {shown.before.name} (signed queries to the bank): {amount_text(before)} before, "
         f"{amount_text(after)} after, {amount_text(before - after)} paid"
     )
 
 
-def _object(market: Market, shown: _Shown) -> dict[str, Any]:
+def _object(market: Market, shown: _Shown) -> dict[str, object]:
     return {
-        **outcome_object(shown.event["outcome"], shown.event["agreements"], market.short),
-        "machines": shown.machines,
+        **outcome_object(shown.ended.outcome, shown.ended.files, market.short),
+        "machines": [_machine_object(machine) for machine in shown.machines],
         "balances": {
-            "account": shown.before["account"],
-            "before": amount_json(shown.before["balance"]),
-            "after": amount_json(shown.after["balance"]),
+            "account": shown.before.name,
+            "before": amount_json(shown.before.balance),
+            "after": amount_json(shown.after.balance),
         },
         "verified": [report.holds for report in shown.reports],
+    }
+
+
+def _machine_object(machine: _ShownMachine) -> dict[str, object]:
+    return {
+        "resource": machine.config.name,
+        **machine_object(machine.state),
+        "source": machine.source,
+        "start_price": machine.config.prices.start_price,
+        "minimum_price": machine.config.prices.minimum_price,
+        "torus": machine.config.terms.torus,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -209,7 +209,7 @@ def _role_text(entry: CertificateEntry) -> str:
     return entry.role or "not stated"
 
 
-def _object(store: KeyStore, entry: CertificateEntry) -> dict[str, Any]:
+def _object(store: KeyStore, entry: CertificateEntry) -> dict[str, object]:
     return {
         "name": entry.name,
         "role": entry.role,

@@ -6,37 +6,34 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from ramp.cli.connection import open_market
-from ramp.cli.machines import ask_resources
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.output import console, count_text, moment_text, print_json, print_rows, say, waiting
-from ramp.cli.shipped import DEFAULT_SWARM, find_config
+from ramp.client.access import running
+from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
+from ramp.client.swarm import OnEvent, status, stop
+from ramp.control.status import AgentStatus, SwarmStatus, status_object
 from ramp.errors import RampError
 from ramp.model.instant import from_iso
+from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
     from ramp.runtime.config import SwarmConfig
 
-REGISTRATION_LIMIT_S: Final = 15.0
-"""How long resources may take to register once their agents are ready, in seconds; they repeat it every few."""
-
-REGISTRATION_PAUSE_S: Final = 0.05
-"""Pause between two looks, in seconds."""
+STOP_PAUSE_S: Final = 0.05
+"""Pause between two tries to stop a market that is just coming up, in seconds."""
 
 BEGUN_LIMIT_S: Final = 10.0
 """How long a market that is just coming up may take until it can be stopped, in seconds."""
 
 ILL: Final = ("failed", "degraded", "broken")
 """States of an agent that is not well; its detail says why."""
-
-OnEvent = Callable[[dict[str, str]], None]
 
 
 @click.command(
@@ -64,20 +61,20 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
 
     config = load_config(find_config(name))
     if detach:
-        status = launch_detached(config, state)
+        found = launch_in_background(config, state)
         if as_json:
-            print_json(status)
+            print_json(status_object(found))
         else:
-            click.echo(up_text(status))
+            click.echo(up_text(found))
             click.echo("`ramp ps` shows the agents, `ramp down` stops them")
-        warn_of_ill(status)
+        warn_of_ill(found)
         return
     if as_json:
         raise click.UsageError("--json prints what is up once it is up, so it needs --detach")
     ctx.exit(_stay(config, state))
 
 
-def launch_detached(config: SwarmConfig, state: StateFolder) -> dict[str, Any]:
+def launch_in_background(config: SwarmConfig, state: StateFolder) -> SwarmStatus:
     """Launch a market in the background and wait until every resource can be found; Ctrl-C meanwhile undoes it.
 
     Returns:
@@ -86,47 +83,30 @@ def launch_detached(config: SwarmConfig, state: StateFolder) -> dict[str, Any]:
     Raises:
         RampError: if it does not come up.
     """
-    from ramp.agents import supervise
-
-    was_up = supervise.status(state) is not None
+    was_up = status(state) is not None
     try:
         with launching(config) as on_event:
-            status = supervise.start_detached(config.path.absolute(), state, on_event)
-            wait_registered(config, state)
+            missing = launch_detached(config, state, on_event)
+        tell_missing(missing)
     except KeyboardInterrupt:
         if not was_up:
             _stop_what_was_begun(state)
         raise
-    return status
+    return running(state)
 
 
-def wait_registered(config: SwarmConfig, state: StateFolder) -> None:
-    """Wait until the directory lists every resource of the configuration that is up; tell which do not appear."""
-    from ramp.agents import supervise
-
-    found = supervise.status(state) or {"agents": []}
-    up = {agent["name"] for agent in found["agents"] if agent["state"] == "ready"}
-    asking = next((user.name for user in config.users if user.name in up), None)
-    if asking is None:
-        return
-    market = open_market(state, asking)
-    wanted = {config.address(resource.name) for resource in config.resources if resource.name in up}
-    end = time.monotonic() + REGISTRATION_LIMIT_S
-    while missing := wanted.difference(ask_resources(market)):
-        if time.monotonic() > end:
-            say(f"ramp: not registered after {REGISTRATION_LIMIT_S:g} s: {', '.join(sorted(missing))}")
-            return
-        time.sleep(REGISTRATION_PAUSE_S)
+def tell_missing(missing: Sequence[str]) -> None:
+    """Say which resources cannot be found."""
+    if missing:
+        say(f"ramp: not registered after {REGISTRATION_LIMIT_S:g} s: {', '.join(missing)}")
 
 
 def _stop_what_was_begun(state: StateFolder) -> None:
     """Stop a market that was interrupted while it came up: it can be found only once its server runs."""
-    from ramp.agents import supervise
-
     with waiting("stopping what was begun"):
         end = time.monotonic() + BEGUN_LIMIT_S
-        while not supervise.stop(state) and time.monotonic() < end:
-            time.sleep(REGISTRATION_PAUSE_S)
+        while not stop(state) and time.monotonic() < end:
+            time.sleep(STOP_PAUSE_S)
 
 
 def _stay(config: SwarmConfig, state: StateFolder) -> int:
@@ -142,8 +122,8 @@ def _stay(config: SwarmConfig, state: StateFolder) -> int:
 
         def announce() -> None:
             with contextlib.suppress(RampError, OSError):  # stopped meanwhile: then there is nothing to announce
-                wait_registered(config, state)
-                found = supervise.status(state)
+                tell_missing(wait_registered(config, state))
+                found = status(state)
                 listeners[:] = [told]
                 launched({"event": "up"})
                 if found is not None:
@@ -157,9 +137,9 @@ def _stay(config: SwarmConfig, state: StateFolder) -> int:
         def on_event(event: dict[str, str]) -> None:
             listeners[0](event)
 
-        status = supervise.run(config, state, ready=ready, on_event=on_event)
+        exit_code = supervise.run(config, state, ready=ready, on_event=on_event)
     say("stopped")
-    return status
+    return exit_code
 
 
 @contextmanager
@@ -199,28 +179,28 @@ def launching(config: SwarmConfig) -> Iterator[OnEvent]:
         yield draw
 
 
-def up_text(status: Mapping[str, Any]) -> str:
+def up_text(found: SwarmStatus) -> str:
     """A market that is up, in one line."""
-    roles = [agent["role"] for agent in status["agents"]]
-    server = status["server"]
+    server = found.server
     return (
-        f"The market is up: {count_text(roles.count('resource'), 'resource')}, "
-        f"{count_text(roles.count('user'), 'user')}, a bank and a directory "
-        f"on the {server['kind']} XMPP server at {server['host']}:{server['port']} "
-        f"(process {status['pid']})"
+        f"The market is up: {count_text(len(found.names('resource')), 'resource')}, "
+        f"{count_text(len(found.names('user')), 'user')}, a bank and a directory "
+        f"on the {server.kind} XMPP server at {server.host}:{server.port} "
+        f"(process {found.pid})"
     )
 
 
-def warn_of_ill(status: Mapping[str, Any]) -> None:
+def warn_of_ill(found: SwarmStatus) -> None:
     """Say which agents of a market that is up are not."""
-    for agent in status["agents"]:
-        if agent["state"] in ILL:
-            say(f"ramp: warning: {agent['name']} ({agent['role']}) is not up, the rest is; {state_text(agent)}")
+    for agent in found.agents:
+        if agent.state in ILL:
+            what = "is up, but" if agent.is_up else "is not up, the rest is;"
+            say(f"ramp: warning: {agent.name} ({agent.role}) {what} {state_text(agent)}")
 
 
-def state_text(agent: Mapping[str, Any]) -> str:
+def state_text(agent: AgentStatus) -> str:
     """An agent's state, with the reason where it is not well."""
-    return f"{agent['state']}: {agent['detail']}" if agent["state"] in ILL else str(agent["state"])
+    return f"{agent.state}: {agent.detail}" if agent.state in ILL else agent.state
 
 
 @click.command(epilog=example("ramp down"))
@@ -228,10 +208,8 @@ def state_text(agent: Mapping[str, Any]) -> str:
 @json_option
 def down(state: StateFolder, as_json: bool) -> None:
     """Stop the market in good order; its state stays. That none is running is no error."""
-    from ramp.agents import supervise
-
     with waiting("stopping the market"):
-        stopped = supervise.stop(state)
+        stopped = stop(state)
     if as_json:
         print_json({"stopped": stopped, "state_dir": str(state.path)})
     else:
@@ -246,35 +224,41 @@ def ps(ctx: click.Context, state: StateFolder, as_json: bool) -> None:
     """Show the running agents: role, process, state, restarts. Exit code 1 when no market is running.
 
     A `degraded` agent cannot write what it must remember (the disk is full), so it promises nothing and tries again; a
-    `broken` one cannot read it, and stays down until the file that it names is put right.
+    `broken` one cannot read it, and stays down until the file that it names is put right. A resource is `degraded` as
+    well while its plug-in or price strategy fails: it is up, refuses what it cannot have answered, and asks again soon.
+    Clock: by how much the clock of a user or resource is ahead of the bank's; over a second is warned of.
     """
-    from ramp.agents import supervise
-
-    status = supervise.status(state)
+    found = status(state)
     if as_json:
-        print_json({"running": status is not None, "state_dir": str(state.path), **(status or {"agents": []})})
-        ctx.exit(0 if status is not None else 1)
-    if status is None:
+        shown = {"agents": []} if found is None else status_object(found)
+        print_json({"running": found is not None, "state_dir": str(state.path), **shown})
+        ctx.exit(0 if found is not None else 1)
+    if found is None:
         say(f"ramp: no market is running with the state folder {state.path}; `ramp up` launches one")
         ctx.exit(1)
-    click.echo(up_text(status))
-    if status.get("note"):
-        say(f"ramp: {status['note']}")
-    columns = ("Agent", "Role", "State", "Process", "Restarts", "Since", "Detail")
+    click.echo(up_text(found))
+    if found.note:
+        say(f"ramp: {found.note}")
+    columns = ("Agent", "Role", "State", "Process", "Restarts", "Clock (ms)", "Since", "Detail")
     print_rows(
         columns,
         [
             (
-                agent["name"],
-                agent["role"],
+                agent.name,
+                agent.role,
                 state_text(agent),
-                agent["pid"],
-                agent["restarts"],
-                moment_text(from_iso(agent["since"])) if agent["since"] else "",
-                "" if agent["state"] in ILL else agent["detail"],
+                agent.pid,
+                agent.restarts,
+                "" if agent.clock_offset_ms is None else f"{agent.clock_offset_ms:+.0f}",
+                moment_text(from_iso(agent.since)) if agent.since else "",
+                "" if agent.state in ILL else agent.detail,
             )
-            for agent in status["agents"]
+            for agent in found.agents
         ],
-        right=("Process", "Restarts"),
+        right=("Process", "Restarts", "Clock (ms)"),
+        wrap=("State", "Detail"),
     )
-    click.echo(f"Configuration {status['config']}, state folder {state.path}")
+    for agent in found.agents:
+        if agent.clock_warning:
+            say(f"ramp: warning: {agent.name}: {agent.clock_warning}")
+    click.echo(f"Configuration {found.config}, state folder {state.path}")

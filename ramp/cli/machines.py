@@ -2,67 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import json
-import threading
-import time
 from collections.abc import Sequence
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
 
 import click
 
-from ramp.cli.connection import Market, open_market
-from ramp.cli.moments import DURATION_HELP, DurationType
+from ramp.cli.connection import ask, open_market
+from ramp.cli.moments import DurationType
 from ramp.cli.options import example, market_options
 from ramp.cli.output import bar_text, count_text, duration_text, moment_text, print_json, print_rows, waiting
-from ramp.errors import ConfigurationError, RampError
-from ramp.model.instant import HOUR, Duration, from_iso, seconds
+from ramp.client import dialogues
+from ramp.client.machine_state import MachineJob, MachineReservation, MachineState
+from ramp.client.market import Market
+from ramp.client.times import DURATION_HELP
+from ramp.errors import ConfigurationError
+from ramp.model.instant import Duration, from_datetime, iso
 from ramp.runtime.state_folder import StateFolder
 
-LOAD_LIMIT_S: Final = 25.0
-"""How long all machines together may take to say how busy they are, in seconds."""
+MACHINE_FIELDS: Final = (
+    *("cores", "cores_busy", "load", "source", "running", "queued"),
+    *("cores_free", "architecture", "operating_system", "start_price"),
+)
 
 JOBS_SHOWN: Final = 10
 """So many running and queued jobs are shown unless --all is given."""
-
-
-def ask_machine(market: Market, name: str, horizon: Duration) -> dict[str, Any]:
-    """A machine's snapshot; see `ramp.plugins.interface.ResourcePlugin.snapshot` and `ramp.runtime.snapshot`."""
-    event = market.ask({"verb": "machine", "resource": name, "horizon_s": seconds(horizon)}, f"asking {name}")
-    snapshot: dict[str, Any] = json.loads(event["answer"]["snapshot"])
-    return snapshot
-
-
-def ask_machines(market: Market, names: Sequence[str], limit_s: float) -> dict[str, dict[str, Any]]:
-    """Snapshots of many machines, asked at the same time; those that do not answer within the limit are missing.
-
-    Args:
-        market: where.
-        names: of the resources.
-        limit_s: how long to wait for them all, in seconds.
-    """
-    found: dict[str, dict[str, Any]] = {}
-
-    def ask(name: str) -> None:
-        with contextlib.suppress(RampError, OSError), market.connect() as client:
-            event = client.answer({"verb": "machine", "resource": name, "horizon_s": seconds(HOUR)})
-            if event["event"] != "error":
-                found[name] = json.loads(event["answer"]["snapshot"])
-
-    threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
-    for thread in threads:
-        thread.start()
-    end = time.monotonic() + limit_s
-    for thread in threads:
-        thread.join(max(0.0, end - time.monotonic()))
-    return dict(found)
-
-
-def ask_resources(market: Market) -> list[str]:
-    """Full names of the resources that are registered now."""
-    event = market.ask({"verb": "resources"}, "asking the directory")
-    return list(event["answer"]["names"])
 
 
 @click.command(epilog=example("ramp qstat thunder1 --horizon 12h"))
@@ -80,58 +45,71 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
     """Show a machine's running and queued jobs, its reservations, and its projected load."""
     market = open_market(state, user)
     check_registered(market, machine)
-    snapshot = ask_machine(market, machine, horizon)
+    shown = ask(market, dialogues.machine(machine, horizon), f"asking {machine}")
     if as_json:
-        print_json(snapshot)
+        print_json(shown.snapshot)
         return
     limit = None if show_all else JOBS_SHOWN
     click.echo(
-        f"{snapshot['resource']} at {snapshot['time']}: {snapshot['cores_busy']} of {snapshot['cores']} cores busy "
-        f"({snapshot['load']:.1%}); {source_text(snapshot)}"
+        f"{shown.resource} at {iso(from_datetime(shown.time))}: {shown.cores_busy} of {shown.cores} cores busy "
+        f"({shown.load:.1%}); {source_text(shown)}"
     )
-    shares = [part["load"] for part in snapshot["projected_load"]]
+    shares = [part.load for part in shown.projected_load]
     if shares:
         click.echo(f"projected load over {duration_text(horizon)}: {bar_text(shares)} (mean {_mean(shares):.1%})")
-    _print_jobs("Running", snapshot["running"], snapshot["running_total"], limit)
-    _print_jobs("Queued", snapshot["queued"], snapshot["queued_total"], limit)
-    _print_reservations(snapshot["reservations"], limit)
+    _print_jobs("Running", shown.running, shown.running_total, limit)
+    _print_jobs("Queued", shown.queued, shown.queued_total, limit)
+    _print_reservations(shown.reservations, limit)
 
 
-@click.command(epilog=example("ramp resources --load"))
-@click.option("--load", "with_load", is_flag=True, help="Also ask every machine how busy it is.")
+@click.command(
+    epilog=example("ramp resources", "ramp resources --brief", "ramp resources --json | jq '.[].start_price'")
+)
+@click.option("--brief", is_flag=True, help="Only names: ask the directory, and no machine.")
+@click.option("--load", "with_load", is_flag=True, help="Also show how many jobs run and wait.")
 @market_options
-def resources(with_load: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
-    """Show which resources are registered in the market now: these would be called by the next request."""
+def resources(brief: bool, with_load: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
+    """Show who sells now: cores, architecture, cores free at present, and the price that is asked first.
+
+    These would be called by the next request. Every machine is asked; one that does not answer in time shows `?`.
+    """
+    if brief and with_load:
+        raise click.UsageError("--brief asks no machine, so it does not go with --load")
     market = open_market(state, user)
-    names = ask_resources(market)
-    rows: list[dict[str, Any]] = [{"resource": market.short(name), "address": name} for name in names]
-    if with_load:
-        with waiting(f"asking {count_text(len(names), 'machine')}"):
-            snapshots = ask_machines(market, names, LOAD_LIMIT_S)
-        for row in rows:
-            row.update(load_object(snapshots.get(row["address"])))
+    found = ask(market, dialogues.resources(market.access.domain), "asking the directory")
+    states: dict[str, MachineState] = {}
+    if not brief:
+        with waiting(f"asking {count_text(len(found), 'machine')}"):
+            states = market.machines([each.address for each in found])
     if as_json:
-        print_json(rows)
-    elif not rows:
-        click.echo("No resource is registered")
-    elif with_load:
-        columns = ("Resource", "Cores", "Busy", "Load", "Running (jobs)", "Queued (jobs)", "Queue driven by")
-        print_rows(
-            columns,
+        print_json(
             [
-                (
-                    row["resource"],
-                    *(known(row[key]) for key in ("cores", "cores_busy")),
-                    known(None if row["load"] is None else f"{row['load']:.1%}"),
-                    *(known(row[key]) for key in ("running", "queued")),
-                    row["source"] or "(no answer)",
-                )
-                for row in rows
-            ],
-            right=columns[1:6],
+                {"resource": each.name, "address": each.address}
+                | ({} if brief else machine_object(states.get(each.address)))
+                for each in found
+            ]
         )
+    elif not found:
+        click.echo("No resource is registered")
+    elif brief:
+        print_rows(("Resource", "Address"), [(each.name, each.address) for each in found])
     else:
-        print_rows(("Resource", "Address"), [(row["resource"], row["address"]) for row in rows])
+        _print_resources([(each.name, states.get(each.address)) for each in found], with_load)
+
+
+def _print_resources(found: Sequence[tuple[str, MachineState | None]], with_load: bool) -> None:
+    columns = ("Resource", "Cores", "Free now", "Load", "Architecture", "First price (credits/core-hour)")
+    jobs = ("Running (jobs)", "Queued (jobs)") if with_load else ()
+    rows: list[tuple[object, ...]] = []
+    for name, state in found:
+        if state is None:
+            rows.append((name, *("?",) * (len(columns) + len(jobs) - 1), "(no answer)"))
+            continue
+        price, architecture = known(state.start_price), known(state.architecture)
+        row = (name, state.cores, state.cores_free, f"{state.load:.1%}", architecture, price)
+        rows.append((*row, *((state.running_total, state.queued_total) if with_load else ()), state.source))
+    right = (*columns[1:4], columns[5], *jobs)
+    print_rows((*columns, *jobs, "Queue driven by"), rows, right=right)
 
 
 def check_registered(market: Market, name: str) -> None:
@@ -140,7 +118,8 @@ def check_registered(market: Market, name: str) -> None:
     Raises:
         ConfigurationError: naming the nearest one.
     """
-    names = [market.short(address) for address in ask_resources(market)]
+    found = ask(market, dialogues.resources(market.access.domain), "asking the directory")
+    names = [each.name for each in found]
     if market.short(name) in names or "@" in market.short(name):
         return
     close = difflib.get_close_matches(name, names, n=1)
@@ -148,17 +127,21 @@ def check_registered(market: Market, name: str) -> None:
     raise ConfigurationError(f"no resource is registered as {name!r}; {hint}")
 
 
-def load_object(snapshot: dict[str, Any] | None) -> dict[str, Any]:
-    """How busy a machine is, for JSON; everything None where it did not answer."""
-    if snapshot is None:
-        return dict.fromkeys(("cores", "cores_busy", "load", "source", "running", "queued"))
+def machine_object(state: MachineState | None) -> dict[str, object]:
+    """How a machine is, for JSON; everything None where it did not answer."""
+    if state is None:
+        return dict.fromkeys(MACHINE_FIELDS)
     return {
-        "cores": snapshot["cores"],
-        "cores_busy": snapshot["cores_busy"],
-        "load": round(snapshot["load"], 4),
-        "source": snapshot["source"],
-        "running": snapshot["running_total"],
-        "queued": snapshot["queued_total"],
+        "cores": state.cores,
+        "cores_busy": state.cores_busy,
+        "load": round(state.load, 4),
+        "source": state.source,
+        "running": state.running_total,
+        "queued": state.queued_total,
+        "cores_free": state.cores_free,
+        "architecture": state.architecture,
+        "operating_system": state.operating_system,
+        "start_price": state.start_price,
     }
 
 
@@ -167,37 +150,37 @@ def known(value: object) -> object:
     return "?" if value is None else value
 
 
-def source_text(snapshot: dict[str, Any]) -> str:
+def source_text(state: MachineState) -> str:
     """What drives the machine's queue, in words."""
     torus = {
         "log": "a live torus, whose own users submit the jobs of a workload log",
         "synthetic": "a live torus, whose own users submit synthetic jobs",
     }
-    if "map" in snapshot and snapshot["source"] in torus:
-        return torus[snapshot["source"]]
+    if "map" in state.snapshot and state.source in torus:
+        return torus[state.source]
     words = {
         "log": "its queue replays a workload log",
         "synthetic": "its queue is a synthetic workload (no log on this machine)",
         "live": "its queue is a live batch system's",
     }
-    return words.get(snapshot["source"], str(snapshot["source"]))
+    return words.get(state.source, state.source)
 
 
 def _mean(shares: list[float]) -> float:
     return sum(shares) / len(shares)
 
 
-def _whole_second(text: str) -> str:
-    return moment_text(from_iso(text))
+def _text(moment: datetime) -> str:
+    return moment_text(from_datetime(moment))
 
 
-def _print_jobs(title: str, jobs: list[dict[str, Any]], total: int, limit: int | None) -> None:
+def _print_jobs(title: str, jobs: Sequence[MachineJob], total: int, limit: int | None) -> None:
     rows = [
         (
-            job["job"],
-            "" if job["user"] is None else job["user"],
-            job["cores"],
-            *(_whole_second(job[key]) for key in ("submitted", "start", "end")),
+            job.job,
+            "" if job.user is None else job.user,
+            job.cores,
+            *(_text(moment) for moment in (job.submitted, job.start, job.end)),
         )
         for job in jobs[:limit]
     ]
@@ -206,12 +189,17 @@ def _print_jobs(title: str, jobs: list[dict[str, Any]], total: int, limit: int |
     print_rows(columns, rows, right=columns[:3], title=_title(title, total, len(rows), f"jobs, {projected}"))
 
 
-def _print_reservations(reservations: list[dict[str, Any]], limit: int | None) -> None:
+def _print_reservations(reservations: Sequence[MachineReservation], limit: int | None) -> None:
     rows = [
-        (entry["reservation_id"], entry["cores"], _whole_second(entry["start"]), _whole_second(entry["end"]),
-         "firm" if entry["firm"] else f"held until {_whole_second(entry['held_until'])}")
+        (
+            entry.reservation_id,
+            entry.cores,
+            _text(entry.start),
+            _text(entry.end),
+            "firm" if entry.held_until is None else f"held until {_text(entry.held_until)}",
+        )
         for entry in reservations[:limit]
-    ]  # fmt: skip
+    ]
     columns = ("Reservation", "Cores", "Start", "End", "State")
     print_rows(columns, rows, right=("Cores",), title=_title("Reservations", len(reservations), len(rows), ""))
 

@@ -64,6 +64,7 @@ VERBS: Final[dict[str, Verb]] = {
     "verify": Verb(_FILES, "ramp.cli.verify:verify", "Check an agreement's signatures and contents offline."),
     "keys": Verb(_FILES, "ramp.cli.keys:keys", "Make, show, renew and revoke keys and certificates."),
     "config": Verb(_FILES, "ramp.cli.config:config", "Check and show a market's configuration."),
+    "plugin": Verb(_FILES, "ramp.cli.plugin:plugin", "Check a plug-in against the contract that all keep."),
     "completion": Verb(_FILES, "ramp.cli.completion:completion", "Print the completion script for a shell."),
 }
 _SECTIONS: Final = (_TRY, _BUY, _ACCOUNT, _MARKET, _FILES)
@@ -144,6 +145,10 @@ Five minutes:
   ramp submit job.xml                          auction, two-phase commit, payment
   ramp reservations                            what you have now
   ramp down
+
+\b
+Exit codes: 0 done (submit: bought and paid); 1 refused, failed, not bought, or no market is
+running; 2 bad input; 70 a fault of the program; 130 interrupted. VERB --help has each verb's.
 """
 
 
@@ -180,7 +185,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _failed("interrupted", EXIT_INTERRUPTED, debug=False)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its end
+        from ramp.cli.output import silence_output
+
+        silence_output()  # or the interpreter complains at its end
         return 1
     except Exception as error:
         hint = "" if debug else f" ({DEBUG_OPTION} shows where)"

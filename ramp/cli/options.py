@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from ramp.runtime.state_folder import StateFolder
+from ramp.model.money import parse_credits
+from ramp.runtime.state_folder import STATE_VARIABLE, StateFolder, state_folder
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-STATE_VARIABLE: Final = "RAMP_STATE"
-
-
-def default_state_dir(environment: Mapping[str, str] | None = None) -> Path:
-    """The state folder where none is given: $RAMP_STATE, $XDG_STATE_HOME/ramp, or ~/.local/state/ramp."""
-    known = os.environ if environment is None else environment
-    if known.get(STATE_VARIABLE):
-        return Path(known[STATE_VARIABLE])
-    if known.get("XDG_STATE_HOME"):
-        return Path(known["XDG_STATE_HOME"]) / "ramp"
-    return Path.home() / ".local" / "state" / "ramp"
-
 
 def _state_folder(_: click.Context, __: click.Parameter, path: Path | None) -> StateFolder:
-    return StateFolder((path or default_state_dir()).absolute())
+    return state_folder(path)
 
 
 state_option: Final[Decorator] = click.option(
@@ -46,9 +34,36 @@ user_option: Final[Decorator] = click.option(
 file_type: Final = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
-def example(*commands: str) -> str:
-    """The end of a verb's help: commands to try; the backspace keeps click from joining the lines."""
-    return "\n".join(("\b", "Example:", *(f"  {command}" for command in commands)))
+class CreditsType(click.ParamType[int]):
+    """An amount on the command line, above 0: credits, in minor units afterwards."""
+
+    name = "credits"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read it."""
+        if isinstance(value, int):
+            return value
+        try:
+            amount = parse_credits(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if amount <= 0:
+            self.fail(f"{value!r} is not above 0; right would be for example 100 or 99.50", param, ctx)
+        return amount
+
+
+EXITS: Final = "0 done; 1 refused, failed, or no market is running; 2 bad input; 130 interrupted"
+
+
+def example(*commands: str, exits: str = EXITS) -> str:
+    """The end of a verb's help: exit codes, and commands to try; the backspaces keep click from joining the lines.
+
+    Args:
+        *commands: to try.
+        exits: the exit codes with their meanings.
+    """
+    examples = "\n".join(("\b", "Example:", *(f"  {command}" for command in commands)))
+    return f"\b\nExit codes: {exits}\n\n{examples}"
 
 
 def market_options(command: Callable[..., Any]) -> Callable[..., Any]:

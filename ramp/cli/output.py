@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 WIDEST: Final = 2000
 """Columns given to a table that is measured; far more than any needs."""
+
+LEAST: Final = 20
+"""Columns given to a table at least."""
+
+PROSE_LEAST: Final = 16
+"""Columns that prose has in a narrow table at least."""
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 
@@ -33,6 +40,11 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
+def silence_output() -> None:
+    """Standard output leads nowhere from now on: its reader has gone away."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def console(*, error: bool = False) -> Console:
     """A rich console that changes nothing of the text it is given."""
     from rich.console import Console
@@ -40,47 +52,84 @@ def console(*, error: bool = False) -> Console:
     return Console(stderr=error, highlight=False, markup=False, emoji=False)
 
 
-def print_table(table: Table, *, error: bool = False) -> None:
-    """Print a table as wide as it must be: an id that is cut or folded cannot be copied."""
-    from rich.measure import Measurement
-
-    out = console(error=error)
-    needed = Measurement.get(out, out.options.update(width=WIDEST), table).maximum
-    out.width = max(needed, 20)
-    with out.capture() as capture:
-        out.print(table)
-    for line in capture.get().splitlines():
-        click.echo(line.rstrip(), err=error, color=out.is_terminal)
-
-
-def new_table(*columns: str, right: Sequence[str] = (), title: str | None = None) -> Table:
+def new_table(*columns: str, right: Sequence[str] = (), wrap: Sequence[str] = (), title: str | None = None) -> Table:
     """An empty table in the one style of all verbs.
 
     Args:
         columns: the headings, units included.
         right: those of them whose cells are numbers.
+        wrap: those of them whose cells are prose, and may take several lines.
         title: a line above it.
     """
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left", title_style="bold")
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=True)
+        table.add_column(
+            column,
+            justify="right" if column in right else "left",
+            no_wrap=column not in wrap,
+            min_width=PROSE_LEAST if column in wrap else None,
+        )
     return table
 
 
 def print_rows(
-    columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = (), title: str | None = None
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    right: Sequence[str] = (),
+    wrap: Sequence[str] = (),
+    title: str | None = None,
+    error: bool = False,
 ) -> None:
-    """Print rows as a table; only the title where there are none."""
+    """Print rows as a table; only the title where there are none.
+
+    An id that is cut or folded cannot be copied. So in a pipe a table is as wide as it must be; on a terminal that is
+    narrower its prose takes several lines, and where that is not enough every row becomes a paragraph.
+
+    Args:
+        columns: the headings, units included.
+        rows: the cells.
+        right: headings of the columns that hold numbers.
+        wrap: headings of the columns that hold prose.
+        title: a line above it.
+        error: print on standard error.
+    """
+    from rich.measure import Measurement
+
     if not rows:
         if title:
-            click.echo(title)
+            click.echo(title, err=error)
         return
-    table = new_table(*columns, right=right, title=title)
-    for row in rows:
-        table.add_row(*(str(cell) for cell in row))
-    print_table(table)
+    out = console(error=error)
+    room = out.width if out.is_terminal else WIDEST
+    for prose in ((), wrap):
+        table = new_table(*columns, right=right, wrap=prose, title=title)
+        for row in rows:
+            table.add_row(*(str(cell) for cell in row))
+        measured = Measurement.get(out, out.options.update(width=WIDEST), table)
+        if (measured.minimum if prose else measured.maximum) <= room:
+            out.width = min(max(measured.maximum, LEAST), room)
+            with out.capture() as capture:
+                out.print(table)
+            for line in capture.get().splitlines():
+                click.echo(line.rstrip(), err=error, color=out.is_terminal)
+            return
+    _print_paragraphs(columns, rows, title, error)
+
+
+def _print_paragraphs(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str | None, error: bool) -> None:
+    """Rows for a terminal that is too narrow for their table: one cell a line, those that are empty left out."""
+    if title:
+        click.echo(title, err=error)
+    width = max(len(column) for column in columns)
+    for number, row in enumerate(rows):
+        if number:
+            click.echo("", err=error)
+        for column, cell in zip(columns, row, strict=True):
+            if cell != "":
+                click.echo(f"{column:<{width}}  {cell}", err=error)
 
 
 @contextmanager
@@ -140,7 +189,7 @@ def bar_text(shares: Sequence[float]) -> str:
     return "".join(_BARS[min(top, max(0, round(share * top)))] for share in shares)
 
 
-def print_pairs(pairs: Sequence[tuple[str, Any]]) -> None:
+def print_pairs(pairs: Sequence[tuple[str, object]]) -> None:
     """Print names and values in two columns; empty values are left out."""
     shown = [(name, str(value)) for name, value in pairs if value not in (None, "")]
     width = max((len(name) for name, _ in shown), default=0)

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from ramp.cli.moments import DURATION_HELP, MOMENT_HELP, DurationType, MomentType, whole_seconds_up
+from ramp.cli.moments import DurationType, MomentType
 from ramp.cli.options import example, json_option
 from ramp.cli.output import count_text, duration_text, moment_text, print_json, print_rows, say
-from ramp.errors import DocumentError
-from ramp.model.instant import Duration, Instant, iso, seconds
-from ramp.model.request import (
-    NodeDiskSpace,
-    Nodes,
-    RequestForQuotation,
-    RequestUnit,
-    TorusTerms,
-    TotalCores,
-    TotalDiskSpace,
-)
+from ramp.client.request import RequestTemplate, combined, request
+from ramp.client.times import DURATION_HELP, MOMENT_HELP
+from ramp.errors import ConfigurationError, DocumentError
+from ramp.model.instant import iso, seconds, to_datetime
+from ramp.model.request import Nodes, RequestUnit
 
 _TAG: Final = re.compile(r"(<[^>]+>)")
 _COUNT: Final = click.IntRange(min=1)
@@ -45,7 +42,10 @@ _TERMS: Final = (
                  help="Most to pay, whole credits per core-hour."),
     click.option("--start", type=MomentType(), metavar="TIME", help=f"Earliest start, {MOMENT_HELP} (default: now)."),
     click.option("--end", type=MomentType(), metavar="TIME",
-                 help="Complete by then (default: start + walltime, so that the run begins exactly at the start)."),
+                 help="Complete by then (default: start + walltime + slack)."),
+    click.option("--slack", type=DurationType(zero=True), metavar="TIME",
+                 help="How much later than its start the run may begin, where no --end is given; 0 for exactly then "
+                      "(default: as long as the run, at least 1 h)."),
     click.option("--walltime", type=DurationType(), metavar="TIME",
                  help=f"Length of the run, {DURATION_HELP} (default: the whole window)."),
     click.option("--os", "operating_system", metavar="NAME", help="Operating system, JSDL 1.0 name such as LINUX."),
@@ -84,90 +84,70 @@ def _with_terms(command: Any) -> Any:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write there (default: standard output).")  # fmt: skip
 def new(earlier: tuple[Path, ...], output: Path | None, **terms: Any) -> None:
-    """Write a request for one unit, or with --add for several that are bought together or not at all."""
+    """Write a request for one unit, or with --add for several that are bought together or not at all.
+
+    Without --end the window has room for the run to begin later than its start (--slack), so that a request that is
+    submitted a little later, or meets a machine that is full at first, can still be bought.
+    """
     from ramp.cli.submit import load_requests
     from ramp.rfql.request_for_quotation import parse_request, write_request
+    from ramp.runtime.clock import SystemClock
 
     before = load_requests(earlier)
     for warning in before.warnings:
         say(f"ramp: warning: {warning}")
-    unit = _new_unit(terms, len(before.units) + 1)
-    text = write_request(RequestForQuotation((*before.units, unit)))
+    document = combined([before, _template(terms).at(SystemClock().now())])
+    text = write_request(document)
     parse_request(text, "the new request")
-    document = f'<?xml version="1.0" encoding="UTF-8"?>\n{indented(text)}\n'
+    shown = f'<?xml version="1.0" encoding="UTF-8"?>\n{indented(text)}\n'
     if output is None:
-        click.echo(document, nl=False)
+        click.echo(shown, nl=False)
         return
     try:
-        output.write_text(document, "utf-8")
+        output.write_text(shown, "utf-8")
     except OSError as error:
         raise DocumentError(f"cannot be written: {error.strerror}", source=str(output)) from error
-    say(f"{output}: {count_text(unit.number, 'unit')}")
+    say(f"{output}: {count_text(len(document.units), 'unit')}")
 
 
-def _new_unit(terms: dict[str, Any], number: int) -> RequestUnit:
-    from ramp.runtime.clock import SystemClock
+def _template(terms: Mapping[str, Any]) -> RequestTemplate:
+    """The terms of the command line as a request.
 
-    start: Instant | None = terms["start"]
-    end: Instant | None = terms["end"]
-    wall_time: Duration | None = terms["walltime"]
-    if end is None:
-        if wall_time is None:
-            raise click.UsageError("how long? give --walltime, or --end, or both")
-        start = SystemClock().now() if start is None else start
-        end = whole_seconds_up(start) + whole_seconds_up(wall_time)
-    return RequestUnit(
-        number=number,
-        cpu_hour_cost=terms["price"],
-        deadline=whole_seconds_up(end),
-        cores=_cores(terms),
-        not_before=None if start is None else whole_seconds_up(start),
-        wall_time=None if wall_time is None else whole_seconds_up(wall_time),
-        disk=_disk(terms),
-        torus=_torus(terms),
-        **{
-            key: terms[key]
-            for key in (
-                "operating_system",
-                "os_version",
-                "architecture",
-                "cpu_speed_mhz",
-                "inter_node_bandwidth_mbps",
-                "ram_per_core_mb",
-            )
-        },
-    )
+    Raises:
+        click.UsageError: if they are not enough, or make no sense together.
+    """
+    start, end, wall_time = terms["start"], terms["end"], terms["walltime"]
+    slack = terms["slack"]
+    try:
+        return request(
+            start=None if start is None else to_datetime(start),
+            end=None if end is None else to_datetime(end),
+            wall_time=None if wall_time is None else timedelta(microseconds=wall_time),
+            slack=None if slack is None else timedelta(microseconds=slack),
+            rotate=not terms["no_rotate"],
+            **{name: terms[option] for name, option in _OPTION_OF.items()},
+        )
+    except ConfigurationError as error:
+        raise click.UsageError(_KEYWORD.sub(_as_option, error.reason)) from error
 
 
-def _cores(terms: dict[str, Any]) -> TotalCores | Nodes:
-    cores, nodes, node_cores = terms["cores"], terms["nodes"], terms["node_cores"]
-    if cores is not None and nodes is None and node_cores is None:
-        return TotalCores(cores)
-    if cores is None and nodes is not None and node_cores is not None:
-        return Nodes(nodes, node_cores)
-    raise click.UsageError("how many cores? give either --cores, or both --nodes and --node-cores")
+_OPTION_OF: Final = {
+    **{name: name for name in ("price", "cores", "nodes", "node_cores", "operating_system", "os_version")},
+    **{name: name for name in ("architecture", "cpu_speed_mhz", "inter_node_bandwidth_mbps", "ram_per_core_mb")},
+    **{name: name for name in ("geometry", "connection", "node_use")},
+    "disk_gb": "disk",
+    "node_disk_gb": "node_disk",
+}
+"""The option's parameter by the argument of `ramp.request`."""
+
+_KEYWORD: Final = re.compile(r"\b([a-z_]+)=(False|)(?=(.?))")
 
 
-def _disk(terms: dict[str, Any]) -> TotalDiskSpace | NodeDiskSpace | None:
-    total, on_node = terms["disk"], terms["node_disk"]
-    if total is not None and on_node is not None:
-        raise click.UsageError("give either --disk or --node-disk")
-    if total is not None:
-        return TotalDiskSpace(total)
-    return None if on_node is None else NodeDiskSpace(on_node)
-
-
-def _torus(terms: dict[str, Any]) -> TorusTerms | None:
-    geometry, connection, node_use = terms["geometry"], terms["connection"], terms["node_use"]
-    if geometry is None:
-        if terms["no_rotate"]:
-            raise click.UsageError("--no-rotate means nothing without --geometry")
-        if connection is None and node_use is None:
-            return None
-    elif not re.fullmatch(r"[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){1,7}", geometry):
-        raise click.UsageError(f"--geometry {geometry!r} is no extents; right would be for example 8x8x16")
-    extents = () if geometry is None else tuple(int(extent) for extent in geometry.split("x"))
-    return TorusTerms(extents, not terms["no_rotate"], connection or "any", node_use or "")
+def _as_option(found: re.Match[str]) -> str:
+    """An argument of `ramp.request` in a message as its option: `wall_time=` is `--walltime`, `rotate=False` too."""
+    names = {"wall_time": "walltime", "disk_gb": "disk", "node_disk_gb": "node-disk", "rotate": "no-rotate"}
+    option = names.get(found[1], found[1].replace("_", "-"))
+    return f"--{option}{' ' if found[3] in (chr(39), chr(34)) else ''}"
 
 
 @rfq.command("validate", epilog=example("ramp rfq validate *.xml --json"))
@@ -182,39 +162,55 @@ def validate(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None
     """
     results = [_validated(path) for path in files]
     if as_json:
-        print_json([{key: value for key, value in result.items() if key != "rows"} for result in results])
+        print_json([result.as_json() for result in results])
     for result in [] if as_json else results:
-        if result["valid"]:
-            click.echo(f"{result['path']}: valid, {count_text(len(result['units']), 'unit')}")
-            print_rows(_COLUMNS, result["rows"], right=("Unit", "Most credits/core-hour"))
+        if not result.message:
+            click.echo(f"{result.path}: valid, {count_text(len(result.units), 'unit')}")
+            print_rows(_COLUMNS, [_unit_row(unit) for unit in result.units], right=("Unit", "Most credits/core-hour"))
         else:
-            say(f"ramp: {result['message']}")
-        for warning in result["warnings"]:
-            say(f"ramp: {result['path']}: warning: {warning}")
-    ctx.exit(0 if all(result["valid"] for result in results) else 2)
+            say(f"ramp: {result.message}")
+        for warning in result.warnings:
+            say(f"ramp: {result.path}: warning: {warning}")
+    ctx.exit(2 if any(result.message for result in results) else 0)
 
 
 _COLUMNS: Final = ("Unit", "Cores", "Not before", "Deadline", "Wall time", "Most credits/core-hour")
 
 
-def _validated(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Validated:
+    """What was found about a file; the message says what is wrong, and is empty where nothing is."""
+
+    path: str
+    units: tuple[RequestUnit, ...] = ()
+    warnings: tuple[str, ...] = ()
+    violations: tuple[str, ...] = ()
+    message: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """For `--json`."""
+        found: dict[str, object] = {
+            "path": self.path,
+            "valid": not self.message,
+            "units": [_unit_object(unit) for unit in self.units],
+            "warnings": list(self.warnings),
+            "violations": list(self.violations),
+        }
+        return found | ({"message": self.message} if self.message else {})
+
+
+def _validated(path: Path) -> _Validated:
     from ramp.rfql.request_for_quotation import load_request, parse_request
 
-    result: dict[str, Any] = {"path": str(path), "valid": False, "units": [], "warnings": [], "violations": []}
     try:
         piped = str(path) == "-"
         document = parse_request(sys.stdin.buffer.read(), "standard input") if piped else load_request(path)
     except DocumentError as error:
-        return result | {"violations": list(error.violations) or [error.reason], "message": str(error), "rows": []}
-    return result | {
-        "valid": True,
-        "units": [_unit_object(unit) for unit in document.units],
-        "warnings": list(document.warnings),
-        "rows": [_unit_row(unit) for unit in document.units],
-    }
+        return _Validated(str(path), violations=error.violations or (error.reason,), message=str(error))
+    return _Validated(str(path), document.units, document.warnings)
 
 
-def _unit_object(unit: RequestUnit) -> dict[str, Any]:
+def _unit_object(unit: RequestUnit) -> dict[str, object]:
     nodes = unit.cores if isinstance(unit.cores, Nodes) else None
     return {
         "unit": unit.number,

@@ -21,6 +21,9 @@ ONTOLOGY: Final = "ComputeMarket"
 LANGUAGE: Final = "rfql-xml"
 """Content language slot: the XML documents of `schemas/`."""
 
+WIRE_VERSION: Final = 1
+"""Major version of metadata, documents and seals; a message that states none is of version 1."""
+
 
 class Performative(StrEnum):
     """The communicative acts that the market uses."""
@@ -83,6 +86,7 @@ CONTENT_OF: Final[dict[Performative, tuple[type, ...]]] = {
         contents.RefundMade,
         contents.AccountStatement,
         contents.MarketOverview,
+        contents.ClockReading,
         contents.MachineStatus,
         contents.Registered,
         contents.DirectoryListing,
@@ -92,6 +96,7 @@ CONTENT_OF: Final[dict[Performative, tuple[type, ...]]] = {
         contents.PaymentQuery,
         contents.AccountQuery,
         contents.OverviewQuery,
+        contents.ClockQuery,
         contents.MachineQuery,
         contents.DirectoryQuery,
     ),
@@ -131,6 +136,7 @@ SEALED: Final[frozenset[type]] = frozenset(
         contents.KeeperRefused,
         contents.OverviewQuery,
         contents.MarketOverview,
+        contents.ClockReading,
         contents.Registration,
         contents.Registered,
         contents.Deregistration,
@@ -138,6 +144,12 @@ SEALED: Final[frozenset[type]] = frozenset(
     }
 )
 """Contents that are believed for their sender's seal only: what creates an obligation, ends one, or tells of money."""
+
+ANY_AGE: Final[frozenset[type]] = frozenset({contents.ClockReading})
+"""Sealed contents that may be of any age by their reader's clock: they are what a clock that is wrong is known by.
+
+They are believed as the answer to a question that is open only. The certificate must hold at the time they state.
+"""
 
 _USER: Final = frozenset({Role.USER})
 _RESOURCE: Final = frozenset({Role.RESOURCE})
@@ -190,6 +202,7 @@ ROLES_OF: Final[dict[type, frozenset[Role]]] = {
             contents.DepositMade,
             contents.KeeperRefused,
             contents.MarketOverview,
+            contents.ClockReading,
         ),
         _BANK,
     ),

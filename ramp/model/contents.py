@@ -480,6 +480,21 @@ class MarketOverview:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockQuery:
+    """QUERY_REF to the bank: what time is it? `query_id` serves once, so that no old answer fits."""
+
+    query_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClockReading:
+    """INFORM by the bank: its clock, read between the question and this answer."""
+
+    query_id: str
+    bank_time: Instant
+
+
+@dataclass(frozen=True, slots=True)
 class MachineQuery:
     """QUERY_REF to a resource: how is the machine? `horizon` is how far ahead the projected load is wanted."""
 
@@ -604,6 +619,8 @@ Content = (
     | KeeperRefused
     | OverviewQuery
     | MarketOverview
+    | ClockQuery
+    | ClockReading
     | MachineQuery
     | MachineStatus
     | Registration

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -55,6 +56,19 @@ class Refusal:
     code: RefusalCode
     nearest: str = ""
     detail: str = ""
+
+
+def ease(code: RefusalCode, nearest: str) -> tuple[float, str]:
+    """Order of nearest values that would pass, the one easiest to meet first, for `sorted`.
+
+    Of prices and instants that is the least, for so little must be added or waited; of what a machine has the most, for
+    so little must be left out.
+    """
+    number = re.match(r"(\d+(?:\.\d+)?) ", nearest)
+    if number is None:
+        return 0.0, nearest
+    size = float(number[1])
+    return (size if code is RefusalCode.PRICE else -size), nearest
 
 
 @dataclass(frozen=True, slots=True)

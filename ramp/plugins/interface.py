@@ -5,24 +5,47 @@ that firm (`confirm`), give it back (`release`). Capacity that is held or confir
 Holds and reservations are keyed by the caller's own id (the offer id), so every call can be repeated: the second
 answer equals the first. Holds and reservations survive a restart of the plug-in.
 
-All calls are synchronous and should take well under a millisecond where they can; `now` is always given, so the same
-plug-in runs in real time and in the simulator's virtual time. Plug-ins are found by name in the entry point group
-`ramp.resource_plugins`; the entry is a callable `(PluginSettings) -> ResourcePlugin`.
+All calls are synchronous; `now` is always given, so the same plug-in runs in real time and in the simulator's virtual
+time. Plug-ins are found by name in the entry point group `ramp.resource_plugins`; the entry is a callable
+`(PluginSettings) -> ResourcePlugin`.
+
+**Where it runs.** A plug-in of another package runs in a process of its own (`isolation` in the resource's
+configuration), so a call may take its time, within the limits of the table `[guests]`: 5 s for the quotes of one call
+for proposals, 30 s for a hold, confirmation, release or look-up, 5 s for a snapshot, a minute for opening. Past its
+limit the process is killed and started anew; `reservation` then says what the dead one had done, so book before you
+answer. Standard output and error go to the agent's log. Calls come one at a time, from one thread. What runs in the
+agent's own process should take well under a millisecond: all agents of that process wait for it.
+
+**How to fail.** Raise `ramp.errors.PluginError`; anything else that is raised, and an answer that cannot be (an end
+before the start, fewer cores than asked), counts as a failure that nobody knows more of. The Resource Agent reads
+`transient`:
+
+- a `quote` that fails is refused at once with `machine_unavailable` and the reason, whatever `transient` says;
+- after a `hold` or `confirm` that fails nobody knows what the machine has done: `reservation` is asked until it
+  answers. What it shows to be done counts. What is not done is asked for again if `transient` is true, and given up if
+  it is false: released, refused, and a sale called off before it is paid. If it is unknown (any other exception, a call
+  that took too long), a hold is given up and a confirmation asked for again;
+- a `release` or `reservation` that fails is repeated until it succeeds;
+- when the plug-in is opened, true means that it is tried again after a pause, false that its agent stays down. A
+  `ConfigurationError` (an option that is wrong) ends the launch with its message.
+
+After a failure the plug-in is asked for no offers for a second, then twice as long each time, up to a minute; `ramp ps`
+shows the resource as `degraded` with the reason until the call that failed is answered well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot, StaticTerms
 
-__all__ = ["PluginSettings", "Reservation", "ResourcePlugin", "Slot", "StaticTerms"]
+__all__ = ["ForgettingPlugin", "PluginSettings", "Reservation", "ResourcePlugin", "Slot", "StaticTerms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +89,9 @@ class ResourcePlugin(Protocol):
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
         """Set the slot aside until `until`; the same key again answers the same reservation.
 
-        Refused with `SLOT_TAKEN` if the slot has gone meanwhile. A key holds once: after its hold has run out it is
-        refused with `HOLD_EXPIRED`, and one that was released stays released (`CANCELLED`). Durable when it returns.
+        Refused with `SLOT_TAKEN` if the slot has gone meanwhile, and with `HOLD_EXPIRED` if `until` has passed, as
+        when the call was long on its way. A key holds once: after its hold has run out it is refused with
+        `HOLD_EXPIRED`, and one that was released stays released (`CANCELLED`). Durable when it returns.
         """
         ...
 
@@ -80,7 +104,12 @@ class ResourcePlugin(Protocol):
         ...
 
     def release(self, key: str, now: Instant) -> None:
-        """Give a hold or reservation back; unknown and released keys are no error. Durable when it returns."""
+        """Give a hold or reservation back; unknown and released keys are no error. Durable when it returns.
+
+        A release may come before the hold that it is to undo, as commands to a batch system overtake each other.
+        Whether that key can be held afterwards is the machine's: the resource releases again when it hears of it, and
+        what it does not hear of ends with its `until`.
+        """
         ...
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
@@ -104,6 +133,20 @@ class ResourcePlugin(Protocol):
         Keys: `resource`, `source`, `time` (ISO), `machine_time_s` (log time), `cores`, `cores_busy`, `load`,
         `running` and `queued` (lists of {`job`, `cores`, `start`, `end`, `submitted`, `user`}), `reservations`
         (list of {`reservation_id`, `key`, `cores`, `start`, `end`, `firm`, `held_until`}), `projected_load`
-        (list of {`time`, `load`} over the horizon).
+        (list of {`time`, `load`} over the horizon). The resource adds `operating_system`, `architecture` and
+        `start_price` of its own configuration.
+        """
+        ...
+
+
+@runtime_checkable
+class ForgettingPlugin(Protocol):
+    """A plug-in that can forget: one whose memory would otherwise grow with every slot that it has ever set aside."""
+
+    def forget(self, keys: Sequence[str], now: Instant) -> None:
+        """Forget keys that are over and that nobody asks for again; unknown ones are no error.
+
+        Their slots have ended or were released, at least the market's retention ago. Durable when it returns; what is
+        live under such a key all the same stays.
         """
         ...

@@ -27,14 +27,15 @@ from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
 from ramp.protocol.calls import Calls
 from ramp.protocol.effects import Effect, Report, Send
-from ramp.protocol.evaluator import Ranking, lowest_bids, shortcoming
+from ramp.protocol.evaluator import Ranking, lowest_bids, over_limit, shortcoming
 from ramp.protocol.events import Approval, AuctionOptions
+from ramp.protocol.final_refusals import FinalRefusals
 from ramp.protocol.listing_pages import ListingPages
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
 from ramp.protocol.tables import AUCTION, AuctionState
-from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.voting import reject
 
 RESOURCE_SERVICE = "resource-trader"
@@ -93,6 +94,8 @@ class Auction(StateMachine[AuctionState]):
         self._calls: Calls | None = None
         self._limit: Instant | None = None
         self._resources: tuple[str, ...] = ()
+        self._called: tuple[str, ...] = ()
+        self._final = FinalRefusals()
         self._begun: Instant = 0
         self._nobody_registered = False
         self._pages = ListingPages()
@@ -170,6 +173,16 @@ class Auction(StateMachine[AuctionState]):
         self._arm()
         return effects
 
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self._retry.clock_set(by)
+        if self._calls is not None:
+            self._calls.clock_set(by)
+        self._limit = moved(self._limit, by)
+        self._begun += by
+        self._round_started += by
+        self._arm()
+
     # -- discovery -----------------------------------------------------------------------------------------------
 
     def _directory_query(self) -> Send:
@@ -214,10 +227,11 @@ class Auction(StateMachine[AuctionState]):
         self._answered = {}
         self._offers = []
         self._refusals = []
-        if self._silent.issuperset(self._resources):
+        self._called = self._may_bid(state)  # the others have refused for good
+        if self._silent.issuperset(self._called):
             self._silent.clear()  # a line was down, not everybody: the first voice must not end the round for all
         self._limit = now + self.options.round_time
-        self._calls = Calls(self._pace, self._resources, now)
+        self._calls = Calls(self._pace, self._called, now)
         self._arm()
         # one content for all resources: the shells write it once
         self._current_call = CallForProposals(
@@ -231,10 +245,13 @@ class Auction(StateMachine[AuctionState]):
             self.conversation_id,
             self._round_number,
             self._asking_prices(),
-            len(self._resources),
+            len(self._called),
             state is AuctionState.BEST_OFFERS,
         )
-        return [Report(opened), *(self._call(name) for name in self._resources)]
+        return [Report(opened), *(self._call(name) for name in self._called)]
+
+    def _may_bid(self, state: AuctionState) -> tuple[str, ...]:
+        return self._final.callable(self._resources, self._asked, best_offers=state is AuctionState.BEST_OFFERS)
 
     def _asking_prices(self) -> tuple[tuple[int, int], ...]:
         return tuple((number, unit.cpu_hour_cost) for number, unit in self._asked.items())
@@ -264,6 +281,7 @@ class Auction(StateMachine[AuctionState]):
         if (sender, proposal.round_number) in self._heard:
             return []  # judged once: a copy would be held against a lower price, and reject an offer that still counts
         self._heard.add((sender, proposal.round_number))
+        self._final.add(sender, proposal.refusals)
         effects: list[Effect] = []
         for offer in proposal.offers:
             effects += self._consider(sender, offer)
@@ -274,7 +292,7 @@ class Auction(StateMachine[AuctionState]):
         self._silent.discard(sender)
         assert self._calls is not None
         again = self._calls.answered(sender, now)
-        if all(name in self._answered or name in self._silent for name in self._resources):
+        if all(name in self._answered or name in self._silent for name in self._called):
             return effects + self._close_round("Proposal", now)
         self._arm()
         return effects + [self._call(name) for name in again]
@@ -307,7 +325,11 @@ class Auction(StateMachine[AuctionState]):
         return self._close_round("deadline", now)
 
     def _close_round(self, stimulus: str, now: Instant) -> list[Effect]:
-        silent = [name for name in self._resources if name not in self._answered]
+        best_offers = self.state is AuctionState.BEST_OFFERS
+        for name in self._resources:
+            if name not in self._called:
+                self._refusals += self._final.of(name, self._asked, best_offers=best_offers)
+        silent = [name for name in self._called if name not in self._answered]
         self._silent.update(silent)
         for name in silent:
             for number in self._asked:
@@ -318,7 +340,7 @@ class Auction(StateMachine[AuctionState]):
             tuple(self._offers),
             tuple(self._refusals),
             now - self._round_started,
-            self.state is AuctionState.BEST_OFFERS,
+            best_offers,
         )
         self.rounds.append(record)
         best = tuple((number, ranking.best) for number, ranking in self._rankings.items() if ranking.best is not None)
@@ -329,14 +351,15 @@ class Auction(StateMachine[AuctionState]):
         return effects + self._after_round(stimulus, now)
 
     def _after_round(self, stimulus: str, now: Instant) -> list[Effect]:
-        if self.state is AuctionState.BIDDING and self._round_number < self.options.rounds:
+        unmet = [number for number, ranking in self._rankings.items() if ranking.best is None]
+        if self.state is not AuctionState.BIDDING or self._final.hopeless(self._resources, unmet):
+            return self._evaluate(unmet, stimulus, now)
+        if self._round_number < self.options.rounds and self._may_bid(AuctionState.BIDDING):
             for number, ranking in self._rankings.items():
                 if ranking.best is not None:
                     self._asked[number] = replace(self._asked[number], cpu_hour_cost=ranking.best.cpu_hour_cost)
             return self._open_round(AuctionState.BIDDING, stimulus, now)
-        unmet = [number for number, ranking in self._rankings.items() if ranking.best is None]
-        if unmet and self.state is AuctionState.BIDDING:
-            self._asked.update({number: self.request.unit(number) for number in unmet})
+        if unmet and self._may_bid(AuctionState.BEST_OFFERS):
             return self._open_round(AuctionState.BEST_OFFERS, stimulus, now)
         return self._evaluate(unmet, stimulus, now)
 
@@ -352,6 +375,9 @@ class Auction(StateMachine[AuctionState]):
             return self._close(RequestStatus.NO_OFFERS, reason, stimulus, now)
         if quote_only:
             return self._close(RequestStatus.QUOTED, "", stimulus, now)
+        over = over_limit([offers[0] for offers in self._candidates().values()], self.options.max_cost)
+        if over:
+            return self._close(RequestStatus.REJECTED, over, stimulus, now)
         if self.options.approval is Approval.ASK:
             return self._ask_owner(stimulus, now)
         return self._close(None, "", stimulus, now)

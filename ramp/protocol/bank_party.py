@@ -17,6 +17,8 @@ from ramp.model.contents import (
     AccountQuery,
     AccountQueryRefused,
     AccountStatement,
+    ClockQuery,
+    ClockReading,
     Content,
     DepositMade,
     DepositOrder,
@@ -102,6 +104,9 @@ class BankParty:
     def forget(self, reference: str) -> None:
         """Nothing rests at the bank: its ledger remembers every order by itself."""
 
+    def clock_set(self, by: Duration) -> None:
+        """Nothing moves: an order's end is dated, and signed by those who agreed on it."""
+
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
             case MessageReceived(message):
@@ -140,6 +145,8 @@ class BankParty:
                 return self._on_cancellation(message, content, cancellation)
             case PaymentQuery(agreement_id):
                 return [fx.LookUpAgreement(self._wait(message), agreement_id)]
+            case ClockQuery(query_id):
+                return [self._reply(message, Performative.INFORM, ClockReading(query_id, now))]
             case AccountQuery():
                 return self._on_account_query(message, content, now)
             case DepositOrder():

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from ramp.model.instant import Instant
-from ramp.protocol.timing import Pace
+from ramp.model.instant import Duration, Instant
+from ramp.protocol.timing import Pace, moved
 
 FEW: Final = 2
 """Calls sent again when a round's first time-out has passed, and for every answer that shows a loss."""
@@ -64,6 +64,10 @@ class Calls:
             again = self._next([each for each, called in self._missing.items() if called == 1], FEW)
         self._wait(now)
         return again
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: the time-out stays as far away as it was."""
+        self.due, self._begun = moved(self.due, by), self._begun + by
 
     def time_out(self, now: Instant) -> list[str]:
         """The time-out has passed; returns whom to call again."""

@@ -11,14 +11,14 @@ from __future__ import annotations
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.contents import CancellationDone, CancellationRefused, Failed, RefundClaim, RefundMade, RefundRefused
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.tables import CANCELLATION, CancellationState
-from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.timing import Pace, Retry, earliest, moved
 
 S = CancellationState
 Answer = CancellationDone | CancellationRefused | RefundMade | RefundRefused
@@ -90,6 +90,12 @@ class CancellationRequest(StateMachine[CancellationState]):
         self._retry.again(now)
         self._arm()
         return [self._ask()]
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self._retry.clock_set(by)
+        self._limit = moved(self._limit, by)
+        self._arm()
 
     def _turn_to_bank(self, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(S.ASKING_BANK, stimulus)

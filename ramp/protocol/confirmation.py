@@ -28,7 +28,7 @@ from ramp.model.contents import (
     PaymentOrder,
     Settled,
 )
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.agreement_terms import order_lines
 from ramp.protocol.belief import said_by
@@ -46,7 +46,7 @@ from ramp.protocol.records import (
     VoidAsked,
 )
 from ramp.protocol.tables import CONFIRMATION, ConfirmationState
-from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.voting import HeldUnit, cancel_hold
 
 S = ConfirmationState
@@ -214,6 +214,15 @@ class Confirmation(StateMachine[ConfirmationState]):
                     unit.retry.again(now)
                     effects.append(unit.confirm(*self._vote))
         return self._armed(effects)
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`; holds and money last as long as they were promised to."""
+        for retry in (self._to_bank, *(unit.retry for unit in self._units.values())):
+            retry.clock_set(by)
+        self._held_until += by
+        self._asked_at += by
+        self._limit = moved(self._limit, by)
+        self._armed([])
 
     # -- the bank ------------------------------------------------------------------------------------------------
 

@@ -122,6 +122,14 @@ class DirectoryParty:
         self._arm()
         return []
 
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`; every lease lasts as long as before."""
+        for entry in self._entries.values():
+            entry.until += by if entry.until else 0
+            entry.watched += by if entry.watched else 0
+        self._ends = [(end + by, service, name) for end, service, name in self._ends]  # in the same order
+        self._arm()
+
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Register, strike out, list.
 

@@ -1,8 +1,9 @@
 """What a pure machine asks its host to do, in order.
 
 The order of the list is the contract: a `Persist` is durable before any later effect is carried out, so nothing leaves
-a party that its journal does not know. `AskPlugin` and `AskLedger` are carried out at their place in the order and
-answered by an event that the host hands back to the party next.
+a party that its journal does not know. `AskLedger` is carried out at its place in the order and answered by an
+event that the host hands back to the party next; so are `AskMachine` and `PriceSlots` where the guest answers at once,
+and else the answer comes later, among whatever else happens.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ramp.model.contents import OrderLine
 from ramp.model.instant import Instant
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
+from ramp.protocol.pricing import PriceQuestion
 from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
 
@@ -80,7 +82,25 @@ class DescribeMachine:
     horizon: int
 
 
-AskPlugin = QuoteSlots | HoldSlot | ConfirmSlot | ReleaseSlot | LookUpSlot | DescribeMachine
+@dataclass(frozen=True, slots=True)
+class ForgetSlots:
+    """Tell the plug-in that these keys are never asked for again; answered by `SlotsForgotten`, which changes nothing.
+
+    Comes before their `Archive`: after a crash between the two it is said once more.
+    """
+
+    keys: tuple[str, ...]
+
+
+AskMachine = QuoteSlots | HoldSlot | ConfirmSlot | ReleaseSlot | LookUpSlot | DescribeMachine | ForgetSlots
+
+
+@dataclass(frozen=True, slots=True)
+class PriceSlots:
+    """Ask the price strategy for a bid for each slot; answered by `SlotsPriced`."""
+
+    call_id: str
+    questions: tuple[PriceQuestion, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +250,17 @@ AskLedger = (
 
 
 @dataclass(frozen=True, slots=True)
+class Archive:
+    """Move every record of these references from the journal to the archive, which no start reads.
+
+    Attributes:
+        references: as `records.reference_of` names them; one without records is no error.
+    """
+
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SaveAgreement:
     """Keep a signed agreement, and the bank's word that it is paid, where their owner finds them (two files)."""
 
@@ -267,6 +298,8 @@ Effect = (
     | ReleaseSlot
     | LookUpSlot
     | DescribeMachine
+    | ForgetSlots
+    | PriceSlots
     | ReserveFunds
     | CountersignLine
     | VoidOrder
@@ -277,6 +310,7 @@ Effect = (
     | PostDeposit
     | LookUpAccount
     | LookUpOverview
+    | Archive
     | SaveAgreement
     | Report
     | TakeUpAgain

@@ -8,6 +8,7 @@ from itertools import groupby, islice
 
 from ramp.model.contents import Bid
 from ramp.model.instant import iso
+from ramp.model.money import credits_text
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
 from ramp.protocol.events import Preference
@@ -95,3 +96,16 @@ def lowest_bids(offers: Sequence[Offer]) -> tuple[Bid, ...]:
     ranked = sorted(bids, key=lambda bid: (bid.unit, bid.cpu_hour_cost))
     kept = [bid for _, of_unit in groupby(ranked, key=lambda bid: bid.unit) for bid in islice(of_unit, share)]
     return tuple(kept[:BIDS_MAX])
+
+
+def over_limit(offers: Sequence[Offer], max_cost: int | None) -> str:
+    """Why offers are too dear together, or the empty string.
+
+    Args:
+        offers: one a unit.
+        max_cost: most that they may cost together, in minor units, or None.
+    """
+    cost = sum(offer.cost for offer in offers)
+    if max_cost is None or cost <= max_cost:
+        return ""
+    return f"the offers cost {credits_text(cost)} credits together, more than the limit of {credits_text(max_cost)}"

@@ -11,6 +11,7 @@ from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestForQuotation
 from ramp.model.slot import Reservation, Slot
+from ramp.protocol.pricing import PriceRefusal
 
 
 class Preference(StrEnum):
@@ -42,6 +43,7 @@ class AuctionOptions:
         preference: the ranking.
         approval: who says yes.
         quote_only: stop before accepting; nothing is held.
+        max_cost: most to pay for all units together, in minor units; None for no limit but the units' prices.
     """
 
     rounds: int = 3
@@ -49,6 +51,7 @@ class AuctionOptions:
     preference: Preference = Preference.CHEAPEST
     approval: Approval = Approval.AUTO
     quote_only: bool = False
+    max_cost: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,13 @@ class ResourcesAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockAsked:
+    """The clock is to be compared with the bank's; `query_id` must not have been used before."""
+
+    query_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class DepositOrdered:
     """The keeper orders a deposit; `deposit_id` is its idempotency key."""
 
@@ -135,6 +145,7 @@ Command = (
     | AccountAsked
     | MachineAsked
     | ResourcesAsked
+    | ClockAsked
     | DepositOrdered
     | OverviewAsked
 )
@@ -156,10 +167,24 @@ class SlotsQuoted:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotsPriced:
+    """The price strategy's answer to `PriceSlots`, one entry a question in the order asked."""
+
+    call_id: str
+    prices: tuple[int | PriceRefusal, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MachineInDoubt:
-    """The plug-in has failed, taken too long, or answered what cannot be: nobody knows what the machine has done."""
+    """The plug-in has failed, taken too long, or answered what cannot be: nobody knows what the machine has done.
+
+    Attributes:
+        reason: a sentence for people.
+        transient: whether the same call may succeed later, where the plug-in has said so; None where it has not.
+    """
 
     reason: str
+    transient: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +220,23 @@ class SlotFreed:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineOpened:
+    """The plug-in has been opened, later than its party was begun: what drives the machine's queue."""
+
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class MachineDescribed:
     """The plug-in's answer to `DescribeMachine`: a JSON object as text."""
 
     call_id: str
     snapshot: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsForgotten:
+    """The plug-in's answer to `ForgetSlots`; it may still know them all, as one that cannot forget does."""
 
 
 class OrderFate(StrEnum):
@@ -311,7 +348,10 @@ Answer = (
     | SlotConfirmed
     | SlotLookedUp
     | SlotFreed
+    | MachineOpened
     | MachineDescribed
+    | SlotsForgotten
+    | SlotsPriced
     | OrderStands
     | OrdersSwept
     | RefundPosted

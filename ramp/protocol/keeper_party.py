@@ -14,7 +14,7 @@ from ramp.model.contents import (
     OverviewQuery,
     TradeLine,
 )
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import DepositOrdered, Event, MessageReceived, OverviewAsked
@@ -74,6 +74,11 @@ class KeeperParty:
             case _:
                 effects = []
         return self._armed(effects)
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self._questions.clock_set(by)
+        self._armed([])
 
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content

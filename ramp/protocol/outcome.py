@@ -99,6 +99,11 @@ class RequestOutcome:
     started_at: Instant
     duration: Duration
 
+    @property
+    def cost(self) -> int:
+        """What the request has cost, in minor units: nothing unless it was committed."""
+        return sum(unit.offer.cost for unit in self.units) if self.status is RequestStatus.COMMITTED else 0
+
 
 @dataclass(frozen=True, slots=True)
 class CancellationOutcome:

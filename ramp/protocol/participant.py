@@ -21,7 +21,7 @@ from ramp.model.contents import (
     RefundMade,
     RefundRefused,
 )
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
@@ -41,7 +41,7 @@ from ramp.protocol.records import (
     SlotReleased,
 )
 from ramp.protocol.tables import ParticipantState
-from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.timing import Pace, Retry, earliest, moved
 
 S = ParticipantState
 
@@ -65,7 +65,11 @@ class Participant(ParticipantAnswers):
         self._slot: Slot = intended.slot
         self._intended = intended
         self._bank = bank
+        self._hold_time = pace.timing.hold_time
         self._retry = Retry(pace)
+        self._transient: bool | None = None
+        self._doubts = 0
+        self._looked_up_in: S | None = None
         self._cancellation: Signed | None = None
 
     # -- entries -------------------------------------------------------------------------------------------------
@@ -95,7 +99,9 @@ class Participant(ParticipantAnswers):
         """Go on after a restart from what has been replayed; every call to plug-in and bank may be repeated."""
         if self.released is not None:
             self._enter(S.RELEASED, "recover")
-            return [ReleaseSlot(self.offer.offer_id)]
+            # what was asked before may still be on its way to the machine; what is over takes nothing any more
+            over = self.until if self.agreement is None else self.offer.end
+            return [ReleaseSlot(self.offer.offer_id)] if now < over else []
         if self._paid is not None and self._cancellation is not None:
             self._enter(S.REFUNDING, "recover")
             return [self._request(now)]
@@ -106,6 +112,7 @@ class Participant(ParticipantAnswers):
         if self.agreement is not None:
             self._enter(S.CONFIRMING, "recover")
             return [ConfirmSlot(self.offer.offer_id)]
+        self.until = min(self.until, now + self._hold_time)  # the clock may have been set back meanwhile
         if self.reservation_id:
             self._enter(S.HELD, "recover")
             self.deadline = self.until
@@ -119,22 +126,37 @@ class Participant(ParticipantAnswers):
         if self.state in (S.HOLDING, S.HELD) and now >= self.until:
             reason = "no CONFIRM came while the slot was held"
             return self._release(RefusalCode.HOLD_EXPIRED, reason, "deadline", now)
+        if self._retry.is_due(now) and self.state in IN_DOUBT:
+            return self._look_up()
         if self._retry.is_due(now):
             self._retry.again(now)
-            self._await()
-            return [LookUpSlot(self.offer.offer_id) if self.state in IN_DOUBT else self._to_bank()]
+            self.deadline = self._retry.due
+            return [self._to_bank()]
         if self.state is S.SOLD and self._retry.due is None and self.deadline is not None:
             return [self._request(now)]  # the slot begins: the bank's word from now on is final
         return []
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`.
+
+        A hold is dated in the machine's own book, which ends it at that date. So it ends at the date or after the time
+        promised, whichever comes first: a clock set back by an hour must not keep a slot from everybody for an hour.
+        """
+        self._retry.clock_set(by)
+        self.until += min(by, 0)
+        if self.state is S.SOLD and self._retry.due is None:
+            self.deadline = moved(self.deadline, by)  # the bank is asked then, and says whether the slot has begun
+        else:
+            self._await()
 
     # -- the plug-in's answers -----------------------------------------------------------------------------------
 
     def on_held(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[Effect]:
         """The plug-in has set the slot aside, or not, or nobody knows: vote, or look it up."""
-        if self.state is not S.HOLDING:  # given up meanwhile: what was set aside late is given back
-            return [ReleaseSlot(self.offer.offer_id)] if isinstance(answer, Reservation) else []
+        if self.state is not S.HOLDING:
+            return self._late(answer)
         if isinstance(answer, MachineInDoubt):
-            return self._look_up_later(now)
+            return self._in_doubt(answer, now)
         if isinstance(answer, Refusal):
             return self._not_held(answer.code, answer.detail, "SlotHeld", now)
         return self._held(answer, "SlotHeld", now)
@@ -142,29 +164,49 @@ class Participant(ParticipantAnswers):
     def on_confirmed(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[Effect]:
         """The plug-in has made the hold firm, or not, or nobody knows: go to the bank, give up, or look it up."""
         if self.state is not S.CONFIRMING:
-            late = self.state is S.RELEASED and isinstance(answer, Reservation)
-            return [ReleaseSlot(self.offer.offer_id)] if late else []
+            return self._late(answer)
         if isinstance(answer, MachineInDoubt):
-            return self._look_up_later(now)
+            return self._in_doubt(answer, now)
         if isinstance(answer, Refusal):
             return self._not_firm(answer.code, answer.detail, "SlotConfirmed", now)
         return self._firm("SlotConfirmed", now)
 
+    def _late(self, answer: Reservation | Refusal | MachineInDoubt) -> list[Effect]:
+        """An answer for which nobody waits any more. After a release the slot is released again.
+
+        The release may have come to the machine before what it was to undo. In every other state the slot was found
+        on the machine meanwhile, and is promised.
+        """
+        if self.state is not S.RELEASED or isinstance(answer, Refusal):
+            return []
+        return [ReleaseSlot(self.offer.offer_id)]
+
     def on_looked_up(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[Effect]:
         """What the machine has of a slot that was in doubt; while it cannot say, it is asked again."""
-        if self.state not in IN_DOUBT or isinstance(answer, MachineInDoubt):
+        asked_in, self._looked_up_in = self._looked_up_in, None
+        if self.state not in IN_DOUBT or not self._doubts:
             return []
+        if isinstance(answer, MachineInDoubt) or asked_in is not self.state:  # it may be older than what is in doubt
+            return self._look_up_later(now)
         gone = "the machine failed, and has nothing set aside"
         if self.state is S.HOLDING:
+            if answer is None and self._transient:
+                return [HoldSlot(self.offer.offer_id, self.unit, self._slot, self.until)]
             if answer is None:
                 return self._not_held(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
             return self._held(answer, "SlotLookedUp", now)
         if answer is None:
             return self._not_firm(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
-        return self._firm("SlotLookedUp", now) if answer.firm else [ConfirmSlot(self.offer.offer_id)]
+        if answer.firm:
+            return self._firm("SlotLookedUp", now)
+        if self._transient is not False:
+            return [ConfirmSlot(self.offer.offer_id)]
+        detail = "the machine failed for good, and has not made the slot firm"
+        return self._not_firm(RefusalCode.PLUGIN_FAILED, detail, "SlotLookedUp", now)
 
     def _held(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(S.HELD, stimulus)
+        self._doubts = 0
         self._retry.stop()
         self.reservation_id = reservation.reservation_id
         self.deadline = self.until
@@ -182,15 +224,40 @@ class Participant(ParticipantAnswers):
         effects = self._release(code, detail, stimulus, now)
         return [*effects, self._failure(), self._failure_to_bank()]
 
+    def _in_doubt(self, doubt: MachineInDoubt, now: Instant) -> list[Effect]:
+        """Ask the machine what it has, until it says so; what it says does not pass, at once, else after a pause.
+
+        What it turns out not to have done is asked for again where it said that this may pass, and given up where it
+        said that it will not. Where it said neither, a hold is given up and a confirmation is asked for again: the
+        buyer of the one still has other offers, that of the other has decided.
+        """
+        self._transient = doubt.transient
+        later = self._look_up_later(now)
+        return self._look_up() if doubt.transient is False else later
+
     def _look_up_later(self, now: Instant) -> list[Effect]:
+        """Ask the machine what it has, after a pause that grows with every answer in doubt."""
         if self._retry.due is None:
-            self._retry.begin(now)
+            if self._doubts:
+                self._retry.again(now)
+            else:
+                self._retry.begin(now)
+            self._doubts += 1
         self._await()
         return []
 
+    def _look_up(self) -> list[Effect]:
+        """Ask the machine now; one question at a time, for it may be slow."""
+        self._retry.stop()
+        self._await()
+        if self._looked_up_in is not None:
+            return []  # the answer to an older question is under way, and then it is asked again
+        self._looked_up_in = self.state
+        return [LookUpSlot(self.offer.offer_id)]
+
     def _await(self) -> None:
         """Wait for the next try; a slot that is being held ends at its deadline whatever the machine says."""
-        self.deadline = earliest(self._retry.due, self.until if self.state is S.HOLDING else None)
+        self.deadline = earliest(self._retry.due, self.until if self.state in (S.HOLDING, S.HELD) else None)
 
     # -- the user's messages -------------------------------------------------------------------------------------
 

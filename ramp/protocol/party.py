@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import Event
 
@@ -12,8 +12,9 @@ from ramp.protocol.events import Event
 class Party(Protocol):
     """One agent's whole protocol as a pure state machine.
 
-    Every entry takes the present time, which never goes back, and returns effects in the order in which they must be
-    carried out. `tick` may be called whenever `now >= deadline`; calling it early does nothing.
+    Every entry takes the present time, and returns effects in the order in which they must be carried out. `tick` may
+    be called whenever `now >= deadline`; calling it early does nothing. The present time is that of the wall clock, and
+    goes on evenly but for what `clock_set` has told before.
     """
 
     name: str
@@ -33,4 +34,12 @@ class Party(Protocol):
 
     def tick(self, now: Instant) -> list[Effect]:
         """Let everything act whose deadline has come."""
+        ...
+
+    def clock_set(self, by: Duration) -> None:
+        """The wall clock has been set: from the next entry on it shows so much more, or less, than it would have.
+
+        What is meant as a duration (pauses, limits, leases) stays as far away as it was; what is dated (an order's end,
+        a slot's start) stays where it is.
+        """
         ...

@@ -59,10 +59,11 @@ class PriceQuestion:
 
 @dataclass(frozen=True, slots=True)
 class PriceRefusal:
-    """No bid: the code, and the nearest asking price that would get one (None where none would)."""
+    """No bid: the code, the nearest asking price that would get one (None where none would), and what else to say."""
 
     code: RefusalCode
     nearest: int | None = None
+    detail: str = ""
 
 
 PricingStrategy = Callable[[PriceQuestion], int | PriceRefusal]

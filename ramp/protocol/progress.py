@@ -103,6 +103,21 @@ class QueryAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockCompared:
+    """The clock has been compared with the bank's.
+
+    Attributes:
+        offset: by how much it is ahead; negative: behind.
+        uncertainty: by how much the offset may be wrong, to either side.
+        wrong: whether it is certainly further off than it should be.
+    """
+
+    offset: Duration
+    uncertainty: Duration
+    wrong: bool
+
+
+@dataclass(frozen=True, slots=True)
 class GuestFailed:
     """A guest of a resource (price strategy, plug-in) has failed or answered what cannot be; no reason: it is well."""
 
@@ -139,6 +154,7 @@ Progress = (
     | RequestEnded
     | CancellationEnded
     | QueryAnswered
+    | ClockCompared
     | GuestFailed
     | KeeperOrdered
     | RecordsMissing

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ramp.model.acl import Message
 from ramp.model.contents import HoldCancelled, HoldGranted, HoldRefused, Proposal
 from ramp.model.identifiers import IdSource
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
+from ramp.model.offer import Offer
 from ramp.protocol.agreement_terms import draw_up_agreements
 from ramp.protocol.auction import Auction, AuctionResult
 from ramp.protocol.confirmation import Confirmation
@@ -46,14 +48,18 @@ class Purchase:
         self._bank = bank
         self._ids = ids
         self._pace = pace
-        self._auction = Auction(
-            submitted.request_id, submitted.request, submitted.options, user=user, directory=directory, pace=pace
-        )
+        self._directory = directory
+        self._auction = self._new_auction()
         self._voting: Voting | None = None
         self._won: AuctionResult | None = None
         self._blamed: frozenset[str] = frozenset()
         self._recalled = False
         self._recalled_decided = False
+
+    def _new_auction(self) -> Auction:
+        return Auction(
+            self.request_id, self.request, self.options, user=self._user, directory=self._directory, pace=self._pace
+        )
 
     @property
     def stage(self) -> str:
@@ -100,16 +106,24 @@ class Purchase:
         return self._armed(effects + self._advance(now))
 
     def recall(self, outcome: RequestOutcome, *, decided: bool) -> None:
-        """Know again how this request ended in an earlier life.
+        """Know again how this request ended in an earlier life; its rounds are on record, and here no longer.
 
         Args:
             outcome: how it ended.
             decided: whether the two-phase commit had been decided, so that no hold is cancelled any more.
         """
-        self.outcome = outcome
+        self.outcome = replace(outcome, rounds=())
         self.started_at = outcome.started_at
         self._recalled = True
         self._recalled_decided = decided
+
+    def shorten(self) -> None:
+        """Keep only how it ended, as after a restart; ignored while it goes on."""
+        if self.outcome is None or self._recalled:
+            return
+        self.recall(self.outcome, decided=self.confirmation is not None and self.confirmation.decided)
+        self._auction = self._new_auction()
+        self._voting = self.confirmation = self._won = None
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
         """Hand a message to the machine it concerns."""
@@ -147,6 +161,14 @@ class Purchase:
             if machine is not None and machine.deadline is not None and now >= machine.deadline:
                 effects += machine.tick(now)
         return self._armed(effects + self._advance(now))
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self.started_at += by
+        for machine in (self._auction, self._voting, self.confirmation):
+            if machine is not None:
+                machine.clock_set(by)
+        self._armed([])
 
     def _is_committing(self, offer_id: str) -> bool:
         return self.confirmation is not None and self.confirmation.concerns(offer_id)
@@ -207,8 +229,11 @@ class Purchase:
             )
             return self._end(result.status, result.reason, shown, now)
         self._won = result
-        self._voting = Voting(self.request_id, result.candidates, user=self._user, pace=self._pace)
+        self._voting = self._vote(result.candidates)
         return self._voting.start(now)
+
+    def _vote(self, candidates: dict[int, tuple[Offer, ...]]) -> Voting:
+        return Voting(self.request_id, candidates, user=self._user, pace=self._pace, max_cost=self.options.max_cost)
 
     def _after_voting(self, voting: Voting, now: Instant) -> list[Effect]:
         result = voting.result
@@ -243,12 +268,12 @@ class Purchase:
         if not left or not all(left.values()):
             return self._end(RequestStatus.FAILED, result.reason, (), now)
         self.confirmation = None  # nothing was paid: go on with the next best of every unit
-        self._voting = Voting(self.request_id, left, user=self._user, pace=self._pace)
+        self._voting = self._vote(left)
         return self._voting.start(now)
 
     def _end(self, status: RequestStatus, reason: str, units: tuple[BoughtUnit, ...], now: Instant) -> list[Effect]:
         rounds = tuple(self._auction.rounds)
-        duration = now - self.started_at
+        duration = max(0, now - self.started_at)  # the clock may have been set back while this agent was down
         self.outcome = RequestOutcome(self.request_id, status, reason, rounds, units, self.started_at, duration)
         lost = "another offer was accepted" if status is RequestStatus.COMMITTED else "the request has ended"
         left = self._voting.losers() if self._voting is not None else ()

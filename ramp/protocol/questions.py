@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import Content
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, Send
@@ -123,6 +123,12 @@ class Questions:
     def drop(self, query_id: str) -> list[Effect]:
         """Give a question up at once, if it is open."""
         return [Report(QueryAnswered(query_id, None))] if self._open.pop(query_id, None) is not None else []
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: tries and limits stay as far away as they were."""
+        for question in self._open.values():
+            question.retry.clock_set(by)
+            question.limit += by
 
     def tick(self, now: Instant) -> list[Effect]:
         """Ask again, or give up."""

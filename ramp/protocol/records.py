@@ -251,6 +251,9 @@ ParticipantRecord = (
 )
 """What a resource keeps of one accepted offer after its HoldIntended."""
 
+ReturnRecord = CancellationStarted | RefundClaimed | CancellationConcluded
+"""What a user keeps of one agreement that is given back."""
+
 Record = (
     RequestStarted
     | AcceptanceAsked
@@ -272,3 +275,25 @@ Record = (
     | CancellationDropped
     | SlotReleased
 )
+
+
+def reference_of(record: Record) -> str:
+    """What a record is about: a request, an agreement that is given back, or an accepted offer.
+
+    Records with one reference go to the archive together (`ramp.protocol.retention`).
+    """
+    match record:
+        case HoldIntended():
+            return record.offer.offer_id
+        case CancellationStarted():
+            return record.cancellation.agreement_id
+        case RefundClaimed():
+            return record.failed.agreement_id
+        case CancellationConcluded():
+            return record.outcome.agreement_id
+        case HoldMade() | AgreementReceived() | AgreementPaid() | CancellationReceived():
+            return record.offer_id
+        case CancellationDropped() | SlotReleased():
+            return record.offer_id
+        case _:
+            return record.request_id

@@ -14,6 +14,7 @@ from ramp.model.contents import (
     Acceptance,
     CallForProposals,
     CancellationRefused,
+    ClockReading,
     Commitment,
     Deregistration,
     HoldCancelled,
@@ -30,33 +31,42 @@ from ramp.model.contents import (
     Rejection,
     Unverified,
 )
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol.auction import RESOURCE_SERVICE
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
-from ramp.protocol.effects import DescribeMachine, Effect, ReleaseSlot, Send
+from ramp.protocol.clock_comparison import ClockComparison
+from ramp.protocol.effects import Archive, DescribeMachine, Effect, ForgetSlots, ReleaseSlot, Send
 from ramp.protocol.events import (
+    ClockAsked,
     Event,
     MachineDescribed,
+    MachineOpened,
     MessageReceived,
     SlotConfirmed,
     SlotFreed,
     SlotHeld,
     SlotLookedUp,
+    SlotsPriced,
     SlotsQuoted,
 )
 from ramp.protocol.faults import guarded
 from ramp.protocol.participant import Participant
+from ramp.protocol.progress import ClockCompared
 from ramp.protocol.quotas import Quotas, Unpaid
-from ramp.protocol.records import HoldIntended, ParticipantRecord, Record
+from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, reference_of
+from ramp.protocol.releases import Releases
+from ramp.protocol.retention import Retention
 from ramp.protocol.seller import Seller
 from ramp.protocol.tables import ParticipantState
-from ramp.protocol.timing import Pace, Retry, Timing, earliest
+from ramp.protocol.timing import Pace, Timing, earliest
 
 RELEASED_MAX = 20_000
-"""Released offers remembered, so that repeated messages get the same answer; they are repeated within minutes."""
+"""Released offers at hand at most, so that repeated messages get the same answer; they are repeated within minutes."""
 
+DESCRIBING_MAX = 1_000
+"""Questions for the machine's state that wait for its answer; the oldest go first, and are asked again."""
 
 UNPAID = (ParticipantState.HOLDING, ParticipantState.HELD, ParticipantState.CONFIRMING, ParticipantState.SETTLING)
 """States in which a slot is set aside for a buyer who has not paid."""
@@ -93,16 +103,33 @@ class ResourceParty:
         self._open: dict[str, None] = {}
         self._armed_for: dict[str, Instant] = {}
         self._alarms: list[tuple[Instant, str]] = []
-        self._releasing: dict[str, Retry] = {}
+        self._releases = Releases(self._pace)
+        self._clock = ClockComparison(name, bank)
         self._number = 0
         self._released: OrderedDict[str, None] = OrderedDict()
+        self._over = Retention(timing)
         self._next_heartbeat: Instant = 0
-        self._described: dict[str, Message] = {}
+        self._described: OrderedDict[str, Message] = OrderedDict()
+        self._descriptions = 0
+
+    @property
+    def clock(self) -> ClockCompared | None:
+        """How far the clock is from the bank's, as far as is known."""
+        return self._clock.known
 
     @property
     def has_open_participants(self) -> bool:
-        """Whether some accepted offer is neither sold nor released."""
-        return bool(self._open or self._releasing)
+        """Whether some accepted offer is neither sold nor released, or the machine has not said that it is."""
+        return bool(self._open or self._releases)
+
+    def is_releasing(self, offer_id: str) -> bool:
+        """Whether the machine has been told, or will be told again, to give a slot back, and has not said yes."""
+        return offer_id in self._releases
+
+    @property
+    def source(self) -> str:
+        """What drives the machine's queue (`log`, `synthetic`, `live`)."""
+        return self._seller.source
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -123,7 +150,7 @@ class ResourceParty:
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take one accepted offer up again after a bug has raised in it; no other is touched."""
         self.forget(reference)
-        self._replay([each for each in records if _offer_of(each) == reference])
+        self._replay([each for each in records if reference_of(each) == reference])
         participant = self.participants.get(reference)
         if participant is None:  # nothing is on record of it, so nothing was promised and nothing is held
             return self._armed([])
@@ -133,9 +160,11 @@ class ResourceParty:
         """Let an accepted offer rest until the next start; see `Recoverable.forget`."""
         gone = self.participants.pop(reference, None)
         if gone is None:
+            self._seller.drop(reference)
             return
         for index in (self._open, self._armed_for, self._released):
             index.pop(reference, None)
+        self._over.drop(reference)
         self._unpaid.remove(gone.user, reference)
         if gone.agreement is not None:
             self._by_agreement.pop(gone.agreed.agreement_id, None)
@@ -158,6 +187,8 @@ class ResourceParty:
                 effects = self._on_message(message, now)
             case SlotsQuoted(call_id, answers):
                 effects = guarded(call_id, partial(self._seller.on_quoted, call_id, answers, now))
+            case SlotsPriced(call_id, prices):
+                effects = guarded(call_id, partial(self._seller.on_priced, call_id, prices, now))
             case SlotHeld(key, answer):
                 participant = self.participants.get(key)
                 effects = self._act(participant, partial(participant.on_held, answer, now)) if participant else []
@@ -168,8 +199,13 @@ class ResourceParty:
                 participant = self.participants.get(key)
                 effects = self._act(participant, partial(participant.on_looked_up, answer, now)) if participant else []
             case SlotFreed(key, answer):
-                self._on_freed(key, in_doubt=answer is not None, now=now)
+                self._releases.answered(key, now, in_doubt=answer is not None)
                 effects = []
+            case MachineOpened(source):
+                self._seller.source = source
+                effects = []
+            case ClockAsked(query_id):
+                effects = self._clock.ask(query_id, now)
             case MachineDescribed(call_id, snapshot):
                 effects = self._described_to(call_id, snapshot)
             case _:
@@ -182,25 +218,40 @@ class ResourceParty:
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self._timing.heartbeat
             effects.append(self._registration(now))
-        for key, retry in self._releasing.items():
-            if retry.is_due(now):
-                retry.again(now)
-                effects.append(ReleaseSlot(key))
+        effects += (ReleaseSlot(key) for key in self._releases.tick(now))
         while self._alarms and self._alarms[0][0] <= now:
             due, offer_id = heappop(self._alarms)
             participant = self.participants.get(offer_id)
             if participant is not None and self._armed_for.get(offer_id) == due:
                 del self._armed_for[offer_id]
                 effects += self._act(participant, partial(participant.tick, now))
-        return self._armed(effects)
+        return self._armed(effects + self._let_go(now))
 
-    def _on_freed(self, key: str, *, in_doubt: bool, now: Instant) -> None:
-        """A release that has failed is tried until it succeeds: cores that nobody has must be for sale again."""
-        if not in_doubt:
-            self._releasing.pop(key, None)
-        elif key not in self._releasing:
-            self._releasing[key] = Retry(self._pace)
-            self._releasing[key].begin(now)
+    def _let_go(self, now: Instant) -> list[Effect]:
+        """Forget what has been over for long enough, and move it to the archive."""
+        keys: list[str] = []
+        for offer_id in self._over.due(now):
+            participant = self.participants.get(offer_id)
+            if offer_id in self._releases or (participant is not None and participant.deadline is not None):
+                self._over.keep(offer_id, now)  # machine or bank has not answered yet
+                continue
+            self.forget(offer_id)
+            keys.append(offer_id)
+        return [ForgetSlots(tuple(keys)), Archive(tuple(keys))] if keys else []
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self._next_heartbeat += by
+        self._clock.clock_set()
+        self._seller.clock_set(by)
+        self._over.clock_set(by)
+        self._releases.clock_set(by)
+        self._alarms.clear()
+        self._armed_for.clear()
+        for participant in self.participants.values():
+            participant.clock_set(by)
+            self._kept(participant, [])
+        self._arm()
 
     def leave(self, now: Instant) -> list[Effect]:
         """Deregister, so that no later auction calls this resource."""
@@ -228,9 +279,10 @@ class ResourceParty:
                 return self._on_cancellation(message, content, now)
             case PaymentMade() | PaymentRefused() | RefundMade() | RefundRefused():
                 return self._on_bank(message, content, now)
-            case MachineQuery(query_id, horizon):
-                self._described[query_id] = message
-                return [DescribeMachine(query_id, horizon)]
+            case MachineQuery():
+                return self._on_machine_query(message, content)
+            case ClockReading():
+                return self._clock.answered(message, content, now)
             case Registered(number=number):
                 said_by(message, self._directory, Role.DIRECTORY)
                 self._number = max(self._number, number)
@@ -312,11 +364,25 @@ class ResourceParty:
             return []
         return self._act(participant, partial(participant.on_bank, content, seal, now))
 
+    def _on_machine_query(self, message: Message, query: MachineQuery) -> list[Effect]:
+        """Ask the machine, under a name of our own: two buyers may call their questions the same."""
+        for asked in self._described.values():
+            if (asked.sender, asked.content) == (message.sender, query):
+                return []  # a copy; the machine is still at work on the first
+        self._descriptions += 1
+        call_id = f"describe-{self._descriptions}"
+        self._described[call_id] = message
+        if len(self._described) > DESCRIBING_MAX:
+            self._described.popitem(last=False)
+        return [DescribeMachine(call_id, query.horizon)]
+
     def _described_to(self, call_id: str, snapshot: str) -> list[Effect]:
         asked = self._described.pop(call_id, None)
         if asked is None:
             return []
-        return [self._reply(asked, Performative.INFORM, MachineStatus(call_id, snapshot))]
+        assert isinstance(asked.content, MachineQuery)
+        described = self._seller.described(snapshot)
+        return [self._reply(asked, Performative.INFORM, MachineStatus(asked.content.query_id, described))]
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -356,6 +422,9 @@ class ResourceParty:
     def _kept(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
         """Keep the indexes true after a participant has moved."""
         offer_id = participant.offer.offer_id
+        for effect in effects:
+            if isinstance(effect, ReleaseSlot):
+                self._releases.asked(effect.key)
         if participant.agreement is not None:
             self._by_agreement[participant.agreed.agreement_id] = participant
         if participant.state in UNPAID:
@@ -364,8 +433,11 @@ class ResourceParty:
             self._unpaid.remove(participant.user, offer_id)
         if participant.state in FINAL:
             self._open.pop(offer_id, None)
+            ended = participant.released.at if participant.released is not None else participant.offer.end
+            self._over.keep(offer_id, ended)
         else:
             self._open[offer_id] = None
+            self._over.drop(offer_id)
         if participant.deadline is None:
             self._armed_for.pop(offer_id, None)
         elif self._armed_for.get(offer_id) != participant.deadline:
@@ -388,12 +460,5 @@ class ResourceParty:
         alarms = self._alarms
         while alarms and self._armed_for.get(alarms[0][1]) != alarms[0][0]:
             heappop(alarms)  # it has been put off or is not needed any more
-        releases = (retry.due for retry in self._releasing.values())
-        self.deadline = earliest(self._next_heartbeat, alarms[0][0] if alarms else None, *releases)
-
-
-def _offer_of(record: Record) -> str:
-    """The offer that a record is about, or the empty string."""
-    if isinstance(record, HoldIntended):
-        return record.offer.offer_id
-    return record.offer_id if isinstance(record, ParticipantRecord) else ""
+        due = alarms[0][0] if alarms else None
+        self.deadline = earliest(self._next_heartbeat, due, self._over.deadline, self._releases.deadline)

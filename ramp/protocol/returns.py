@@ -8,7 +8,7 @@ from functools import partial
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.contents import CancellationDone, CancellationRefused, Failed, RefundMade, RefundRefused
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by
 from ramp.protocol.cancellation import CancellationRequest
@@ -136,6 +136,11 @@ class Returns:
             if machine.deadline is not None and now >= machine.deadline:
                 effects += guarded(agreement_id, partial(self._tick, machine, now))
         return effects
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        for machine in self._open.values():
+            machine.clock_set(by)
 
     def _tick(self, machine: CancellationRequest, now: Instant) -> list[Effect]:
         return machine.tick(now) + self._end(machine.agreement.agreement_id, now)

@@ -7,21 +7,21 @@ again gets the same answer.
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.identifiers import IdSource
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot, StaticTerms
-from ramp.protocol.effects import Effect, QuoteSlots, Report, Send
-from ramp.protocol.pricing import PriceQuestion, PriceRefusal, PricingStrategy
-from ramp.protocol.progress import GuestFailed
+from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
+from ramp.protocol.pricing import PriceQuestion, PriceRefusal
+from ramp.protocol.recent import Recent
 from ramp.protocol.static_terms import check_static_terms
 from ramp.protocol.timing import Timing
 
@@ -31,20 +31,8 @@ OFFERS_MAX = 50_000
 ANSWERS_MAX = 5_000
 """Answers remembered for repeated calls; a call is repeated within seconds."""
 
-
-PRICE_MAX = 10**9
-"""Highest price that a strategy may name, in credits per core hour; far above any that makes sense."""
-
-
-def _price_problem(priced: Any) -> str:
-    """What is impossible about a strategy's answer, or the empty string."""
-    if isinstance(priced, PriceRefusal):
-        code: Any = priced.code
-        right = isinstance(code, RefusalCode) and (priced.nearest is None or type(priced.nearest) is int)
-        return "" if right else f"{priced!r:.200} is no refusal with a RefusalCode and a whole number"
-    if type(priced) is int and 0 < priced <= PRICE_MAX:
-        return ""
-    return f"a price of {priced!r:.100}; right would be a whole number of credits from 1 to {PRICE_MAX}"
+PENDING_MAX = 5_000
+"""Calls that wait for machine or strategy; the oldest go first, as if they had been lost on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +57,18 @@ class OpenOffer:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A call whose quotes the plug-in is working out."""
+    """A call whose quotes the plug-in, and then whose prices the strategy is working out."""
 
     message: Message
     call: CallForProposals
     asked: tuple[RequestUnit, ...]
     refused: tuple[Refusal, ...]
+    slots: tuple[tuple[RequestUnit, Slot], ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What copies of the call have in common."""
+        return self.message.sender, self.call.request_id, self.call.round_number
 
 
 class Seller:
@@ -84,8 +78,7 @@ class Seller:
         resource: name of the selling agent.
         terms: the machine's static terms.
         prices: the administrator's prices.
-        strategy: the pricing strategy.
-        source: what drives the machine's queue (`log`, `synthetic`, `live`).
+        source: what drives the machine's queue (`log`, `synthetic`, `live`), as far as that is known yet.
         ids: where offer ids come from.
         timing: the protocol's limits.
     """
@@ -96,7 +89,6 @@ class Seller:
         *,
         terms: StaticTerms,
         prices: PriceRange,
-        strategy: PricingStrategy,
         source: str,
         ids: IdSource,
         timing: Timing,
@@ -104,23 +96,34 @@ class Seller:
         self._resource = resource
         self._terms = terms
         self._prices = prices
-        self._strategy = strategy
-        self._source = source
+        self.source = source
         self._ids = ids
         self._timing = timing
         self._offers: OrderedDict[str, OpenOffer] = OrderedDict()
-        self._last_bids: OrderedDict[tuple[str, str, int], int] = OrderedDict()
-        self._answers: OrderedDict[tuple[str, str, int], Message] = OrderedDict()
-        self._pending: dict[str, _Pending] = {}
+        # as long as an offer stands: what is older belongs to no auction that goes on
+        self._last_bids: Recent[tuple[str, str, int], tuple[int, int]] = Recent(timing.offer_validity, OFFERS_MAX)
+        self._answers: Recent[tuple[str, str, int], Message] = Recent(timing.offer_validity, ANSWERS_MAX)
+        self._pending: OrderedDict[str, _Pending] = OrderedDict()
         self._being_quoted: set[tuple[str, str, int]] = set()
         self._calls = 0
-        self._strategy_failed = False
-        self._told: list[Effect] = []
 
     @property
     def cores(self) -> int:
         """Cores of the machine."""
         return self._terms.cores
+
+    def described(self, snapshot: str) -> str:
+        """A machine's snapshot with what the seller adds for buyers: system, architecture, and its first price.
+
+        Args:
+            snapshot: a JSON object as text.
+        """
+        stated = {
+            "operating_system": self._terms.operating_system,
+            "architecture": self._terms.architecture,
+            "start_price": self._prices.start_price,
+        }
+        return json.dumps({**json.loads(snapshot), **stated}, separators=(",", ":"))
 
     def on_call(self, message: Message, call: CallForProposals, now: Instant) -> list[Effect]:
         """Step one: the static terms; then ask the plug-in for what is left."""
@@ -139,29 +142,42 @@ class Seller:
                 refused.append(refusal)
         self._calls += 1
         call_id = f"quote-{self._calls}"
-        self._pending[call_id] = _Pending(message, call, tuple(asked), tuple(refused))
-        self._being_quoted.add((message.sender, call.request_id, call.round_number))
+        pending = self._pending[call_id] = _Pending(message, call, tuple(asked), tuple(refused))
+        self._being_quoted.add(pending.key)
+        if len(self._pending) > PENDING_MAX:
+            self.drop(next(iter(self._pending)))
         if not asked:
             return self.on_quoted(call_id, (), now)
         return [QuoteSlots(call_id, tuple(asked))]
 
     def on_quoted(self, call_id: str, answers: Sequence[Slot | Refusal], now: Instant) -> list[Effect]:
-        """Step two: price each slot and answer the call."""
-        pending = self._pending.pop(call_id, None)
+        """Step two: ask the strategy for a price for each slot."""
+        pending = self._pending.get(call_id)
+        if pending is None:
+            return []
+        refused = [answer for answer in answers if isinstance(answer, Refusal)]
+        slots = [(unit, got) for unit, got in zip(pending.asked, answers, strict=True) if isinstance(got, Slot)]
+        self._pending[call_id] = replace(pending, refused=(*pending.refused, *refused), slots=tuple(slots))
+        if not slots:
+            return self.on_priced(call_id, (), now)
+        questions = [self._price_question(unit, slot, pending) for unit, slot in slots]
+        return [PriceSlots(call_id, tuple(questions))]
+
+    def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
+        """Answer the call: an offer for each slot that has a price, and a coded refusal of every other unit."""
+        pending = self.drop(call_id)
         if pending is None:
             return []
         message, call = pending.message, pending.call
-        self._being_quoted.discard((message.sender, call.request_id, call.round_number))
         offers: list[Offer] = []
         refusals = list(pending.refused)
-        for unit, answer in zip(pending.asked, answers, strict=True):
-            made = answer if isinstance(answer, Refusal) else self._price(unit, answer, message.sender, call)
+        for (unit, slot), price in zip(pending.slots, prices, strict=True):
+            made = self._bid(unit, slot, price, pending, now)
             if isinstance(made, Refusal):
                 refusals.append(made)
             else:
                 offers.append(made)
-                assert isinstance(answer, Slot)
-                self._remember(OpenOffer(made, unit, answer, message.sender, now + made.valid_for), now)
+                self._remember(OpenOffer(made, unit, slot, message.sender, now + made.valid_for), now)
         reply = Message(
             Performative.PROPOSE if offers else Performative.REFUSE,
             self._resource,
@@ -170,16 +186,27 @@ class Seller:
             Proposal(call.request_id, call.round_number, tuple(offers), tuple(refusals)),
             in_reply_to=message.reply_with,
         )
-        self._answers[(message.sender, call.request_id, call.round_number)] = reply
-        if len(self._answers) > ANSWERS_MAX:
-            self._answers.popitem(last=False)
-        told, self._told = self._told, []
-        return [*told, Send(reply)]
+        self._answers.put(pending.key, reply, now)
+        return [Send(reply)]
+
+    def drop(self, call_id: str) -> _Pending | None:
+        """Forget a call that has not been answered; a copy of it is answered from the start."""
+        pending = self._pending.pop(call_id, None)
+        if pending is not None:
+            self._being_quoted.discard(pending.key)
+        return pending
 
     def offer(self, offer_id: str, now: Instant) -> OpenOffer | None:
         """An offer that still stands."""
         found = self._offers.get(offer_id)
         return found if found is not None and found.expires > now else None
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`; an offer stands as long as it said."""
+        for offer_id, each in self._offers.items():
+            self._offers[offer_id] = replace(each, expires=each.expires + by)
+        self._last_bids.clock_set(by)
+        self._answers.clock_set(by)
 
     def rejected(self, offer_id: str, user: str) -> None:
         """A user does not want an offer; nobody else's is forgotten."""
@@ -191,15 +218,16 @@ class Seller:
         """The offer was rejected or has been accepted."""
         self._offers.pop(offer_id, None)
 
-    def _price(self, unit: RequestUnit, slot: Slot, user: str, call: CallForProposals) -> Offer | Refusal:
-        key = (user, call.request_id, unit.number)
-        question = PriceQuestion(
+    def _price_question(self, unit: RequestUnit, slot: Slot, pending: _Pending) -> PriceQuestion:
+        user, call = pending.message.sender, pending.call
+        last_round, own_last = self._last_bids.get((user, call.request_id, unit.number)) or (0, None)
+        return PriceQuestion(
             asking=unit.cpu_hour_cost,
             start_price=self._prices.start_price,
             minimum_price=self._prices.minimum_price,
             load=slot.load,
             rounds_expected=self._prices.rounds_expected,
-            own_last=self._last_bids.get(key),
+            own_last=own_last if last_round < call.round_number else None,
             round_number=call.round_number,
             best_offer=call.best_offer,
             user=user,
@@ -207,45 +235,34 @@ class Seller:
             fragmentation=slot.fragmentation,
             links_taken=slot.links_taken,
         )
-        priced = self._asked_price(question)
-        if isinstance(priced, str):
-            return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=priced)
-        if isinstance(priced, PriceRefusal):
-            nearest = "" if priced.nearest is None else f"{priced.nearest} credits/core-hour"
-            return Refusal(unit.number, priced.code, nearest)
+
+    def _bid(
+        self, unit: RequestUnit, slot: Slot, price: int | PriceRefusal, pending: _Pending, now: Instant
+    ) -> Offer | Refusal:
+        call = pending.call
+        if isinstance(price, PriceRefusal):
+            nearest = "" if price.nearest is None else f"{price.nearest} credits/core-hour"
+            return Refusal(unit.number, price.code, nearest, price.detail)
         if not call.best_offer and slot.end > unit.deadline:
             return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT)
-        self._last_bids[key] = priced
-        if len(self._last_bids) > OFFERS_MAX:
-            self._last_bids.popitem(last=False)
+        bidding = pending.message.sender, call.request_id, unit.number
+        last = self._last_bids.get(bidding)
+        if last is None or last[0] < call.round_number:  # else a slow quote comes after a later round's
+            self._last_bids.put(bidding, (call.round_number, price), now)
         return Offer(
             offer_id=self._ids.new("offer"),
             request_id=call.request_id,
             unit=unit.number,
             resource=self._resource,
-            cpu_hour_cost=priced,
+            cpu_hour_cost=price,
             start=slot.start,
             end=slot.end,
             cores=slot.cores,
             load=slot.load,
             valid_for=self._timing.offer_validity,
-            source=self._source,
+            source=self.source,
             placement=slot.placement,
         )
-
-    def _asked_price(self, question: PriceQuestion) -> int | PriceRefusal | str:
-        """What the strategy says, or what is wrong with that: it is a guest, and its failures stay where they are."""
-        priced: Any = None
-        try:
-            priced = self._strategy(question)
-            problem = _price_problem(priced)
-        except Exception as error:  # whatever a guest raises
-            problem = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        if problem or self._strategy_failed:
-            self._told.append(Report(GuestFailed("price strategy", problem)))
-        self._strategy_failed = bool(problem)
-        answer: int | PriceRefusal | str = f"the price strategy failed: {problem}" if problem else priced
-        return answer
 
     def _remember(self, open_offer: OpenOffer, now: Instant) -> None:
         self._offers[open_offer.offer.offer_id] = open_offer

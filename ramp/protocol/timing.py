@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.instant import MINUTE, SECOND, Duration, Instant
+from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,8 @@ class Timing:
         lease: how long a directory registration lasts without a heartbeat.
         heartbeat: pause between two registrations.
         approval_limit: how long the owner may think over offers.
+        retention: how long what has ended stays in memory and journal (`ramp.protocol.retention` says why, and counted
+            from when).
     """
 
     retry_first: Duration = 1 * SECOND
@@ -53,6 +55,7 @@ class Timing:
     lease: Duration = 15 * SECOND
     heartbeat: Duration = 5 * SECOND
     approval_limit: Duration = 5 * MINUTE
+    retention: Duration = 1 * HOUR
 
 
 class Pace:
@@ -147,6 +150,10 @@ class Retry:
         """Nothing is awaited any more, though no answer came."""
         self.due = None
 
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: what is due stays as far away as it was."""
+        self.due, self._begun = moved(self.due, by), self._begun + by
+
     def is_due(self, now: Instant) -> bool:
         """Whether it is time to send again."""
         return self.due is not None and now >= self.due
@@ -158,6 +165,11 @@ class Retry:
     def _wait(self, pause: Duration, now: Instant) -> None:
         self._pause = pause
         self.due = now + pause
+
+
+def moved(instant: Instant | None, by: Duration) -> Instant | None:
+    """A deadline that a duration was meant by, after the clock has been set by so much; None stands for "never"."""
+    return None if instant is None else instant + by
 
 
 def earliest(*instants: Instant | None) -> Instant | None:

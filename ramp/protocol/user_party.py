@@ -14,6 +14,7 @@ from ramp.model.contents import (
     AccountStatement,
     CancellationDone,
     CancellationRefused,
+    ClockReading,
     Content,
     DirectoryListing,
     DirectoryQuery,
@@ -31,14 +32,17 @@ from ramp.model.contents import (
     RefundRefused,
 )
 from ramp.model.identifiers import IdSource
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.auction import RESOURCE_SERVICE
 from ramp.protocol.belief import said_by, sealed_by
-from ramp.protocol.effects import Effect, Report
+from ramp.protocol.clock_comparison import ClockComparison
+from ramp.protocol.effects import Archive, Effect, Report
+from ramp.protocol.ended_requests import EndedRequests
 from ramp.protocol.events import (
     AccountAsked,
     AgreementCancelled,
+    ClockAsked,
     Event,
     MachineAsked,
     MessageReceived,
@@ -51,7 +55,7 @@ from ramp.protocol.faults import guarded
 from ramp.protocol.incomplete_records import completed
 from ramp.protocol.listing_pages import ListingPages
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RequestStatus
-from ramp.protocol.progress import CancellationEnded, RequestEnded
+from ramp.protocol.progress import CancellationEnded, ClockCompared, RequestEnded
 from ramp.protocol.purchase import Purchase
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import (
@@ -101,10 +105,17 @@ class UserParty:
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
         self._returns = Returns(self.agreements, self._pace)
+        self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
+        self._clock = ClockComparison(name, bank)
         self._pages: dict[str, ListingPages] = {}
         self._bought: set[str] = set()
         self._claims: list[tuple[Failed, Seal]] = []
+
+    @property
+    def clock(self) -> ClockCompared | None:
+        """How far the clock is from the bank's, as far as is known."""
+        return self._clock.known
 
     @property
     def open_cancellations(self) -> tuple[str, ...]:
@@ -197,15 +208,29 @@ class UserParty:
         effects += self._returns.tick(now)
         effects += self._questions.tick(now)
         self._pages = {query_id: pages for query_id, pages in self._pages.items() if query_id in self._questions}
-        return self._armed(effects)
+        return self._armed(effects + self._let_go(now))
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        for purchase in self._running.values():
+            purchase.clock_set(by)
+        self._returns.clock_set(by)
+        self._questions.clock_set(by)
+        self._ended.clock_set(by)
+        self._clock.clock_set()
+        self._armed([])
 
     # -- commands ------------------------------------------------------------------------------------------------
 
     def _on_command(self, event: Event, now: Instant) -> list[Effect]:
         match event:
-            case RequestSubmitted():
-                if event.request_id in self.purchases:
+            case RequestSubmitted(request_id):
+                if request_id in self.purchases:
                     return []
+                refusal = self._clock.refusal(self._timing.message_age)
+                if refusal:  # nobody would take a word of it, and nothing has been said
+                    outcome = RequestOutcome(request_id, RequestStatus.FAILED, refusal, (), (), now, 0)
+                    return [Report(RequestEnded(outcome))]
                 purchase = self._new_purchase(event)
                 return self._act(purchase, partial(purchase.start, now), now)
             case OffersApproved(request_id, approved) if request_id in self._running:
@@ -236,6 +261,8 @@ class UserParty:
                     now,
                     role=Role.DIRECTORY,
                 )
+            case ClockAsked(query_id):
+                return self._clock.ask(query_id, now)
             case _:
                 return []
 
@@ -279,6 +306,8 @@ class UserParty:
         match content:
             case AccountStatement() | AccountQueryRefused():
                 return self._on_account(message, content, now)
+            case ClockReading():
+                return self._clock.answered(message, content, now)
             case MachineStatus(query_id=query_id) if query_id in self._questions:
                 return self._questions.answered(query_id, message, content, now)
             case DirectoryListing(query_id=query_id) if query_id in self._questions:
@@ -362,13 +391,15 @@ class UserParty:
         purchase = self._new_purchase(RequestSubmitted(request_id, started.request, started.options))
         for record in records:
             if isinstance(record, FundsAsked):
-                self.agreements.update({each.agreement_id: each for each in record.agreements})
+                for agreement in record.agreements:
+                    self._ended.drew_up(agreement)
         concluded = next((record for record in records if isinstance(record, RequestConcluded)), None)
         if concluded is not None:
             decided = any(isinstance(record, CommitDecided) for record in records)
             purchase.recall(concluded.outcome, decided=decided)
             self._bought.update(unit.agreement_id for unit in concluded.outcome.units if unit.agreement_id)
             del self._running[request_id]
+            self._ended.ended(purchase, now)
             self._claims += [
                 (record.failed, record.failed_seal)
                 for record in records
@@ -389,21 +420,29 @@ class UserParty:
         confirmation = purchase.confirmation
         if confirmation is not None:
             for agreement in confirmation.agreements:
-                self.agreements.setdefault(agreement.agreement_id, agreement)
+                self._ended.drew_up(agreement)
         if purchase.outcome is not None:
             bought = {unit.agreement_id for unit in purchase.outcome.units if unit.agreement_id}
             if not bought <= self._bought:
                 self._bought |= bought
                 claims = confirmation.result.claims if confirmation is not None and confirmation.result else ()
                 effects += self._claimed(claims, now)
-            if purchase.deadline is None:
-                self._running.pop(purchase.request_id, None)
+            if purchase.deadline is None and self._running.pop(purchase.request_id, None) is not None:
+                self._ended.ended(purchase, now)
         return effects
+
+    def _let_go(self, now: Instant) -> list[Effect]:
+        """Forget what has been over for long enough, and move it to the archive."""
+        references = self._ended.over(now, self._returns.__contains__)
+        self._bought.difference_update(references)
+        self._returns.done.difference_update(references)
+        return [Archive(references)] if references else []
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         self.deadline = earliest(
             *(purchase.deadline for purchase in self._running.values()),
             self._returns.deadline,
             self._questions.deadline,
+            self._ended.deadline,
         )
         return effects

@@ -8,16 +8,17 @@ hold is cancelled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import Acceptance, HoldCancelled, HoldGranted, HoldRefused, NotUnderstood, Rejection
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
 from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.evaluator import over_limit
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
@@ -89,13 +90,23 @@ class Voting(StateMachine[VotingState]):
         candidates: of each unit, the offers to try, best first.
         user: name of the buying agent.
         pace: of the buying agent.
+        max_cost: most that all units may cost together, in minor units: a next best offer may be dearer.
     """
 
-    def __init__(self, request_id: str, candidates: dict[int, tuple[Offer, ...]], *, user: str, pace: Pace) -> None:
+    def __init__(
+        self,
+        request_id: str,
+        candidates: dict[int, tuple[Offer, ...]],
+        *,
+        user: str,
+        pace: Pace,
+        max_cost: int | None = None,
+    ) -> None:
         super().__init__(request_id, VOTING, VotingState.NEW)
         self.result: VotingResult | None = None
         self._user = user
         self._pace = pace
+        self._max_cost = max_cost
         self._ballots = {number: _Ballot(number, offers, Retry(pace)) for number, offers in candidates.items()}
         self._cancelling: dict[str, tuple[Offer, Retry, Instant]] = {}
         self._end_status = RequestStatus.FAILED
@@ -162,6 +173,19 @@ class Voting(StateMachine[VotingState]):
                 effects.append(cancel_hold(self._user, offer.resource, self.conversation_id, offer_id))
         self._end_if_cancelled("deadline")
         return self._armed(effects)
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`; a hold lasts as long as it was promised to."""
+        for ballot in self._ballots.values():
+            ballot.retry.clock_set(by)
+            ballot.asked_at += by
+            ballot.limit += by
+            if ballot.held is not None:
+                ballot.held = replace(ballot.held, held_until=ballot.held.held_until + by)
+        for offer_id, (offer, retry, limit) in self._cancelling.items():
+            retry.clock_set(by)
+            self._cancelling[offer_id] = (offer, retry, limit + by)
+        self._armed([])
 
     def losers(self) -> tuple[Offer, ...]:
         """The candidates that were never asked because a better one was held."""
@@ -245,6 +269,9 @@ class Voting(StateMachine[VotingState]):
         if min(unit.held_until for unit in held) < now + self._pace.timing.decision_margin:
             reason = "a hold was about to run out before all units were agreed"
             return self._abort(RequestStatus.WITHDRAWN, reason, "HoldGranted", now)
+        over = over_limit([unit.offer for unit in held], self._max_cost)
+        if over:
+            return self._abort(RequestStatus.REJECTED, over, "HoldGranted", now)
         self._enter(VotingState.AGREED, "HoldGranted")
         self.result = VotingResult(None, "", held)
         return []

@@ -1,6 +1,7 @@
 """Messages to metadata and XML, and back (FIPA SC00061 message slots; the contents are the documents of `schemas/`).
 
-The metadata's keys are FIPA's slot names; the thread is the conversation id; the body is one document and never empty.
+The metadata's keys are FIPA's slot names, and `version` of the wire format; the thread is the conversation id; the body
+is one document and never empty.
 A sealed message has three slots more, `signed-at`, `signature` and `certificate`: the receiver puts the sealed text
 together again from what has arrived, with the sender as the transport authenticated it and itself as addressee, so a
 seal that was made for anything else does not fit.
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ramp.errors import DocumentError, MeaningViolation, SealInvalid
-from ramp.model.acl import CONTENT_OF, LANGUAGE, ONTOLOGY, SEALED, Message
+from ramp.model.acl import ANY_AGE, CONTENT_OF, LANGUAGE, ONTOLOGY, SEALED, WIRE_VERSION, Message
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.rfql import documents, seals, slots
 from ramp.rfql.parser import check_size
@@ -22,6 +23,7 @@ from ramp.rfql.proofs import Verifier
 SEAL_AGE_MAX: Final[Duration] = 10 * MINUTE
 """A message that was sealed longer ago is dropped: five minutes between the clocks, five on the way."""
 
+_VERSION: Final = "version"
 _SIGNED_AT: Final = "signed-at"
 _SIGNATURE: Final = "signature"
 _CERTIFICATE: Final = "certificate"
@@ -102,6 +104,7 @@ def _metadata(message: Message) -> dict[str, str]:
         "conversation-id": message.conversation_id,
         "ontology": ONTOLOGY,
         "language": LANGUAGE,
+        _VERSION: str(WIRE_VERSION),
     }
     protocol = documents.protocol_of(type(message.content))
     if protocol:
@@ -144,6 +147,7 @@ def decode(
         DocumentError: if metadata or document are not right, or do not go together. A signed document that does not
             verify raises nothing: its content is `Unverified`.
     """
+    slots.check_version(metadata.get(_VERSION, ""))
     performative = slots.read_performative(metadata.get("performative", ""))
     for slot, expected in (("ontology", ONTOLOGY), ("language", LANGUAGE)):
         if metadata.get(slot) != expected:
@@ -201,6 +205,6 @@ def _opened(
     message = notary.open(text, now)
     if message.seal is None:
         raise SealInvalid(f"{message.performative} of {sender}: its seal was not opened")
-    if message.seal.signed_at < now - SEAL_AGE_MAX:
+    if type(message.content) not in ANY_AGE and message.seal.signed_at < now - SEAL_AGE_MAX:
         raise SealInvalid(f"{message.performative} of {sender}: sealed at {metadata[_SIGNED_AT]}, too long ago")
     return message

@@ -95,6 +95,8 @@ _DOCUMENTS: Final[dict[str, _Document]] = dict(
                 statements.ACCOUNT_QUERY,
                 statements.ACCOUNT_STATEMENT,
                 statements.ACCOUNT_QUERY_REFUSED,
+                statements.CLOCK_QUERY,
+                statements.CLOCK_READING,
                 keeper.OVERVIEW_QUERY,
                 keeper.MARKET_OVERVIEW,
                 directory.MACHINE_QUERY,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from ramp.errors import DocumentError, MeaningViolation
 from ramp.model import contents
-from ramp.model.acl import CONTENT_OF, Message, Performative
+from ramp.model.acl import CONTENT_OF, WIRE_VERSION, Message, Performative
 from ramp.model.instant import MILLISECOND, Duration
 from ramp.rfql import schema
 from ramp.rfql.markup import shown
 
 _MILLISECONDS_DIGITS_MAX = 12
 """Digits of the longest deadline for an answer, thirty years; nobody waits as long."""
+
+_VERSION: Final = re.compile(r"([1-9][0-9]{0,3})(\.[0-9]{1,4})?")
 
 
 def check_sendable(message: Message) -> None:
@@ -22,6 +27,26 @@ def check_sendable(message: Message) -> None:
     kind = type(message.content)
     if kind not in CONTENT_OF[message.performative] or kind is contents.Unverified:
         raise MeaningViolation(f"{kind.__name__} is not sent as {message.performative}")
+
+
+def check_version(value: str) -> None:
+    """Check that a message is of a version of the wire format that this program speaks.
+
+    Args:
+        value: as the metadata state it, `MAJOR` or `MAJOR.MINOR`; empty in messages from before it was stated. A minor
+            version adds what others may ignore.
+
+    Raises:
+        DocumentError: if it is none, or of a later major version.
+    """
+    found = _VERSION.fullmatch(value or str(WIRE_VERSION))
+    if found is None:
+        raise DocumentError(f"metadata: version is {value[:20]!a}; right would be a number such as '{WIRE_VERSION}'")
+    if int(found[1]) > WIRE_VERSION:
+        raise DocumentError(
+            f"metadata: the message is of version {value} of the wire format, and this agent speaks version "
+            f"{WIRE_VERSION}; one of the two has to run another version of RAMP"
+        )
 
 
 def read_performative(text: str) -> Performative:

@@ -1,4 +1,4 @@
-"""Account queries and the bank's statements (paper section 6.3; schemas/statement.xsd)."""
+"""Account queries, the bank's statements, and its clock (paper section 6.3; schemas/statement.xsd)."""
 
 from __future__ import annotations
 
@@ -35,4 +35,6 @@ ACCOUNT_STATEMENT: Final = Record(
     },
     children={"lines": LINE},
 )
+CLOCK_QUERY: Final = Record(contents.ClockQuery, {"query_id": TEXT})
+CLOCK_READING: Final = Record(contents.ClockReading, {"query_id": TEXT, "bank_time": INSTANT})
 ACCOUNT_QUERY_REFUSED: Final = Record(contents.AccountQueryRefused, {"nonce": TEXT, "code": TEXT, "detail": SENTENCE})

@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError
+from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
+from ramp.options import nearest_name
 from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy
 from ramp.protocol.quotas import Quotas
@@ -23,6 +26,7 @@ from ramp.protocol.timing import Timing
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
+OWN_DISTRIBUTION: Final = "ramp-market"
 EMBEDDED: Final = "embedded"
 PROSODY: Final = "prosody"
 
@@ -36,11 +40,11 @@ class ServerConfig:
 
     Attributes:
         kind: `embedded`, `prosody` (both started with the swarm) or `external`.
-        addresses: (host, port) of an external one, tried in turn.
-        ca_file: authorities that sign its certificate; None for the system's.
+        addresses: host and port of an external one; several are tried in turn.
+        ca_file: authorities that sign its certificate; without it the system's.
         register: whether agents make their accounts themselves, on an external server that lets them (XEP-0077).
         federation: whether agents of other domains take part.
-        passwords: JSON file `{"name": "password"}` for accounts that exist already, or None.
+        passwords: JSON file `{"name": "password"}` for accounts that exist already.
         accounts: local names of further accounts that a server started with the swarm has, for agents that are not.
     """
 
@@ -69,9 +73,59 @@ class QuotaConfig:
     burst: int = 2_000
 
 
+class Isolation(StrEnum):
+    """Where a resource's plug-in and price strategy run: in a process each, in the agent's, or as they come.
+
+    As they come: what another package brings has a process of its own; what comes with RAMP has not.
+    """
+
+    AUTO = "auto"
+    PROCESS = "process"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class GuestLimits:
+    """What a plug-in or price strategy in a process of its own may take; past a limit it is killed and started anew.
+
+    A resource has a round (15 s) to quote and price, so both together stay well below; a buyer waits some seconds for a
+    vote, so that a hold which takes longer is given back when it is there; a confirmation is waited for as long as a
+    purchase (`confirm_limit`).
+
+    Attributes:
+        quote: for the slots of one call, all units together. Whatever else keeps the guest so long keeps callers no
+            longer: they are refused meanwhile.
+        price: for the prices of one call.
+        change: for a hold, a confirmation, a release, or a look at a reservation.
+        snapshot: for a picture of the machine.
+        open: for opening it; a torus machine's compiler takes a while.
+        waiting_max: questions that wait; more are refused, or in doubt.
+        environment: variables of the environment that it sees beside the usual ones (PATH, HOME, the language, ...).
+    """
+
+    quote: Duration = 5 * SECOND
+    price: Duration = 5 * SECOND
+    change: Duration = 30 * SECOND
+    snapshot: Duration = 5 * SECOND
+    open: Duration = MINUTE
+    waiting_max: int = 500
+    environment: tuple[str, ...] = ()
+
+    def of(self, call: str) -> Duration:
+        """The limit of a call of the plug-in interface, or of `price`."""
+        limits = {"quote": self.quote, "price": self.price, "snapshot": self.snapshot}
+        return limits.get(call, self.change)
+
+
 @dataclass(frozen=True, slots=True)
 class UserConfig:
-    """A user of the market: name, opening deposit and overdraft in minor units."""
+    """A user of the market.
+
+    Attributes:
+        name: the agent's local name.
+        deposit: what the bank credits when the account is opened, in minor units.
+        credit_limit: overdraft in minor units.
+    """
 
     name: str
     deposit: int = 0
@@ -90,6 +144,7 @@ class ResourceConfig:
         prices: start and minimum price and the rounds expected.
         pricing: name of the strategy.
         credit_limit: overdraft in minor units.
+        isolation: whether plug-in and price strategy have processes of their own.
     """
 
     name: str
@@ -99,6 +154,7 @@ class ResourceConfig:
     prices: PriceRange
     pricing: str = "ramp"
     credit_limit: int = DEFAULT_RESOURCE_CREDIT
+    isolation: Isolation = Isolation.AUTO
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +176,7 @@ class SwarmConfig:
         signed_offers: whether calls and proposals are sealed as well.
         quotas: what an agent takes from one sender.
         holds: what one buyer may have set aside at a resource without having paid.
+        guests: what plug-ins and price strategies may take that have processes of their own.
     """
 
     path: Path
@@ -136,6 +193,7 @@ class SwarmConfig:
     signed_offers: bool = False
     quotas: QuotaConfig = field(default_factory=QuotaConfig)
     holds: Quotas = field(default_factory=Quotas)
+    guests: GuestLimits = field(default_factory=GuestLimits)
 
     def roles(self) -> dict[str, Role]:
         """Every agent's local name and what it is certified to be, in the order of starting."""
@@ -175,22 +233,31 @@ class SwarmConfig:
         raise ConfigurationError(f"no user is called {local_name!r}{hint}", path=self.path)
 
 
-def nearest_name(word: str, known: list[str]) -> str:
-    """The end of an error message about an unknown name: which one was meant, or which there are."""
-    close = difflib.get_close_matches(word, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; there are {', '.join(known)}" if known else ""
+def entry_point(group: str, name: str) -> metadata.EntryPoint:
+    """The entry point of a group and name.
 
-
-def _load(group: str, name: str) -> Any:
+    Raises:
+        ConfigurationError: if there is none.
+    """
     found = next(iter(metadata.entry_points(group=group, name=name)), None)
     if found is None:
         known = sorted({entry.name for entry in metadata.entry_points(group=group)})
         raise ConfigurationError(
             f"nothing is called {name!r} in the entry point group {group}{nearest_name(name, known)}"
         )
-    return found.load()
+    return found
+
+
+def has_own_process(entry: metadata.EntryPoint, isolation: Isolation) -> bool:
+    """Whether what an entry point names runs in a process of its own.
+
+    Args:
+        entry: of a plug-in or price strategy.
+        isolation: what the resource's configuration says.
+    """
+    if isolation is not Isolation.AUTO:
+        return isolation is Isolation.PROCESS
+    return entry.dist is None or re.sub("[-_.]+", "-", entry.dist.name).lower() != OWN_DISTRIBUTION
 
 
 def open_plugin(resource: ResourceConfig, started_at: int, state_dir: Path | None, seed: int = 0) -> ResourcePlugin:
@@ -205,7 +272,14 @@ def open_plugin(resource: ResourceConfig, started_at: int, state_dir: Path | Non
     Raises:
         ConfigurationError: if there is no such plug-in or it does not accept its options.
     """
-    settings = PluginSettings(
+    settings = plugin_settings(resource, started_at, state_dir, seed)
+    plugin: ResourcePlugin = entry_point(PLUGIN_GROUP, resource.plugin).load()(settings)
+    return plugin
+
+
+def plugin_settings(resource: ResourceConfig, started_at: int, state_dir: Path | None, seed: int = 0) -> PluginSettings:
+    """What a resource's plug-in is made from; see `open_plugin`."""
+    return PluginSettings(
         resource=resource.name,
         cores=resource.terms.cores,
         cores_per_node=resource.terms.cores_per_node,
@@ -214,8 +288,6 @@ def open_plugin(resource: ResourceConfig, started_at: int, state_dir: Path | Non
         state_dir=state_dir,
         seed=seed,
     )
-    plugin: ResourcePlugin = _load(PLUGIN_GROUP, resource.plugin)(settings)
-    return plugin
 
 
 def pricing_strategy(name: str) -> PricingStrategy:
@@ -224,5 +296,5 @@ def pricing_strategy(name: str) -> PricingStrategy:
     Raises:
         ConfigurationError: if there is none of that name.
     """
-    strategy: PricingStrategy = _load(PRICING_GROUP, name)
+    strategy: PricingStrategy = entry_point(PRICING_GROUP, name).load()
     return strategy

@@ -6,6 +6,7 @@ what would be right.
 
 from __future__ import annotations
 
+import math
 import tomllib
 import unicodedata
 from collections.abc import Mapping
@@ -14,11 +15,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.errors import ConfigurationError
-from ramp.model.instant import SECOND
+from ramp.errors import ConfigurationError, VersionTooNew
+from ramp.model.instant import SECOND, Duration
 from ramp.model.money import parse_credits
 from ramp.model.slot import StaticTerms
+from ramp.options import nearest_name
 from ramp.protocol.quotas import Quotas
+from ramp.protocol.retention import least_retention
 from ramp.protocol.seller import PriceRange
 from ramp.protocol.timing import Timing
 from ramp.runtime.config import (
@@ -27,16 +30,17 @@ from ramp.runtime.config import (
     PLUGIN_GROUP,
     PRICING_GROUP,
     PROSODY,
+    GuestLimits,
+    Isolation,
     QuotaConfig,
     ResourceConfig,
     ServerConfig,
     SwarmConfig,
     UserConfig,
-    nearest_name,
 )
 
 
-class _Reader:
+class Reader:
     """Reads tables with checks; collects findings instead of stopping at the first."""
 
     def __init__(self, path: Path) -> None:
@@ -109,10 +113,15 @@ class _Reader:
         return default
 
 
+CONFIG_VERSION: Final = 1
+"""Of the file's format; a file that states none is of version 1."""
+
+
 def load_config(path: Path) -> SwarmConfig:
     """Read and check a swarm's configuration.
 
     Raises:
+        VersionTooNew: if it is for a later version of the program.
         ConfigurationError: with every finding; the file is named.
     """
     try:
@@ -121,8 +130,11 @@ def load_config(path: Path) -> SwarmConfig:
         raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"is no TOML: {error}", path=path) from error
-    reader = _Reader(path)
-    config = _read_swarm(reader, data)
+    reader = Reader(path)
+    version = reader.whole("", data, "version", CONFIG_VERSION)
+    if version > CONFIG_VERSION:
+        raise VersionTooNew(path, "configuration", version, CONFIG_VERSION)
+    config = read_swarm(reader, data)
     if reader.findings:
         raise ConfigurationError("\n  ".join(("the configuration is wrong", *reader.findings)), path=path)
     return config
@@ -131,8 +143,15 @@ def load_config(path: Path) -> SwarmConfig:
 _MARKET_KEYS: Final = {"domain", "ledger", "resources_per_process", "bank", "directory", "keeper", "signed_offers"}
 
 
-def _read_swarm(reader: _Reader, data: Mapping[str, Any]) -> SwarmConfig:
-    reader.unknown("", data, {"market", "server", "timing", "quotas", "users", "machines", "resources"})
+def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
+    """Read a swarm from a file's tables; what is wrong is in the reader's findings (`load_config` raises them).
+
+    Args:
+        reader: checks every value; the reference of the configuration listens to one.
+        data: the tables, as TOML has them.
+    """
+    known = {"version", "market", "server", "timing", "quotas", "guests", "users", "machines", "resources"}
+    reader.unknown("", data, known)
     market = reader.table(data, "market")
     reader.unknown("market.", market, _MARKET_KEYS)
     machines = reader.table(data, "machines")
@@ -156,12 +175,13 @@ def _read_swarm(reader: _Reader, data: Mapping[str, Any]) -> SwarmConfig:
         signed_offers=reader.truth("market.", market, "signed_offers", False),
         quotas=_read_quotas(reader, reader.table(data, "quotas")),
         holds=_read_holds(reader, reader.table(data, "quotas")),
+        guests=_read_guests(reader, reader.table(data, "guests")),
     )
     _check_names(reader, config)
     return config
 
 
-def _check_names(reader: _Reader, config: SwarmConfig) -> None:
+def _check_names(reader: Reader, config: SwarmConfig) -> None:
     names = [config.bank, config.directory, config.keeper]
     names += [user.name for user in config.users] + [resource.name for resource in config.resources]
     names += config.server.accounts
@@ -178,7 +198,7 @@ def _check_names(reader: _Reader, config: SwarmConfig) -> None:
         reader.findings.append("users: there is none; a market needs at least one [[users]]")
 
 
-def _read_server(reader: _Reader, table: Mapping[str, Any]) -> ServerConfig:
+def _read_server(reader: Reader, table: Mapping[str, Any]) -> ServerConfig:
     reader.unknown(
         "server.", table, {"kind", "addresses", "ca_file", "register", "federation", "passwords", "accounts"}
     )
@@ -217,33 +237,33 @@ def _read_server(reader: _Reader, table: Mapping[str, Any]) -> ServerConfig:
     )
 
 
-def _read_path(reader: _Reader, table: Mapping[str, Any], key: str) -> Path | None:
+def _read_path(reader: Reader, table: Mapping[str, Any], key: str) -> Path | None:
     if key not in table:
         return None
     return (reader.path.parent / reader.text("server.", table, key)).resolve()
 
 
-def _read_timing(reader: _Reader, table: Mapping[str, Any]) -> Timing:
+def _read_timing(reader: Reader, table: Mapping[str, Any]) -> Timing:
     known = {f"{entry.name}_s": entry.name for entry in fields(Timing)}
     reader.unknown("timing.", table, set(known))
-    timing = Timing()
-    for key, value in table.items():
-        if key in known:
-            if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-                reader.wrong(f"timing.{key}", value, "a number of seconds above 0")
-            else:
-                timing = replace(timing, **{known[key]: round(value * SECOND)})
+    timing = replace(Timing(), **_read_durations(reader, "timing.", table, known))
+    least = least_retention(timing)
+    if timing.retention < least:
+        given = timing.retention / SECOND
+        reader.wrong(
+            "timing.retention_s", given, f"{least / SECOND:g} or more: so long peers may speak of what is over"
+        )
     return timing
 
 
-def _read_quotas(reader: _Reader, table: Mapping[str, Any]) -> QuotaConfig:
+def _read_quotas(reader: Reader, table: Mapping[str, Any]) -> QuotaConfig:
     known = [entry.name for entry in fields(QuotaConfig)]
     reader.unknown("quotas.", table, {*known, *(entry.name for entry in fields(Quotas))})
     standard = QuotaConfig()
     return QuotaConfig(**{key: reader.whole("quotas.", table, key, getattr(standard, key)) for key in known})
 
 
-def _read_holds(reader: _Reader, table: Mapping[str, Any]) -> Quotas:
+def _read_holds(reader: Reader, table: Mapping[str, Any]) -> Quotas:
     default = Quotas()
     share = table.get("cores_share_max", default.cores_share_max)
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
@@ -252,7 +272,38 @@ def _read_holds(reader: _Reader, table: Mapping[str, Any]) -> Quotas:
     return Quotas(reader.whole("quotas.", table, "holds_max", default.holds_max), float(share))
 
 
-def _read_user(reader: _Reader, index: int, table: Mapping[str, Any]) -> UserConfig:
+def _read_guests(reader: Reader, table: Mapping[str, Any]) -> GuestLimits:
+    durations = {f"{name}_s": name for name in ("quote", "price", "change", "snapshot", "open")}
+    reader.unknown("guests.", table, {*durations, "waiting_max", "environment"})
+    environment = table.get("environment", [])
+    if not isinstance(environment, list) or not all(isinstance(name, str) for name in environment):
+        reader.wrong("guests.environment", environment, 'a list of names such as ["SGE_ROOT"]')
+        environment = []
+    standard = GuestLimits()
+    return replace(
+        standard,
+        **_read_durations(reader, "guests.", table, durations),
+        waiting_max=reader.whole("guests.", table, "waiting_max", standard.waiting_max),
+        environment=tuple(environment),
+    )
+
+
+def _read_durations(
+    reader: Reader, where: str, table: Mapping[str, Any], known: Mapping[str, str]
+) -> dict[str, Duration]:
+    """Those keys of a table that are a number of seconds, by the names of the fields that they fill."""
+    found = {}
+    for key, value in table.items():
+        if key not in known:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            reader.wrong(f"{where}{key}", value, "a number of seconds above 0")
+        else:
+            found[known[key]] = round(value * SECOND)
+    return found
+
+
+def _read_user(reader: Reader, index: int, table: Mapping[str, Any]) -> UserConfig:
     where = f"users[{index}]."
     reader.unknown(where, table, {"name", "deposit", "credit_limit"})
     return UserConfig(
@@ -273,12 +324,11 @@ _RESOURCE_KEYS: Final = {
     "rounds_expected",
     "pricing",
     "credit_limit",
+    "isolation",
 }
 
 
-def _read_resource(
-    reader: _Reader, index: int, table: Mapping[str, Any], machines: Mapping[str, Any]
-) -> ResourceConfig:
+def _read_resource(reader: Reader, index: int, table: Mapping[str, Any], machines: Mapping[str, Any]) -> ResourceConfig:
     where = f"resources[{index}]."
     reader.unknown(where, table, _RESOURCE_KEYS)
     machine_name = reader.text(where, table, "machine")
@@ -306,10 +356,19 @@ def _read_resource(
         prices=PriceRange(start, minimum, reader.whole(where, table, "rounds_expected", 4)),
         pricing=pricing,
         credit_limit=reader.money(where, table, "credit_limit", DEFAULT_RESOURCE_CREDIT),
+        isolation=_read_isolation(reader, where, table),
     )
 
 
-def _read_terms(reader: _Reader, where: str, table: Mapping[str, Any]) -> StaticTerms:
+def _read_isolation(reader: Reader, where: str, table: Mapping[str, Any]) -> Isolation:
+    name = table.get("isolation", Isolation.AUTO.value)
+    if name in [each.value for each in Isolation]:
+        return Isolation(name)
+    reader.wrong(f"{where}isolation", name, ", ".join(f'"{each.value}"' for each in Isolation))
+    return Isolation.AUTO
+
+
+def _read_terms(reader: Reader, where: str, table: Mapping[str, Any]) -> StaticTerms:
     reader.unknown(where, table, _MACHINE_KEYS | {"plugin", "options"})
     given: dict[str, Any] = {"cores": reader.whole(where, table, "cores", None)}
     for key in (entry.name for entry in fields(StaticTerms) if entry.name in table and entry.name != "cores"):

@@ -19,24 +19,24 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ramp.errors import DocumentError, EffectFailed, RemoteProtocolError
 from ramp.model.acl import SEALED, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import Commitment, NotUnderstood, Settled
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.ports import Notary
-from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.faults import Recoverable
 from ramp.protocol.party import Party
-from ramp.protocol.progress import GuestFailed, Progress
+from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
 from ramp.runtime.bank_ledger import BankLedger
-from ramp.runtime.guarded_plugin import GuardedPlugin
 from ramp.runtime.storage_errors import STORAGE_ERRORS, reason_of
+
+Question = TypeVar("Question", contravariant=True)  # noqa: PLC0105 -- the word is what it is
 
 SIGNATURES_MAX = 256
 """Signed documents at hand, one an agreement: those of the purchases that go on."""
@@ -50,7 +50,37 @@ class Journal(Protocol):
         ...
 
     def records(self) -> Sequence[Record]:
-        """All records in the order of writing."""
+        """All records in the order of writing that are not archived."""
+        ...
+
+    def records_of(self, reference: str) -> Sequence[Record]:
+        """Those of one reference (`records.reference_of`)."""
+        ...
+
+    def archive(self, references: Sequence[str]) -> None:
+        """Move all records of these references to the archive; durable when this returns.
+
+        What fails midway has lost nothing: records are in the archive before they leave the journal.
+        """
+        ...
+
+
+class Guest(Protocol[Question]):
+    """What answers a party's questions from outside the project: a machine's plug-in, a price strategy."""
+
+    def ask(self, question: Question, now: Instant) -> ev.Answer | None:
+        """The answer, or None if it will come later, through `Host.answer`.
+
+        An answer must come in the end, if only that nobody knows (`MachineInDoubt`; a quote or price that is not known
+        is a coded refusal): who asks has no time limit of its own and does not ask again before. So whoever runs the
+        guest limits its time. Answers may overtake each other, also those about one key, and what was asked may be
+        done in another order, or after it was answered in doubt. A hold or confirmation that was answered in doubt may
+        be answered once more with what became of it, however late; nothing else is answered twice. After a restart no
+        answer to a question of the life before may be given.
+
+        Raises:
+            StorageFailed: if a change cannot be written to memory that is the agent's own.
+        """
         ...
 
 
@@ -62,7 +92,8 @@ class Ports:
         send: gives a message to the network.
         notary: signs, seals and verifies in the party's name.
         journal: durable memory; None for parties that keep none (bank, directory).
-        plugin: the machine; resources only.
+        machine: what the resource sells; resources only.
+        pricing: what names its prices; resources only.
         ledger: the accounts; bank only.
         keep_agreement: stores a signed agreement and the bank's word that it is paid for their owner.
         watch: is told the progress of conversations.
@@ -76,7 +107,8 @@ class Ports:
     send: Callable[[Message], None]
     notary: Notary | None = None
     journal: Journal | None = None
-    plugin: ResourcePlugin | None = None
+    machine: Guest[fx.AskMachine] | None = None
+    pricing: Guest[fx.PriceSlots] | None = None
     ledger: BankLedger | None = None
     keep_agreement: Callable[[str, Signed, str], None] | None = None
     watch: Callable[[Progress], None] | None = None
@@ -98,7 +130,6 @@ class Host:
         self.party = party
         self.ports = ports
         self._answers: deque[ev.Event] = deque()
-        self._guest_failed = False
         self._signatures: OrderedDict[str, tuple[Signed, Signed]] = OrderedDict()
         self._taken_up: set[str] = set()
         self._failure: BaseException | None = None
@@ -154,6 +185,15 @@ class Host:
         if self.party.deadline is not None and now >= self.party.deadline:
             self._carry_out(self.party.tick(now), now)
 
+    def clock_set(self, by: Duration) -> None:
+        """Tell the party that the wall clock has been set, before any entry that takes the time it shows now.
+
+        Args:
+            by: how much more, or less, it shows than it would have.
+        """
+        self._check_alive()
+        self.party.clock_set(by)
+
     def perform(self, effects: Sequence[fx.Effect], now: Instant) -> None:
         """Carry out effects that the owner asked the party for directly (leaving the directory)."""
         self._check_alive()
@@ -202,6 +242,9 @@ class Host:
             case fx.Persist(record):
                 assert self.ports.journal is not None, f"{self.name} has no journal"
                 self.ports.journal.append(record)
+            case fx.Archive(references):
+                assert self.ports.journal is not None, f"{self.name} has no journal"
+                self.ports.journal.archive(references)
             case fx.Report(progress):
                 if self.ports.watch is not None:
                     self.ports.watch(progress)
@@ -215,8 +258,11 @@ class Host:
                 | fx.ReleaseSlot()
                 | fx.LookUpSlot()
                 | fx.DescribeMachine()
+                | fx.ForgetSlots()
             ):
-                self._ask_plugin(effect, now)
+                self._ask(self.ports.machine, effect, now)
+            case fx.PriceSlots():
+                self._ask(self.ports.pricing, effect, now)
             case _:
                 self._ask_ledger(effect, now)
 
@@ -297,31 +343,15 @@ class Host:
             self._signatures.popitem(last=False)
         return done
 
-    # -- the plug-in ---------------------------------------------------------------------------------------------
+    # -- guests --------------------------------------------------------------------------------------------------
 
     def answer(self, answer: ev.Answer, now: Instant) -> None:
         """Take an answer that comes later than the question: of a machine that needs time."""
+        self._check_alive()
         self._carry_out(self.party.handle(answer, now), now)
 
-    def _ask_plugin(self, effect: fx.AskPlugin, now: Instant) -> None:
-        assert self.ports.plugin is not None, f"{self.name} has no plug-in"
-        machine = GuardedPlugin(self.ports.plugin, self._guest_told)
-        match effect:
-            case fx.QuoteSlots(call_id, units):
-                self._answers.append(ev.SlotsQuoted(call_id, tuple(machine.quote(unit, now) for unit in units)))
-            case fx.HoldSlot(key, unit, slot, until):
-                self._answers.append(ev.SlotHeld(key, machine.hold(key, unit, slot, until, now)))
-            case fx.ConfirmSlot(key):
-                self._answers.append(ev.SlotConfirmed(key, machine.confirm(key, now)))
-            case fx.ReleaseSlot(key):
-                self._answers.append(ev.SlotFreed(key, machine.release(key, now)))
-            case fx.LookUpSlot(key):
-                self._answers.append(ev.SlotLookedUp(key, machine.look_up(key, now)))
-            case fx.DescribeMachine(call_id, horizon):
-                self._answers.append(ev.MachineDescribed(call_id, machine.snapshot(now, horizon)))
-
-    def _guest_told(self, reason: str) -> None:
-        """Say that a guest has failed, or once that it is well again."""
-        if self.ports.watch is not None and (reason or self._guest_failed):
-            self.ports.watch(GuestFailed("plug-in", reason))
-        self._guest_failed = bool(reason)
+    def _ask(self, guest: Guest[Question] | None, question: Question, now: Instant) -> None:
+        assert guest is not None, f"{self.name} has nobody to ask {question}"
+        answer = guest.ask(question, now)
+        if answer is not None:
+            self._answers.append(answer)

@@ -35,7 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import URL, make_url
 
-from ramp.errors import ConfigurationError
+from ramp.errors import ConfigurationError, VersionTooNew
 from ramp.runtime.ledger_migration import migrate_from_version_1, unchecked_references
 
 SCHEMA_VERSION: Final = 2
@@ -271,8 +271,7 @@ def _bring_up_to_date(connection: Connection, shown: str) -> None:
     elif version == 1:
         migrate_from_version_1(connection)
     elif version != SCHEMA_VERSION:
-        reason = f"holds a ledger of version {version}; this program reads versions 1 to {SCHEMA_VERSION}"
-        raise ConfigurationError(reason, key=shown)
+        raise VersionTooNew(shown, "ledger", version, SCHEMA_VERSION)
 
 
 def _url(location: str | Path) -> URL:

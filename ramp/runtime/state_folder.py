@@ -8,13 +8,19 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant
-from ramp.protocol.directory_party import KnownAgent
+
+if TYPE_CHECKING:
+    from ramp.protocol.directory_party import KnownAgent
+
+STATE_VARIABLE: Final = "RAMP_STATE"
+"""Environment variable that names the state folder."""
 
 SOCKET_PATH_MAX = 100
 """Unix sockets' paths end at 107 bytes on Linux; deeper state folders get their sockets elsewhere."""
@@ -57,8 +63,21 @@ class StateFolder:
 
     @property
     def journals(self) -> Path:
-        """One SQLite file an agent."""
+        """One SQLite file an agent: what is open or has ended lately."""
         return self.path / "journals"
+
+    def journal(self, agent: str) -> Path:
+        """Journal of an agent."""
+        return self.journals / f"{agent}.sqlite"
+
+    @property
+    def archives(self) -> Path:
+        """One SQLite file an agent: what is over; no agent needs it to run."""
+        return self.path / "archives"
+
+    def archive(self, agent: str) -> Path:
+        """Archive of an agent; there is none before something is over."""
+        return self.archives / f"{agent}.sqlite"
 
     @property
     def reservations(self) -> Path:
@@ -98,6 +117,11 @@ class StateFolder:
         """Where the supervisor tells what is up."""
         return self.sockets / "status"
 
+    @property
+    def status_file(self) -> Path:
+        """Where the supervisor writes what is up, for those who find nobody at the socket."""
+        return self.run / "swarm.json"
+
     def agreements(self, agent: str) -> Path:
         """Folder of an agent's signed agreements."""
         return self.path / "agreements" / agent
@@ -126,6 +150,8 @@ class StateFolder:
 
     def registered(self) -> list[KnownAgent]:
         """The agents that were registered when the directory ended, in this life of the swarm."""
+        from ramp.protocol.directory_party import KnownAgent
+
         try:
             rows = json.loads(self._registered.read_text("utf-8"))
             return [KnownAgent(str(service), str(name), int(number)) for service, name, number in rows]
@@ -150,6 +176,21 @@ class StateFolder:
         if not path.exists():
             write_private(path, value)
         return path.read_text("utf-8").strip()
+
+
+def default_state_dir(environment: Mapping[str, str] | None = None) -> Path:
+    """The state folder where none is given: $RAMP_STATE, $XDG_STATE_HOME/ramp, or ~/.local/state/ramp."""
+    known = os.environ if environment is None else environment
+    if known.get(STATE_VARIABLE):
+        return Path(known[STATE_VARIABLE])
+    if known.get("XDG_STATE_HOME"):
+        return Path(known["XDG_STATE_HOME"]) / "ramp"
+    return Path.home() / ".local" / "state" / "ramp"
+
+
+def state_folder(path: Path | str | None) -> StateFolder:
+    """The state folder of that path, or the default one."""
+    return StateFolder(Path(path or default_state_dir()).absolute())
 
 
 def check_private(folder: Path) -> None:

@@ -34,3 +34,12 @@ def write_whole(path: Path, data: bytes, *, private: bool) -> None:
         file.flush()
         os.fsync(file.fileno())
     aside.replace(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names of the files in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

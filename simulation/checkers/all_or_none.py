@@ -8,7 +8,15 @@ from ramp.model.contents import PaymentMade
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.purchase import Purchase
 from ramp.protocol.tables import ParticipantState
-from simulation.checkers.observation import BANK, Checker, MarketView, posted_transfers, standing_payments
+from simulation.checkers.observation import (
+    BANK,
+    Checker,
+    MarketView,
+    agreed_long_ago,
+    posted_transfers,
+    sold_long_ago,
+    standing_payments,
+)
 
 
 class AllOrNone(Checker):
@@ -35,6 +43,8 @@ class AllOrNone(Checker):
             for participant in party.participants.values()
             if participant.state is ParticipantState.SOLD
         }
+        for name in view.honest_resources:
+            sold |= {agreement_id: each.user for agreement_id, each in sold_long_ago(view, name).items()}
         for agreement_id, transfer in standing_payments(view).items():
             if transfer.credit_account in view.liars:  # its slots are its word: the money counts
                 sold[agreement_id] = transfer.debit_account
@@ -42,6 +52,9 @@ class AllOrNone(Checker):
             for request_id, purchase in user.purchases.items():
                 for agreement_id in self._bought(request_id, purchase, sold, view):
                     sold.pop(agreement_id, None)
+        for name in view.honest_users:
+            for agreement_id in agreed_long_ago(view, name):
+                sold.pop(agreement_id, None)
         unknown = sorted(each for each, user in sold.items() if user in view.honest_users)
         if unknown:
             raise self._violated(f"sold, but not known to their buyers: {unknown}")

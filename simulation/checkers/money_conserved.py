@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ramp.protocol.tables import ParticipantState
-from simulation.checkers.observation import Checker, MarketView, standing_payments
+from simulation.checkers.observation import Checker, MarketView, agreed_long_ago, sold_long_ago, standing_payments
 
 
 class MoneyConserved(Checker):
@@ -17,14 +17,13 @@ class MoneyConserved(Checker):
         paid = standing_payments(view)
         expected: dict[str, int] = {}
         for name, party in view.honest_resources.items():
-            expected[name] = view.deposits[name] + sum(
-                participant.agreed.cost
-                for participant in party.participants.values()
-                if participant.state is ParticipantState.SOLD
-            )
+            sold = [each.agreed for each in party.participants.values() if each.state is ParticipantState.SOLD]
+            sold += sold_long_ago(view, name).values()
+            expected[name] = view.deposits[name] + sum(agreement.cost for agreement in sold)
         for name, user in view.honest_users.items():
+            agreed = {**agreed_long_ago(view, name), **user.agreements}
             expected[name] = view.deposits[name] - sum(
-                agreement.cost for agreement_id, agreement in user.agreements.items() if agreement_id in paid
+                agreement.cost for agreement_id, agreement in agreed.items() if agreement_id in paid
             )
         for balance in view.ledger.balances():
             account = balance.account.account_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from ramp.errors import InvariantViolated
@@ -10,9 +10,11 @@ from ramp.ledger.interface import Ledger
 from ramp.ledger.overview import Trade
 from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
+from ramp.model.agreement import Agreement
 from ramp.model.instant import Instant
 from ramp.plugins.interface import ResourcePlugin
-from ramp.protocol.records import Record
+from ramp.protocol.events import Answer
+from ramp.protocol.records import AgreementPaid, AgreementReceived, FundsAsked, Record, SlotReleased
 from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.timing import Timing
 from ramp.protocol.user_party import UserParty
@@ -36,6 +38,14 @@ class MarketView(Protocol):
 
     def time_of(self, name: str) -> Instant:
         """What a party's own clock shows."""
+        ...
+
+    def archived(self, name: str) -> Sequence[Record]:
+        """What a party has moved from its journal to its archive, for it has been over for long enough."""
+        ...
+
+    def is_asking(self, name: str, key: str = "") -> bool:
+        """Whether a question of a resource about a slot (empty: about anything) is under way to its machine or back."""
         ...
 
     @property
@@ -88,6 +98,9 @@ class Checker:
     def on_delivered(self, message: Message, view: MarketView) -> None:
         """A message has reached a party that is up."""
 
+    def on_answered(self, name: str, answer: Answer, view: MarketView) -> None:
+        """A resource is about to be told what its machine or price strategy answers, later than it was asked."""
+
     def on_step(self, view: MarketView) -> None:
         """An event has been dealt with."""
 
@@ -119,3 +132,23 @@ def standing_payments(view: MarketView) -> dict[str, Trade]:
         elif transfer.kind is TransferKind.REFUND:
             paid.pop(transfer.agreement_id, None)
     return paid
+
+
+def sold_long_ago(view: MarketView, resource: str) -> dict[str, Agreement]:
+    """The agreements whose slots were used, and that their resource remembers no more, by id."""
+    agreed: dict[str, Agreement] = {}
+    paid: set[str] = set()
+    for record in view.archived(resource):
+        if isinstance(record, AgreementReceived) and isinstance(record.agreement.body, Agreement):
+            agreed[record.offer_id] = record.agreement.body
+        elif isinstance(record, AgreementPaid):
+            paid.add(record.offer_id)
+        elif isinstance(record, SlotReleased):
+            paid.discard(record.offer_id)
+    return {agreement.agreement_id: agreement for offer_id, agreement in agreed.items() if offer_id in paid}
+
+
+def agreed_long_ago(view: MarketView, user: str) -> dict[str, Agreement]:
+    """The agreements for which a user asked the bank for money, and that it remembers no more, by id."""
+    asked = [record for record in view.archived(user) if isinstance(record, FundsAsked)]
+    return {agreement.agreement_id: agreement for record in asked for agreement in record.agreements}

@@ -7,7 +7,7 @@ from collections import Counter
 from ramp.ledger.transfer import TransferKind
 from ramp.protocol.participant import Participant
 from ramp.protocol.tables import ParticipantState
-from simulation.checkers.observation import Checker, MarketView, posted_transfers, standing_payments
+from simulation.checkers.observation import Checker, MarketView, posted_transfers, sold_long_ago, standing_payments
 
 
 class PaidAndReserved(Checker):
@@ -39,6 +39,7 @@ class PaidAndReserved(Checker):
                         f"{'has' if offer_id in firm else 'lacks'} a firm reservation"
                     )
                 firm.discard(offer_id)
+            paid -= sold_long_ago(view, name).keys()
             if firm:
                 raise self._violated(f"{name}'s machine has reservations that nobody bought: {sorted(firm)}")
         if paid:

@@ -11,7 +11,7 @@ from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.contents import Commitment, Failed
 from ramp.model.instant import MINUTE, Duration
 from ramp.protocol.tables import ParticipantState
-from simulation.checkers.observation import BANK, Checker, MarketView, standing_payments
+from simulation.checkers.observation import BANK, Checker, MarketView, sold_long_ago, standing_payments
 
 IN_TIME: Duration = 30 * MINUTE
 """A cancellation asked so long before the slot begins, by the bank's clock, has reached the bank before it does."""
@@ -67,4 +67,6 @@ class SlotOrMoney(Checker):
     def _is_sold(self, agreement_id: str, resource: str, view: MarketView) -> bool:
         offer_id = self._agreements[agreement_id].offer.offer_id
         participant = view.honest_resources[resource].participants.get(offer_id)
-        return participant is not None and participant.state is ParticipantState.SOLD
+        if participant is None:
+            return agreement_id in sold_long_ago(view, resource)
+        return participant.state is ParticipantState.SOLD

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ramp.cli.connection import open_market
-from ramp.cli.machines import ask_machine, check_registered
+from ramp.cli.connection import ask, open_market
+from ramp.cli.machines import check_registered
 from ramp.cli.output import bar_text, duration_text, moment_text
+from ramp.client import dialogues
+from ramp.client.machine_state import MachineState
 from ramp.errors import ConfigurationError
-from ramp.model.instant import HOUR, Duration, from_iso, seconds
+from ramp.model.instant import HOUR, Duration, from_datetime, seconds
 from ramp.runtime.state_folder import StateFolder
 from simulation.machine_files import load_machine
-from simulation.machines.interface import GridMachine
+from simulation.machines.interface import GridMachine, has_places
 from simulation.machines.view import MachineView
 from simulation.resource.live_map import view_of_snapshot
 
@@ -56,21 +59,20 @@ def ask_live_map(resource: str, state: StateFolder, user: str | None, horizon: D
     """
     market = open_market(state, user)
     check_registered(market, resource)
-    return live_map_of(ask_machine(market, resource, horizon), horizon)
+    return live_map_of(ask(market, dialogues.machine(resource, horizon), f"asking {resource}"), horizon)
 
 
-def live_map_of(snapshot: dict[str, Any], horizon: Duration) -> LiveMap:
-    """The map in a snapshot; see `ask_live_map`."""
-    name = str(snapshot["resource"])
-    if "map" not in snapshot:
+def live_map_of(shown: MachineState, horizon: Duration) -> LiveMap:
+    """The map in what a machine says of itself; see `ask_live_map`."""
+    name = shown.resource
+    drawn = shown.snapshot.get("map")
+    if not isinstance(drawn, Mapping):
         raise ConfigurationError(
             f"{name} is a flat machine without a map; `ramp qstat {name}` shows its queue", key="machine"
         )
-    machine = load_machine(snapshot["map"]["machine"])
-    if not isinstance(machine, GridMachine):
+    machine = load_machine(str(drawn["machine"]))
+    if not has_places(machine):
         raise ConfigurationError(f"{name}: {machine.name} is a flat machine here and has no map", key="machine")
-    now = from_iso(snapshot["time"])
-    load = tuple((seconds(from_iso(part["time"]) - now) / seconds(HOUR), part["load"])
-                 for part in snapshot["projected_load"])  # fmt: skip
-    view = replace(view_of_snapshot(machine, snapshot), machine=name)
-    return LiveMap(machine, view, moment_text(now), load, horizon)
+    load = tuple(((part.time - shown.time).total_seconds() / seconds(HOUR), part.load) for part in shown.projected_load)
+    view = replace(view_of_snapshot(machine, shown.snapshot), machine=name)
+    return LiveMap(machine, view, moment_text(from_datetime(shown.time)), load, horizon)

@@ -66,13 +66,17 @@ def _row(name: str) -> dict[str, Any]:
 
 
 @logs.command("fetch")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--from", "source", metavar="URL", help="Folder (or file) to download from, in place of the archive.")
 def fetch_command(names: tuple[str, ...], source: str | None) -> None:
     """Download logs from the Parallel Workloads Archive into the cache, and verify them.
 
     NAME is a name that `ramp logs list` shows, or `all`. A download that was cut short is taken up where it ended.
+    Without a NAME nothing is fetched: it says what `all` would fetch and from where.
     """
+    if not names:
+        _tell_missing()
+        return
     wanted = list(known_logs()) if "all" in names else list(dict.fromkeys(names))
     chosen = [known_log(name) for name in wanted]
     if source is not None and source.endswith(".gz") and len(chosen) > 1:
@@ -90,3 +94,14 @@ def fetch_command(names: tuple[str, ...], source: str | None) -> None:
 
             path = fetch_log(log, folder, source=source, progress=show)
             click.echo(f"{log.name}: {path}")
+
+
+def _tell_missing() -> None:
+    """What a fetch of all logs would fetch; what is here stays as it is."""
+    missing = [log for log in known_logs().values() if find_log(log.name) is None]
+    for log in missing:
+        click.echo(f"{log.name} ({log.machine}, {log.jobs} jobs): {log.address}")
+    here = len(known_logs()) - len(missing)
+    click.echo(f"{len(missing)} of {len(known_logs())} known logs are not here, {here} are", err=True)
+    if missing:
+        click.echo(f"`ramp logs fetch {missing[0].name}` gets one, `ramp logs fetch all` gets all", err=True)

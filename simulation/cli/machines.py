@@ -23,7 +23,7 @@ from ramp.model.instant import Duration
 from ramp.runtime.state_folder import StateFolder
 from simulation.machine_files import FLAT_PREFIX, load_machine, machine_names
 from simulation.machines.hostlist import DEFAULT_DIMENSIONS, compress, expand
-from simulation.machines.interface import Machine
+from simulation.machines.interface import Machine, has_cables
 from simulation.machines.render import DOCUMENTED_LETTERS, SMAP_LETTERS, Display, Style, letters_of, map_lines, render
 from simulation.machines.slurm_options import parse_options
 from simulation.machines.view import MachineView, seconds_text, view_of, view_of_state, view_of_trace
@@ -110,7 +110,8 @@ class _Seconds(click.ParamType[float]):
 @click.option(
     "--lower", is_flag=True, help="Letters a-z first, as in Slurm's documentation; smap itself begins with A."
 )
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
+              help="Colour the letters; auto: on a terminal, unless NO_COLOR is set.")  # fmt: skip
 @click.option("--test-only", "test_options", metavar="OPTIONS", help="Also show where a job of these Slurm "
               "options would go: '--geometry=2x2x2 --conn-type=TORUS'.")  # fmt: skip
 @click.option("--svg", "svg_path", type=click.Path(dir_okay=False, path_type=Path), help="Write a 3D picture.")
@@ -210,7 +211,7 @@ def _ask_market(name: str, state: StateFolder, user: str | None, horizon: Durati
 def _read_view(machine: Machine, state_path: Path | None, trace_path: Path | None, at_s: float) -> MachineView:
     if state_path is not None:
         try:
-            state = json.loads(_read(state_path))
+            state = json.loads(_read(state_path, "machine state"))
         except ValueError as error:
             raise DocumentError(f"not JSON: {error}", source=str(state_path)) from error
         if not isinstance(state, dict):
@@ -222,7 +223,7 @@ def _read_view(machine: Machine, state_path: Path | None, trace_path: Path | Non
 
 
 def _trace_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for line_number, line in enumerate(_read(path).splitlines(), start=1):
+    for line_number, line in enumerate(_read(path, "trace").splitlines(), start=1):
         if line.strip():
             try:
                 yield line_number, json.loads(line)
@@ -230,20 +231,24 @@ def _trace_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 raise DocumentError(f"line {line_number}: not JSON: {error}", source=str(path)) from error
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, kind: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DocumentError(str(error), source=str(path)) from error
+    except FileNotFoundError as error:
+        hint = "; `ramp simulate ... --trace FILE` writes one" if kind == "trace" else ""
+        raise DocumentError(f"there is no such {kind}{hint}", source=str(path)) from error
+    except OSError as error:
+        raise DocumentError(f"the {kind} cannot be read: {error.strerror}", source=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"no {kind}: it is no UTF-8 text", source=str(path)) from error
 
 
 def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial:
     """Try the job of --test-only; without a place now it waits."""
     # bring the compiler along, which takes most of a second: not for every command
-    from simulation.machines.bluegene import BlueGene
     from simulation.machines.trial import try_job
 
-    if not isinstance(machine, BlueGene):
+    if not has_cables(machine):
         raise MachineError(f"{machine.name}: --test-only wants a machine of cabled lines")
     try:
         words = shlex.split(options_text)
@@ -278,7 +283,7 @@ def _write_pictures(
     from simulation.plots.machine3d import LiveDetails, draw_machine
 
     now = LiveDetails() if live is None else LiveDetails(live.moment, live.load)
-    wirings = getattr(machine, "wirings", None)
+    wirings = machine.wirings if has_cables(machine) else None
     try:
         if svg_path is not None:
             draw_machine(view, svg_path, "svg", wirings, now)

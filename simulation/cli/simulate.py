@@ -6,43 +6,26 @@ import contextlib
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
-from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ramp.cli.options import example
-from ramp.errors import ConfigurationError, WorkloadError
-from simulation.cli.reservations import RESERVATION_FORM, reservation_of
-from simulation.cli.run_pictures import RunPictures
-from simulation.machine_files import load_machine, machine_chooses_shapes
-from simulation.machines.flat import FlatMachine
-from simulation.machines.interface import Machine
-from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
-from simulation.queueing.shaped_jobs import ShapedJobs, shaped_jobs
+from ramp.errors import ConfigurationError
+from ramp.options import value_of_text
+from simulation.queueing.reservation_text import RESERVATION_FORM
 from simulation.queueing.simulation import EndedJob, Overrun
-from simulation.queueing.trace import TraceWriter, schedule_as_swf
-from simulation.queueing.whole_log import (
-    EventOrder,
-    LogRun,
-    ReservationRequest,
-    SchedulerOptions,
-    replay_ends,
-    run_log,
-    warm_up,
-)
-from simulation.schedulers.registry import SCHEDULER_NAMES
-from simulation.schedulers.window_first_fit import WINDOW_DEFAULT, WindowCounts
+from simulation.queueing.whole_log import EventOrder
+from simulation.schedulers.declaration import SCHEDULERS
+from simulation.simulated_run import PreparedRun, SimulatedRun, left_out
+from simulation.simulated_run import simulate as simulate_log
 from simulation.workload.logs import find_log
-from simulation.workload.metrics import summarise
-from simulation.workload.swf import SwfLog, read_swf, write_swf
 
 _PROBABILITY = click.FloatRange(0, 1)
 
@@ -51,22 +34,36 @@ _PROBABILITY = click.FloatRange(0, 1)
     epilog=example("ramp simulate --machine bgl --log SDSC-SP2-1998-4.2-cln --scheduler easy --shape fat --load 1.0")
 )
 @click.option("--machine", "machine_name", required=True, metavar="FILE|NAME|flat:N", help="The machine.")
-@click.option("--log", "log_name", required=True, metavar="FILE|NAME", help="Workload log (SWF, plain or .gz).")
-@click.option("--scheduler", required=True, type=click.Choice(SCHEDULER_NAMES), help="Who may start when.")
-@click.option("--allocator", metavar="NAME", help="Where jobs are placed; overrules the machine's file.")
+@click.option(
+    "--log",
+    "log_name",
+    required=True,
+    metavar="FILE|NAME|synthetic",
+    help="Workload log (SWF, plain or .gz), or synthetic.",
+)
+@click.option(
+    "--scheduler",
+    required=True,
+    metavar="NAME|MODULE:NAME|FILE.py:NAME",
+    help="Who may start when: " + ", ".join(SCHEDULERS.names()) + ", or one of your own.",
+)
+@click.option(
+    "-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="Of the scheduler (`ramp plugins`)."
+)
+@click.option(
+    "--allocator",
+    metavar="NAME|MODULE:NAME|FILE.py:NAME",
+    help="Where jobs are placed; overrules the machine's file.",
+)
+@click.option("--allocator-option", "allocator_options", multiple=True, metavar="NAME=VALUE", help="Of the allocator.")
 @click.option("--shape", type=click.Choice(["slim", "fat"]), help="Shapes of the jobs [default: slim; any on Angara].")
 @click.option("--fat-probability", type=_PROBABILITY, help="Share of fat jobs, in place of --shape.")
 @click.option("--torus-probability", type=_PROBABILITY, help="Share of jobs that are tori [default: 0].")
 @click.option("--load", type=float, help="Offered load, reached by scaling the arrivals [default: the log's].")
 @click.option("--max-jobs", type=click.IntRange(min=1), help="Take only the first N jobs.")
 @click.option("--size-divisor", type=click.IntRange(min=1), default=1, help="Processors of the log in one unit.")
-@click.option("--window", type=click.IntRange(min=1), default=WINDOW_DEFAULT, help="Of window-first-fit.")
-@click.option(
-    "--window-counts",
-    type=click.Choice([str(counts) for counts in WindowCounts]),
-    default=str(WindowCounts.INDICES),
-    help="Window positions: numbers of submission, or jobs that still wait.",
-)
+@click.option("--window", type=int, metavar="N", help="The same as -o window=N.")
+@click.option("--window-counts", metavar="WORD", help="The same as -o window_counts=WORD.")
 @click.option(
     "--overrun",
     type=click.Choice([str(overrun) for overrun in Overrun]),
@@ -104,15 +101,17 @@ def simulate(
     machine_name: str,
     log_name: str,
     scheduler: str,
+    options: tuple[str, ...],
     allocator: str | None,
-    shape: str | None,
+    allocator_options: tuple[str, ...],
+    shape: Literal["slim", "fat"] | None,
     fat_probability: float | None,
     torus_probability: float | None,
     load: float | None,
     max_jobs: int | None,
     size_divisor: int,
-    window: int,
-    window_counts: str,
+    window: int | None,
+    window_counts: str | None,
     overrun: str,
     event_order: str,
     reservations: tuple[str, ...],
@@ -133,106 +132,62 @@ def simulate(
     pyss it is as in that simulator: submissions before ends, a decision after each, and the plan counts a job as gone
     from its expected end on.
     """
-    machine = load_machine(machine_name, allocator=allocator)
-    _check_shapes(machine, shape, fat_probability, torus_probability)
-    _check_window(scheduler)
-    asked = [reservation_of(text, machine) for text in reservations]
     _check_outputs(log_name, {"trace": trace, "swf": swf, "gantt": gantt, "timeline": timeline})
-    log = _read_log(log_name)
-    jobs = shaped_jobs(
-        jobs_of_log(log, size_divisor=size_divisor, max_jobs=max_jobs),
-        machine,
-        fat_probability=float(shape == "fat") if fat_probability is None else fat_probability,
-        torus_probability=torus_probability or 0.0,
-        seed=seed,
-        any_shape=shape is None and fat_probability is None and machine_chooses_shapes(machine),
-    )
-    if load is not None:
-        jobs = jobs.with_load(machine.capacity, load)
-    _check_fit(machine, jobs, log)
-    options = SchedulerOptions(
-        scheduler, window, WindowCounts(window_counts), Overrun(overrun), EventOrder(event_order)
-    )
-    pictures = RunPictures(machine, gantt, timeline)
-    run, wall_s = _run(machine, jobs, options, asked, trace, pictures)
-    if swf is not None:
-        write_swf(swf, schedule_as_swf(log, run, f"simulated on {machine.name} with {scheduler}"))
-    pictures.draw(run, f"{Path(log_name).name} on {machine.name}, {scheduler}: {len(run.jobs):,} jobs")
-    for text, granted in zip(reservations, run.reservations, strict=True):
-        if granted is None:
-            click.echo(f"there is no room for the reservation {text} on {machine.name}", err=True)
-    _report(machine, run, wall_s, as_json)
+    scheduler_options = _options_of(options, "--option")
+    if window is not None:
+        scheduler_options["window"] = window
+    if window_counts is not None:
+        scheduler_options["window_counts"] = window_counts
 
-
-def _run(
-    machine: Machine,
-    jobs: ShapedJobs,
-    options: SchedulerOptions,
-    asked: Sequence[ReservationRequest],
-    trace: Path | None,
-    pictures: RunPictures,
-) -> tuple[LogRun, float]:
-    """Simulate, and write and record what is asked for; also how many seconds the simulation itself took."""
     with contextlib.ExitStack() as stack:
-        observers: list[Callable[[EndedJob], None]] = []
-        writer = None
-        if trace is not None:
-            writer = TraceWriter(stack.enter_context(_open_for_writing(trace)), machine)
-            observers.append(writer)
-        if pictures.recorder is not None:
-            observers.append(pictures.recorder)
-        replayed = isinstance(machine, FlatMachine) and not asked  # placed nowhere: the ends say all
-        if not replayed:
-            observers.extend(stack.enter_context(_progress(len(jobs.jobs))))
-        observer = _all_of(observers)
-        warm_up(machine, options)
-        began = time.perf_counter()
-        run = run_log(
-            machine,
-            jobs.jobs,
-            options,
-            requests=jobs.requests,
-            reservations=asked,
-            on_end=None if replayed else observer,
+
+        def watch(prepared: PreparedRun) -> Callable[[EndedJob], None] | None:
+            if left := left_out(prepared.log):
+                words = "jobs have no known size, submission or run time"
+                click.echo(f"{left} of the log's {len(prepared.log)} {words}", err=True)
+            return None if prepared.counts_only else stack.enter_context(_progress(len(prepared.jobs.jobs)))
+
+        run = simulate_log(
+            log_name,
+            machine=machine_name,
+            scheduler=scheduler,
+            scheduler_options=scheduler_options,
+            allocator=allocator,
+            allocator_options=_options_of(allocator_options, "--allocator-option"),
+            shape=shape,
+            fat_probability=fat_probability,
+            torus_probability=torus_probability,
+            load=load,
+            max_jobs=max_jobs,
+            size_divisor=size_divisor,
+            overrun=overrun,
+            event_order=event_order,
+            reservations=reservations,
+            seed=seed,
+            watch=watch,
         )
-        wall_s = time.perf_counter() - began
-        if replayed and observer is not None:
-            replay_ends(run, observer)
-        for number, granted in enumerate(run.reservations, start=1):
-            if writer is not None and granted is not None:
-                writer.reservation(f"reservation{number}", granted)
-    return run, wall_s
+    for path, write in ((trace, run.write_trace), (swf, run.write_swf), (gantt, run.gantt), (timeline, run.timeline)):
+        if path is not None:
+            write(path)
+    for text, granted in zip(reservations, run.result.reservations, strict=True):
+        if granted is None:
+            click.echo(f"there is no room for the reservation {text} on {run.machine.name}", err=True)
+    _report(run, as_json)
 
 
-def _check_shapes(
-    machine: Machine, shape: str | None, fat_probability: float | None, torus_probability: float | None
-) -> None:
-    """Refuse what shapes and connections cannot be."""
-    if isinstance(machine, FlatMachine) and (shape, fat_probability, torus_probability) != (None, None, None):
-        raise ConfigurationError("jobs of a flat machine have no shape and no connection", key="shape")
-    if shape is not None and fat_probability is not None:
-        raise ConfigurationError("--shape and --fat-probability say the same thing; give one", key="shape")
+def _options_of(words: Sequence[str], key: str) -> dict[str, Any]:
+    """Options written NAME=VALUE.
 
-
-def _check_window(scheduler: str) -> None:
-    """Refuse a window for a scheduler that has none, instead of not heeding it."""
-    context = click.get_current_context()
-    for name in ("window", "window_counts"):
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and not scheduler.startswith("window-"):
-            having = ", ".join(known for known in SCHEDULER_NAMES if known.startswith("window-"))
-            raise ConfigurationError(f"{scheduler} has no window; {having} have", key="--" + name.replace("_", "-"))
-
-
-def _check_fit(machine: Machine, jobs: ShapedJobs, log: SwfLog) -> None:
-    """Refuse a log of which no job fits the machine: its summary would be all zeros."""
-    kinds = {request.kind: request for request in jobs.requests}
-    if not any(machine.fits_ever(request) for request in kinds.values()):
-        smallest = min(request.size for request in kinds.values())
-        raise WorkloadError(
-            f"none of the {len(jobs.jobs)} jobs fits {machine.name}, which has {machine.capacity} units; the smallest "
-            f"one asks for {smallest} (--size-divisor?)",
-            path=log.source,
-        )
+    Raises:
+        ConfigurationError: one has no value.
+    """
+    options = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise ConfigurationError(f"{word!r}; wanted is NAME=VALUE", key=key)
+        options[name.replace("-", "_")] = value_of_text(value)
+    return options
 
 
 def _check_outputs(log_name: str, outputs: dict[str, Path | None]) -> None:
@@ -253,45 +208,11 @@ def _check_outputs(log_name: str, outputs: dict[str, Path | None]) -> None:
             raise ConfigurationError(f"cannot be written: {reason}", path=path, key=key)
 
 
-def _read_log(name: str) -> SwfLog:
-    path = find_log(name)
-    if path is None:
-        raise WorkloadError(
-            "there is no such workload log; `ramp logs list` shows where they are looked for", path=name
-        )
-    log = read_swf(path)
-    left_out = len(log) - len(jobs_to_simulate(log))
-    if left_out:
-        click.echo(f"{left_out} of the log's {len(log)} jobs have no known size, submission or run time", err=True)
-    return log
-
-
 @contextlib.contextmanager
-def _open_for_writing(path: Path) -> Iterator[Any]:
-    try:
-        stream = path.open("w", encoding="utf-8")
-    except OSError as error:
-        raise ConfigurationError(f"cannot be written: {error.strerror}", path=path, key="trace") from error
-    with stream:
-        yield stream
-
-
-def _all_of(observers: list[Callable[[EndedJob], None]]) -> Callable[[EndedJob], None] | None:
-    if len(observers) < 2:
-        return observers[0] if observers else None
-
-    def tell(ended: EndedJob) -> None:
-        for observer in observers:
-            observer(ended)
-
-    return tell
-
-
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[list[Callable[[EndedJob], None]]]:
+def _progress(total: int) -> Iterator[Callable[[EndedJob], None] | None]:
     """A progress bar on standard error where that is a terminal, nothing elsewhere."""
     if not sys.stderr.isatty():
-        yield []
+        yield None
         return
     columns = (TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -305,19 +226,15 @@ def _progress(total: int) -> Iterator[list[Callable[[EndedJob], None]]]:
             if count % step == 0:
                 progress.update(task, completed=count)
 
-        yield [advance]
+        yield advance
 
 
-def _report(machine: Machine, run: LogRun, wall_s: float, as_json: bool) -> None:
-    summary: dict[str, Any] = asdict(summarise(run.schedule))
-    summary["wall_s"] = wall_s
-    summary["jobs_per_s"] = summary["jobs"] / wall_s if wall_s > 0 else 0.0
-    summary["refused"] = run.refused
-    summary["ended_at_request"] = int((run.schedule.end_time - run.schedule.start_time < run.jobs.run_time).sum())
-    if run.reservations:
-        summary["reservations_granted"] = sum(reservation is not None for reservation in run.reservations)
-    if run.refused:
-        click.echo(f"{run.refused} jobs do not fit {machine.name} even when it is empty (--size-divisor?)", err=True)
+def _report(run: SimulatedRun, as_json: bool) -> None:
+    summary: dict[str, Any] = asdict(run.metrics)
+    if not run.result.reservations:
+        del summary["reservations_granted"]
+    if refused := run.metrics.refused:
+        click.echo(f"{refused} jobs do not fit {run.machine.name} even when it is empty (--size-divisor?)", err=True)
     if as_json:
         click.echo(json.dumps(summary))
         return

@@ -36,7 +36,8 @@ def swarm(seeds: int, first: int, plant: str | None, workers: int | None, replay
     """Run simulated markets under faults and check every invariant.
 
     A seed draws machines, users, requests and what goes wrong: messages lost, doubled, late and overtaking, lines cut,
-    parties crashing after any step, disks full, clocks apart, and liars among users and resources.
+    parties crashing after any step, disks full, clocks apart, machines and price strategies that answer late, fail or
+    not at all, and liars among users and resources.
     Exit status 0: no invariant broken (with --plant: the bug was caught).
 
     Example: ramp swarm --seeds 5000 --workers 2
@@ -90,6 +91,10 @@ def _print(summary: SwarmSummary, plant: str | None) -> None:
     outcomes = ", ".join(f"{count} {status}" for status, count in sorted(summary.outcomes.items()))
     click.echo(f"{summary.seeds} markets: requests {outcomes or 'none'}")
     click.echo(f"{summary.messages} messages, {summary.lost} lost, {summary.crashes} crashes")
+    click.echo(
+        f"{summary.late_answers} late answers of machines and price strategies, {summary.in_doubt} calls in doubt, "
+        f"{summary.unheard} answers after a crash"
+    )
     planted = f" --plant {plant}" if plant else ""
     for report in summary.violations[:SHOWN_MAX]:
         click.echo(f"seed {report.seed}: {report.checker}: {report.violation}")

@@ -43,7 +43,7 @@ from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.result import Column, Columns, write_rows, write_summary
 from simulation.experiments.worker_processes import run_all
 from simulation.plots.angara import draw_bars, draw_figure3, draw_figure4, draw_others, draw_systems
-from simulation.schedulers.window_first_fit import WindowCounts
+from simulation.schedulers.policies.window_first_fit import WindowCounts
 from simulation.workload.angara_workload import DurationUnit, Sizes, duration_s
 
 LOAD: Final = 0.65

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from simulation.machines.allocators import find_allocator
-from simulation.machines.box_policy import make_policy
+from simulation.machines.allocator_declaration import make_policy
+from simulation.machines.box_policy import BoxPolicy
 from simulation.machines.ranked_boxes import RankedBoxes
 from simulation.queueing.box_window import run_window_first_fit
-from simulation.schedulers.flat_loops import window_first_fit as flat_window_first_fit
-from simulation.schedulers.window_first_fit import WindowCounts
+from simulation.schedulers.compiled.window_first_fit import window_first_fit as flat_window_first_fit
+from simulation.schedulers.policies.window_first_fit import WindowCounts, WindowOptions
 from simulation.workload.angara_workload import (
     DURATION_MAX_S,
     DurationUnit,
@@ -110,7 +110,7 @@ class Setting:
 @lru_cache(maxsize=64)
 def ranked_boxes(extents: tuple[int, ...], allocator: str, options: tuple[tuple[str, Any], ...]) -> RankedBoxes:
     """The boxes of a torus in an allocator's order."""
-    return RankedBoxes(extents, make_policy(find_allocator(allocator), dict(options)))
+    return RankedBoxes(extents, make_policy(allocator, dict(options), BoxPolicy))
 
 
 @lru_cache(maxsize=64)
@@ -137,7 +137,7 @@ def run_setting(setting: Setting) -> dict[str, Any]:
     jobs = workload_of(recipe_of(setting), setting.seed)
     if variant.allocator == NO_TORUS:
         start = flat_window_first_fit(
-            jobs.submit_time, jobs.run_time, jobs.run_time, jobs.size, system.nodes, setting.window
+            jobs.submit_time, jobs.run_time, jobs.run_time, jobs.size, system.nodes, WindowOptions(setting.window)
         )
         schedule = Schedule(jobs.submit_time, start, start + jobs.run_time, jobs.size, jobs.size, system.nodes)
         refused = 0

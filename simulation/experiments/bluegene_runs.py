@@ -17,7 +17,7 @@ from ramp.errors import WorkloadError
 from simulation.experiments.result import Column, Columns
 from simulation.machine_files import load_machine
 from simulation.machines.bluegene import BlueGene
-from simulation.machines.interface import Machine
+from simulation.machines.interface import Machine, has_cables
 from simulation.queueing.job_table import JobTable, jobs_of_log
 from simulation.queueing.shaped_jobs import shaped_jobs
 from simulation.queueing.simulation import Overrun
@@ -158,7 +158,7 @@ def run_setting(setting: Setting) -> dict[str, Any]:
     """
     machine = _empty_machine(setting.machine, setting.allocator).copy()
     if setting.broken_share > 0:
-        assert isinstance(machine, BlueGene)
+        assert has_cables(machine)
         break_cables(machine, setting.broken_share, setting.seed)
     source = log_sizes(
         setting.log, max_jobs=setting.max_jobs, round_down=setting.round_down, first_job=setting.first_job

@@ -1,7 +1,8 @@
 """Experiments by name.
 
 An experiment is a module of `simulation.experiments` with a constant `EXPERIMENTS`: a tuple of `Experiment`. Adding a
-study means adding such a file; nothing else lists it.
+study means adding such a file; nothing else lists it. Another package brings an `Experiment` by an entry point of the
+group `ramp.experiments`, under the name that it has itself, and one of your own is had by its place.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import simulation.experiments
 from ramp.errors import ConfigurationError
+from simulation.declarations import Sort
 
 Progress = Callable[[int, int], None]
 """Told how many of how many simulations are done."""
@@ -61,8 +63,18 @@ class Experiment:
     further: frozenset[str] = frozenset()
 
 
-def all_experiments() -> dict[str, Experiment]:
-    """All experiments by name, from every module of `simulation.experiments` that declares some."""
+def _adopt(given: Any) -> Experiment:
+    if not isinstance(given, Experiment):
+        raise ConfigurationError(f"{given!r} is no Experiment", key="experiment")
+    return given
+
+
+GUESTS: Final = Sort("experiment", "", "", "ramp.experiments", _adopt)
+"""Experiments of other packages."""
+
+
+def shipped_experiments() -> dict[str, Experiment]:
+    """Experiments by name, from every module of `simulation.experiments` that declares some."""
     found: dict[str, Experiment] = {}
     for module_info in pkgutil.iter_modules(simulation.experiments.__path__):
         module = importlib.import_module(f"{simulation.experiments.__name__}.{module_info.name}")
@@ -72,18 +84,26 @@ def all_experiments() -> dict[str, Experiment]:
     return dict(sorted(found.items()))
 
 
+def all_experiments() -> dict[str, Experiment]:
+    """All experiments by name; guests that cannot be loaded are left out (`ramp plugins` says why)."""
+    guests = {one.name: one.declaration for one in GUESTS.listed() if one.declaration is not None}
+    return dict(sorted({**guests, **shipped_experiments()}.items()))
+
+
 def experiment_names() -> list[str]:
-    """Names of all experiments, sorted."""
+    """Names of all experiments that can be loaded, sorted."""
     return list(all_experiments())
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment of that name.
+    """The experiment of that name, or at a place `module:Name` or `FILE.py:Name`.
 
     Raises:
-        ConfigurationError: there is none; names those there are.
+        ConfigurationError: there is none, or it cannot be loaded; names those there are.
     """
-    experiments = all_experiments()
+    experiments = shipped_experiments()
+    if name not in experiments and (":" in name or name in GUESTS.names()):
+        return GUESTS.find(name)
     if name not in experiments:
         raise ConfigurationError(f"no experiment {name!r}; there are {', '.join(experiments)}", key="experiment")
     return experiments[name]

@@ -11,7 +11,7 @@ from typing import Final
 from ramp.model.acl import Message
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
 from ramp.protocol.effects import Effect
-from ramp.protocol.events import RequestSubmitted
+from ramp.protocol.events import Answer, RequestSubmitted
 from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
 from ramp.protocol.timing import Timing
 from ramp.runtime.config import open_plugin, pricing_strategy
@@ -126,6 +126,9 @@ class _Recorder:
         self.messages += not is_heartbeat(message)
 
     def carried_out(self, name: str, effect: Effect, now: Instant) -> None:
+        """Only messages are counted."""
+
+    def answered(self, name: str, answer: Answer, now: Instant) -> None:
         """Only messages are counted."""
 
     def crashed(self, name: str, now: Instant) -> None:

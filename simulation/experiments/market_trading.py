@@ -7,22 +7,27 @@ has bought is given back before the next one opens, so that each finds the platf
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
-import cattrs
 import psutil
 
-from ramp.errors import TransportError
+from ramp.client import dialogues
+from ramp.client.line import SocketLine, refused
+from ramp.client.market import converse
+from ramp.control.codec import decode_event, encode_event
+from ramp.control.events import Refused, RequestEnded
+from ramp.control.requests import Submit
+from ramp.errors import MarketRefused, TransportError
 from ramp.model.instant import SECOND, Duration, Instant
+from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.progress import RoundClosed
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.control_client import ControlClient
 from ramp.runtime.state_folder import StateFolder
 from simulation.experiments.discovery import Progress
 from simulation.experiments.market_plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
@@ -91,8 +96,8 @@ class RunningMarket:
 class _Answer:
     """What the control channel said about a submission."""
 
-    ended: Mapping[str, Any]
-    rounds: Sequence[Mapping[str, Any]]
+    ended: RequestEnded
+    rounds: Sequence[RoundClosed]
 
 
 def sharing(plans: Sequence[MarketPlan]) -> list[list[int]]:
@@ -148,11 +153,13 @@ def wait_listed(plan: MarketPlan, market: RunningMarket) -> None:
     """
     wanted = {each.name for each in plan.resources}
     end = time.monotonic() + LISTED_LIMIT_S
-    with ControlClient(market.state.socket(plan.submissions[0].user)) as client:
+    with SocketLine(market.state.socket(plan.submissions[0].user)) as line:
         while True:
-            event = client.answer({"verb": "resources"})
-            names = {} if event["event"] == "error" else event["answer"]["names"]
-            missing = wanted - {name.partition("@")[0] for name in names}
+            try:
+                listed = converse(line, dialogues.resources(""))
+            except MarketRefused:  # the directory does not answer yet
+                listed = ()
+            missing = wanted - {each.name.partition("@")[0] for each in listed}
             if not missing:
                 return
             if time.monotonic() > end:
@@ -170,9 +177,10 @@ def warm_up(plan: MarketPlan, market: RunningMarket) -> None:
     wishes = plan.submissions[0].wishes[:1]
     for user in sorted({submission.user for submission in plan.submissions}):
         first = Submission("warm-up", user, plan.submissions[0].at, wishes)
-        with ControlClient(market.state.socket(user)) as client:
-            document = write_request(first.request(market.opening))
-            client.answer({"verb": "submit", "document": document, "options": {"rounds": 1, "quote_only": True}})
+        document = write_request(first.request(market.opening))
+        with SocketLine(market.state.socket(user)) as line:
+            for _ in line.events(Submit(document, options=AuctionOptions(rounds=1, quote_only=True))):
+                pass
 
 
 def give_back(result: MarketResult, market: RunningMarket) -> None:
@@ -189,11 +197,11 @@ def give_back(result: MarketResult, market: RunningMarket) -> None:
         bought = [unit.agreement_id for unit in auction.outcome.units if unit.agreement_id]
         if not bought:
             continue
-        with ControlClient(market.state.socket(auction.submission.user)) as client:
+        with SocketLine(market.state.socket(auction.submission.user)) as line:
             for agreement_id in bought:
-                event = client.answer({"verb": "cancel", "agreement_id": agreement_id})
-                if event["event"] == "error" or not event["outcome"]["done"]:
-                    raise TransportError(f"{agreement_id} was not taken back: {event}")
+                for cancelled in converse(line, dialogues.cancel(agreement_id, "")):
+                    if not cancelled.done:
+                        raise TransportError(f"{agreement_id} was not taken back: {cancelled}")
 
 
 def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str, tally: Tally) -> MarketResult:
@@ -229,8 +237,6 @@ def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str, ta
     for label, answer in answers.items():
         if isinstance(answer, Exception):
             raise TransportError(f"{label} could not be followed to its end: {answer}") from answer
-        if answer.ended["event"] == "error":
-            raise TransportError(f"{label} was not taken: {answer.ended['reason']}")
     use = [
         ProcessUse(name, round(after[name].cpu_s - before[name].cpu_s, 3), after[name].memory_mb)
         for name in market.processes
@@ -261,48 +267,40 @@ def _submit_all(
 
 def _submit(submission: Submission, state: StateFolder, opening: Instant, request_id: str, document: str) -> _Answer:
     """Submit one request at its time and follow it to its end."""
-    options = submission.options
-    command = {
-        "verb": "submit",
-        "document": document,
-        "request_id": request_id,
-        "options": {
-            "rounds": options.rounds,
-            "round_time_s": options.round_time / SECOND,
-            "prefer": str(options.preference),
-            "approve": str(options.approval),
-            "quote_only": options.quote_only,
-        },
-    }
-    rounds: list[Mapping[str, Any]] = []
-    with ControlClient(state.socket(submission.user)) as client:
+    rounds: list[RoundClosed] = []
+    with SocketLine(state.socket(submission.user)) as line:
         time.sleep(max(0.0, (opening + submission.at - SystemClock().now()) / SECOND))
-        for event in client.events(command):
-            if event["event"] == "round_closed" and not event["record"]["best_offer"]:
+        for event in line.events(Submit(document, request_id, submission.options)):
+            if isinstance(event, RoundClosed) and not event.record.best_offer:
                 rounds.append(event)
+            elif isinstance(event, Refused):
+                raise refused(event)
+    assert isinstance(event, RequestEnded), "a submission ends with its request's end"
     return _Answer(event, rounds)
 
 
 def _result(submission: Submission, answer: _Answer | Exception, domains: Sequence[str]) -> AuctionResult:
     assert isinstance(answer, _Answer)
-    outcome = outcome_from_plain(answer.ended["outcome"], domains)
     answered = tuple(
-        tuple((name.partition("@")[0], duration) for name, duration in event["answered"]) for event in answer.rounds
+        tuple((name.partition("@")[0], duration) for name, duration in event.answered) for event in answer.rounds
     )
-    return AuctionResult(submission, outcome, answered, sum(event["called_again"] for event in answer.rounds))
+    outcome = with_local_names(answer.ended.outcome, domains)
+    return AuctionResult(submission, outcome, answered, sum(event.called_again for event in answer.rounds))
 
 
-def outcome_from_plain(plain: Mapping[str, Any], domains: Sequence[str] = (DOMAIN,)) -> RequestOutcome:
-    """An outcome as the control channel tells it, with local names in place of XMPP addresses.
+def with_local_names(outcome: RequestOutcome, domains: Sequence[str] = (DOMAIN,)) -> RequestOutcome:
+    """An outcome with local names in place of XMPP addresses.
 
     Args:
-        plain: its JSON object.
+        outcome: as the control channel tells it.
         domains: of the addresses.
     """
-    text = json.dumps(plain)
+    text = encode_event(RequestEnded(outcome)).decode()
     for domain in domains:
         text = text.replace(f"@{domain}", "")
-    return cattrs.structure(json.loads(text), RequestOutcome)
+    ended = decode_event(text.encode())
+    assert isinstance(ended, RequestEnded)
+    return ended.outcome
 
 
 # -- what processes use ----------------------------------------------------------------------------------------------

@@ -17,10 +17,11 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psutil
 
+from ramp.control.status import UP, AgentStatus, SwarmStatus, parse_status
 from ramp.errors import TransportError
 from ramp.model.instant import SECOND
 from ramp.model.slot import StaticTerms
@@ -104,7 +105,7 @@ def _resource_toml(resource: ResourceConfig) -> list[str]:
 
 
 @contextlib.contextmanager
-def _launched(config: Path, state: StateFolder, limit_s: float) -> Iterator[dict[str, Any]]:
+def _launched(config: Path, state: StateFolder, limit_s: float) -> Iterator[SwarmStatus]:
     """A running market and what its supervisor says about it; ended afterwards."""
     log_path = state.logs / "supervisor.log"
     command = [sys.executable, "-m", "ramp.agents.supervise", str(config), "--state-dir", str(state.path)]
@@ -130,28 +131,28 @@ def _launched(config: Path, state: StateFolder, limit_s: float) -> Iterator[dict
             supervisor.wait()
 
 
-def _status(state: StateFolder) -> dict[str, Any] | None:
+def _status(state: StateFolder) -> SwarmStatus | None:
     """What the supervisor writes once everybody is ready."""
     try:
-        found: dict[str, Any] = json.loads((state.run / "swarm.json").read_text("utf-8"))
+        found = parse_status(state.status_file.read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    return found if found["state"] == "up" else None
+    return found if found.state == UP else None
 
 
-def _processes(status: Mapping[str, Any]) -> dict[str, psutil.Process]:
+def _processes(status: SwarmStatus) -> dict[str, psutil.Process]:
     """The market's processes by what runs in them."""
     found: dict[str, psutil.Process] = {}
-    by_pid: dict[int, list[Mapping[str, Any]]] = {}
-    for agent in status["agents"]:
-        by_pid.setdefault(agent["pid"], []).append(agent)
+    by_pid: dict[int, list[AgentStatus]] = {}
+    for agent in status.agents:
+        by_pid.setdefault(agent.pid, []).append(agent)
     lot = 0
     for pid, agents in by_pid.items():
-        role = agents[0]["role"]
+        role = agents[0].role
         if role == "resource":
             lot += 1
         name = {"resource": f"resources-{lot}", "user": "users"}.get(role, "market")
         found[name] = psutil.Process(pid)
-    if status["server"]["pid"] is not None:
-        found["server"] = psutil.Process(status["server"]["pid"])
+    if status.server.pid is not None:
+        found["server"] = psutil.Process(status.server.pid)
     return found

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import MachineError
 from simulation.machines.box_choice import choose, choose_room_ahead, list_phases
-from simulation.machines.box_policy import Choice
+from simulation.machines.box_policy import Choice, FreeBox
 from simulation.machines.box_search import greedy_boxes, keep_free, list_free, maximal_rows, phi_of_boxes
 from simulation.machines.grid import Grid
 from simulation.machines.grid_units import GridUnits
-from simulation.machines.interface import Connection, JobRequest, Placement
+from simulation.machines.interface import Connection, JobRequest, Placement, Traits
 from simulation.machines.ranked_boxes import RankedBoxes
 from simulation.machines.routing import Fabric
 
@@ -81,16 +80,13 @@ class AngaraMachine(GridUnits):
         boxes: the boxes in the allocator's order; shared by copies.
     """
 
-    unit_noun = "node"
     layout: TorusLayout
     _state: _State
-
-    chooses_shapes: Final = True
-    """Jobs need only state a size: its allocators are made to choose the shape."""
 
     def __init__(self, layout: TorusLayout, boxes: RankedBoxes) -> None:
         self.layout = layout
         self.boxes = boxes
+        self.traits = Traits("node", chooses_shapes=True, heeds_ends=boxes.policy.choice is Choice.ROOM_AHEAD)
         self.grid: Grid = boxes.table.grid
         self._state = _State()
         self._free: NDArray[np.int64] = np.empty(len(boxes.arrays.volumes), np.int64)
@@ -124,6 +120,8 @@ class AngaraMachine(GridUnits):
         policy = self.boxes.policy
         if policy.choice is Choice.ROOM_AHEAD:
             row = self._room_ahead(wanted, count, now, end, ends)
+        elif policy.choice is Choice.OWN:
+            row = self._own_choice(wanted, count, busy)
         else:
             words = self.boxes.table.words_of(busy)
             row = choose(self.boxes.arrays, wanted, self._free, count, words, int(policy.choice))
@@ -251,6 +249,27 @@ class AngaraMachine(GridUnits):
             lengths,
         )
         return int(choose_room_ahead(arrays, wanted, self._free, count, phases, rows, counts, lengths))
+
+    def _own_choice(self, wanted: NDArray[np.bool_], count: int, busy: int) -> int:
+        """The row that the allocator's own method chooses."""
+        table, arrays = self.boxes.table, self.boxes.arrays
+        rows = self._free[:count]
+        rows = rows[wanted[0][arrays.shape_of[rows]]]
+        if not len(rows):
+            return -1
+        boxes = [
+            FreeBox(
+                table.shapes[int(arrays.shape_of[row])],
+                tuple(table.origins[int(arrays.box_of[row])].tolist()),
+                table.units_of(int(arrays.box_of[row])),
+            )
+            for row in rows.tolist()
+        ]
+        index = self.boxes.policy.choose(boxes, busy)
+        if not 0 <= index < len(boxes):
+            name = type(self.boxes.policy).__name__
+            raise MachineError(f"{self.name}: allocator {name} chose box {index!r} of {len(boxes)}; 0 is the first")
+        return int(rows[index])
 
     def _list_free(self, busy: int) -> int:
         """Bring the list of free boxes up to date; it only shrinks while nodes only become busy."""

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import MachineError
-from simulation.machines.allocators import TorusPolicy
+from simulation.machines.cable_policy import CablePolicy
 from simulation.machines.catalogue import Catalogue
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.grid_units import GridUnits
-from simulation.machines.interface import JobRequest, Placement
+from simulation.machines.interface import JobRequest, Placement, Traits
 from simulation.machines.occupancy import Occupancy, StateVector
 from simulation.machines.search import first_fit
 from simulation.machines.tables import LinkTable
@@ -60,18 +60,25 @@ class BlueGene(GridUnits):
         state: what is taken; nothing by default.
     """
 
-    unit_noun = "midplane"
     layout: Layout
     _state: Occupancy
 
     def __init__(
         self,
         layout: Layout,
-        policy: TorusPolicy,
+        policy: CablePolicy,
         catalogue: Catalogue | None = None,
         state: Occupancy | None = None,
     ) -> None:
         self.layout = layout
+        self.traits = Traits(
+            "midplane",
+            exclusive_cables=True,
+            wraps=False,
+            processors=layout.processors,
+            compute_nodes=layout.cnodes,
+            node_use=True,
+        )
         self.grid = Grid(layout.extents)
         self._policy = policy
         self._catalogue = catalogue if catalogue is not None else Catalogue(self.grid, layout.tables, policy)

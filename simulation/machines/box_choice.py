@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulation.compiling import compiled
+from simulation.machines.box_policy import Choice
 from simulation.machines.box_search import BoxArrays, greedy_boxes, list_free, phi_of_boxes
 
-FIRST, PHI_GREEDY, PHI_EXACT = 0, 1, 2
-"""Of `simulation.machines.box_policy.Choice`, as constants for the compiler."""
+FIRST, PHI_GREEDY = int(Choice.FIRST), int(Choice.PHI_GREEDY)
+"""As constants for the compiler."""
 
 
 @compiled
@@ -95,7 +96,7 @@ def choose(
         free: free rows, ascending.
         count: how many.
         busy: the machine's state.
-        choice: one of the constants above.
+        choice: number of the `Choice`; phi, if it is not the first.
 
     Returns:
         The row, or -1 where none of the wanted shapes is free.

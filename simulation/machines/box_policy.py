@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any, Protocol
+from typing import Annotated
 
-from ramp.errors import MachineError
+from ramp.options import Bounds
 
 Shape = tuple[int, ...]
 
@@ -29,54 +29,83 @@ class Choice(enum.IntEnum):
     """The same over all maximal boxes."""
     ROOM_AHEAD = 3
     """The one that leaves the largest free boxes while the job runs (`simulation.machines.allocators.room_ahead`)."""
+    OWN = 4
+    """The one that the allocator's own method `choose` says."""
 
 
-class BoxPolicy(Protocol):
-    """An allocator of boxes. Frozen dataclasses: their fields are the options that a machine's file may set."""
+TransitMax = Annotated[int, Bounds(0)] | None
+"""Nodes above the smallest volume that holds a job; None = any."""
 
-    @property
-    def name(self) -> str:
-        """The name under which it is chosen."""
-        ...
 
-    @property
-    def wrap(self) -> bool:
-        """Whether boxes may run over the seam of a ring."""
-        ...
+@dataclass(frozen=True, slots=True)
+class FreeBox:
+    """A box that would serve a job.
+
+    Attributes:
+        shape: its extents.
+        origin: lowest coordinate in each dimension.
+        nodes: bit set, bit i = node i.
+    """
+
+    shape: Shape
+    origin: Shape
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoxPolicy:
+    """How a torus of boxes chooses among places; base of its allocators. Fields are options.
+
+    Attributes:
+        wrap: boxes may run over the seam of a ring.
+        transit_max: nodes above the smallest volume that holds the job; any by default.
+    """
+
+    wrap: bool = True
+    transit_max: TransitMax = None
 
     @property
     def choice(self) -> Choice:
-        """How one of the free boxes is chosen; anything but the first wants a rank that begins with the volume."""
-        ...
+        """How one of the free boxes is chosen; phi and room ahead want a rank that begins with the volume.
+
+        By its own method `choose` where a policy has one, else the first.
+        """
+        return Choice.FIRST if type(self).choose is BoxPolicy.choose else Choice.OWN
 
     def admits(self, shape: Shape, extents: Shape) -> bool:
-        """Whether boxes of that shape are given out at all."""
-        ...
+        """Whether boxes of that shape are given out at all; every shape by default."""
+        return True
 
     def rank(self, shape: Shape, extents: Shape) -> tuple[Fraction | int, ...]:
-        """Shapes of lower rank come first; among equals lower extents, then lower origins, first dimension first."""
-        ...
+        """Shapes of lower rank come first; among equals lower extents, then lower origins, first dimension first.
+
+        By default the smaller volume, then the smaller mean distance without wrap-around.
+        """
+        return (prod(shape), mean_distance(shape))
+
+    def choose(self, boxes: Sequence[FreeBox], busy: int) -> int:
+        """Index of the box to take, for policies with a choice of their own.
+
+        Args:
+            boxes: those that are free and would serve the job, in rank order; at least one.
+            busy: bit set of the nodes that are taken or out of service.
+        """
+        return 0
 
     def volume_max(self, size: int, volumes: Sequence[int]) -> int:
-        """Nodes that a job of `size` may be given at most; `volumes` are those of the admitted shapes, ascending."""
-        ...
+        """Nodes that a job of `size` may be given at most.
 
+        Counted from the smallest volume instead of the size, so that sizes without a box of their own can run: the
+        study prints no limit, and 32 nodes on 4x3x3 need 36.
 
-def make_policy(allocator: Callable[..., BoxPolicy], options: Mapping[str, Any]) -> BoxPolicy:
-    """An allocator with options: the fields of its class.
-
-    Raises:
-        MachineError: there is no such option, or its value is of the wrong type.
-    """
-    known = {option.name for option in fields(allocator)}  # type: ignore[arg-type]
-    for name, value in options.items():
-        if name not in known:
-            raise MachineError(f"the allocator has no option {name!r}; there are {', '.join(sorted(known))}")
-        wanted = int if name == "transit_max" else bool
-        if type(value) is not wanted or (wanted is int and value < 0):
-            words = "a number of nodes from 0 on" if wanted is int else "true or false"
-            raise MachineError(f"option {name} is {value!r}; wanted is {words}")
-    return allocator(**options)
+        Args:
+            size: of the job.
+            volumes: those of the admitted shapes, ascending.
+        """
+        if self.transit_max is None or not volumes:
+            return volumes[-1] if volumes else 0
+        index = bisect_left(volumes, size)
+        return volumes[index] + self.transit_max if index < len(volumes) else 0
 
 
 def mean_distance(shape: Shape) -> Fraction:
@@ -101,15 +130,3 @@ def mean_torus_distance(shape: Shape, extents: Shape) -> Fraction:
         # over ordered pairs a ring of p has p * floor(p^2 / 4)
         total += Fraction(p * (p * p // 4), p * p) if p == extent else Fraction(p * p - 1, 3 * p)
     return total * volume / (volume - 1)
-
-
-def volume_with_transit(size: int, volumes: Sequence[int], transit_max: int | None) -> int:
-    """The smallest volume that holds a job, and so many transit nodes more; everything where `transit_max` is None.
-
-    Counted from the smallest volume instead of the size, so that sizes without a box of their own can run: the study
-    prints no limit, and 32 nodes on 4x3x3 need 36.
-    """
-    if transit_max is None or not volumes:
-        return volumes[-1] if volumes else 0
-    index = bisect_left(volumes, size)
-    return volumes[index] + transit_max if index < len(volumes) else 0

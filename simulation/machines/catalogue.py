@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import MachineError
-from simulation.machines.allocators import TorusPolicy
+from simulation.machines.cable_policy import CablePolicy
 from simulation.machines.grid import Grid, rotations, shapes_of_size
 from simulation.machines.interface import Connection, JobRequest, Placement
 from simulation.machines.search import COLUMNS_A_DIMENSION, COLUMNS_BEFORE_DIMENSIONS
@@ -82,7 +82,7 @@ class Catalogue:
         policy: which sets are candidates, and what they cost.
     """
 
-    def __init__(self, grid: Grid, tables: Sequence[LinkTable], policy: TorusPolicy) -> None:
+    def __init__(self, grid: Grid, tables: Sequence[LinkTable], policy: CablePolicy) -> None:
         self.grid = grid
         self.tables = tuple(tables)
         self.policy = policy
@@ -248,7 +248,7 @@ class Catalogue:
         ]
         if len(found) + prod(map(len, choices)) > CANDIDATES_MAX:
             raise MachineError(
-                f"allocator {self.policy.name} has more than {CANDIDATES_MAX} candidates for shape "
+                f"allocator {type(self.policy).__name__} has more than {CANDIDATES_MAX} candidates for shape "
                 f"{'x'.join(map(str, extents))} on {'x'.join(map(str, self.grid.extents))}"
             )
         for members in product(*choices):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ramp.errors import MachineError
-from simulation.machines.interface import JobRequest, NodeState, Placement
+from simulation.machines.interface import JobRequest, NodeState, Placement, Traits
 
 
 class FlatMachine:
@@ -16,6 +16,8 @@ class FlatMachine:
         processors: number of processors.
         name: shown in tables; `flat:N` by default.
     """
+
+    traits: Final = Traits("processor", has_places=False, interchangeable=True)
 
     def __init__(self, processors: int, name: str | None = None) -> None:
         if processors < 1:

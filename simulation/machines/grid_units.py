@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from ramp.errors import MachineError
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.hostlist import compress_coordinates
-from simulation.machines.interface import NodeState, Placement
+from simulation.machines.interface import NodeState, Placement, Traits
 from simulation.machines.names import unit_name
 
 
@@ -58,12 +58,12 @@ class GridUnits:
     """Base of machines whose units have coordinates.
 
     Attributes:
-        unit_noun: what its units are called.
+        traits: what it says of itself.
         layout: what it is made of.
         grid: its extents.
     """
 
-    unit_noun: ClassVar[str]
+    traits: Traits
     layout: GridLayout
     grid: Grid
     _state: UnitState
@@ -138,7 +138,7 @@ class GridUnits:
             MachineError: there is no such unit.
         """
         if not 0 <= unit < self.grid.size:
-            raise MachineError(f"{self.name} has no {self.unit_noun} {unit}; it has 0 to {self.grid.size - 1}")
+            raise MachineError(f"{self.name} has no {self.traits.unit_noun} {unit}; it has 0 to {self.grid.size - 1}")
         bit = 1 << unit
         if self._state.down & bit:
             return NodeState.DOWN
@@ -153,9 +153,9 @@ class GridUnits:
             MachineError: there is no such unit, or units do not come into that state by an order.
         """
         if units < 0 or units >> self.grid.size:
-            raise MachineError(f"{self.name} has no {self.unit_noun} {units.bit_length() - 1}")
+            raise MachineError(f"{self.name} has no {self.traits.unit_noun} {units.bit_length() - 1}")
         if state is NodeState.ALLOCATED:
-            raise MachineError(f"{self.name}: {self.unit_noun}s become {state} by a job only")
+            raise MachineError(f"{self.name}: {self.traits.unit_noun}s become {state} by a job only")
         now = self._state
         now.drained = now.drained | units if state is NodeState.DRAINED else now.drained & ~units
         now.down = now.down | units if state is NodeState.DOWN else now.down & ~units

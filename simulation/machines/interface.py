@@ -12,9 +12,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard
 
 from ramp.errors import MachineError
+
+if TYPE_CHECKING:
+    from simulation.machines.bluegene import BlueGene
 
 
 class Connection(enum.StrEnum):
@@ -114,8 +117,42 @@ class Placement:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a machine says of itself, so that nobody has to know its class.
+
+    Attributes:
+        unit_noun: what one of its units is called.
+        has_places: units have coordinates and names: it is a `GridMachine`.
+        interchangeable: whatever is free fits, so that compiled loops that only count may run its logs.
+        exclusive_cables: jobs hold cables as well as units: it is a `BlueGene` or derived from it.
+        wraps: free boxes may run over the seam of a ring.
+        chooses_shapes: jobs need only state a size, for its allocators are made to choose the shape.
+        heeds_ends: its decisions can heed expected ends: it is a `TimedMachine`.
+        processors: of a unit; 0 where the market's configuration says how many.
+        compute_nodes: of a unit.
+        node_use: the processors of a compute node may be given another use (Slurm's --node-use).
+    """
+
+    unit_noun: str
+    has_places: bool = True
+    interchangeable: bool = False
+    exclusive_cables: bool = False
+    wraps: bool = True
+    chooses_shapes: bool = False
+    heeds_ends: bool = False
+    processors: int = 0
+    compute_nodes: int = 1
+    node_use: bool = False
+
+
 class Machine(Protocol):
     """A machine with running jobs. Every decision is deterministic."""
+
+    @property
+    def traits(self) -> Traits:
+        """What it is."""
+        ...
 
     @property
     def name(self) -> str:
@@ -198,7 +235,6 @@ class Machine(Protocol):
         ...
 
 
-@runtime_checkable
 class GridMachine(Machine, Protocol):
     """A machine whose units have coordinates and names, in any number of dimensions."""
 
@@ -224,3 +260,26 @@ class GridMachine(Machine, Protocol):
     def unit_name(self, unit: int) -> str:
         """Name of one unit."""
         ...
+
+
+class TimedMachine(Machine, Protocol):
+    """A machine whose decisions can heed expected ends."""
+
+    def place_until(self, request: JobRequest, now: int, end: int, ends: Mapping[int, int]) -> Placement | None:
+        """Decide where the request would run now, given when it and the running jobs are expected to end."""
+        ...
+
+
+def has_places(machine: Machine) -> TypeGuard[GridMachine]:
+    """Whether the machine's units have coordinates."""
+    return machine.traits.has_places
+
+
+def has_cables(machine: Machine) -> TypeGuard[BlueGene]:
+    """Whether the machine's jobs hold cables."""
+    return machine.traits.exclusive_cables
+
+
+def heeds_ends(machine: Machine) -> TypeGuard[TimedMachine]:
+    """Whether the machine's decisions can heed expected ends."""
+    return machine.traits.heeds_ends

@@ -49,8 +49,10 @@ class RankedBoxes:
         place = np.empty(len(shapes), np.int64)
         place[order] = np.arange(len(shapes))
         volume_of_shape = np.array([prod(shape) for shape in shapes], np.int64)
-        if policy.choice is not Choice.FIRST and (np.diff(volume_of_shape[order]) < 0).any():
-            raise MachineError(f"allocator {policy.name} compares boxes, so it must rank them by volume first")
+        if policy.choice not in {Choice.FIRST, Choice.OWN} and (np.diff(volume_of_shape[order]) < 0).any():
+            raise MachineError(
+                f"allocator {type(policy).__name__} compares boxes, so it must rank them by volume first"
+            )
         origins = self.table.origins
         keys = [origins[:, dimension] for dimension in reversed(range(len(extents)))]
         rows = np.lexsort((*keys, place[self.table.shape_of]))

@@ -13,7 +13,7 @@ from typing import Any
 from ramp.errors import DocumentError, MachineError
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates
-from simulation.machines.interface import GridMachine, Machine, NodeState, Placement
+from simulation.machines.interface import Machine, NodeState, Placement, has_places
 
 RUNNING = "R"
 """Slurm's short state of a running job."""
@@ -183,7 +183,7 @@ def job_of_placement(machine: Machine, placement: Placement) -> ViewJob:
 
 def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
     """The view of a machine without its jobs."""
-    if not isinstance(machine, GridMachine):
+    if not has_places(machine):
         return MachineView(machine.name, machine.extents, now_s=now_s)
     states = {unit: machine.node_state(unit) for unit in range(Grid(machine.extents).size)}
     return MachineView(

@@ -72,7 +72,6 @@ def resource_builder(spec: ResourceSpec, timing: Timing) -> Callable[[], Party]:
             spec.name,
             terms=spec.terms,
             prices=spec.prices,
-            strategy=spec.strategy,
             source=spec.machine.source,
             ids=ids,
             timing=timing,

@@ -173,6 +173,17 @@ class WatchedJournal(MemoryJournal):
         if reported:
             raise no_space(self._name)
 
+    def archive(self, references: Sequence[str]) -> None:
+        """Move records to the archive.
+
+        Raises:
+            OSError: if the write fails, or is reported as failed.
+        """
+        reported = self._check(fx.Archive(tuple(references)))
+        super().archive(references)
+        if reported:
+            raise no_space(self._name)
+
 
 class WatchedLedger(BankLedger):
     """The bank's ledger, whose writes may fail; each is one transaction.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND, Duration
 from ramp.protocol.records import Record
 from simulation.market.breakdowns import Aim, Blow, FullDisk
+from simulation.market.late_guests import GuestFaults, draw_machine_faults, draw_strategy_faults
 from simulation.market.network import HEALTHY, Isolation, NetworkFaults
 from simulation.market.party_clock import ClockFault
 from simulation.market.random_streams import stream
@@ -54,6 +55,21 @@ LINES: Final = (Blow.CUT_SELF, Blow.CUT_SELF, Blow.CUT_BANK, Blow.CUT_BANK, Blow
 
 
 @dataclass(frozen=True, slots=True)
+class Downtime:
+    """One party that is down for a while.
+
+    Attributes:
+        name: the party.
+        since: when it ends, counted from the run's start.
+        lasting: how long until it starts again.
+    """
+
+    name: str
+    since: Duration
+    lasting: Duration
+
+
+@dataclass(frozen=True, slots=True)
 class FaultPlan:
     """All faults of one run; they end at `heal_after`, from where on the market must come to rest.
 
@@ -69,6 +85,9 @@ class FaultPlan:
         aims: trouble at single kinds of effects.
         disks: whose disk is full when, counted from the run's start.
         clocks: whose clock is wrong, and how.
+        outages: who is down when, counted from the run's start, and comes up with its memory alone.
+        machines: whose machine answers late or not at all, and how badly.
+        strategies: whose price strategy does.
     """
 
     network: NetworkFaults = HEALTHY
@@ -79,11 +98,14 @@ class FaultPlan:
     aims: tuple[Aim, ...] = ()
     disks: tuple[FullDisk, ...] = ()
     clocks: Mapping[str, ClockFault] = field(default_factory=dict)
+    outages: tuple[Downtime, ...] = ()
+    machines: Mapping[str, GuestFaults] = field(default_factory=dict)
+    strategies: Mapping[str, GuestFaults] = field(default_factory=dict)
 
     def clocks_agree(self, within: Duration) -> bool:
         """Whether all clocks, the right one included, show the same within a limit throughout."""
-        offsets = [0, *(fault.offset for fault in self.clocks.values())]
-        return max(offsets) - min(offsets) < within and not any(each.is_stepped for each in self.clocks.values())
+        offsets = [0, *(offset for fault in self.clocks.values() for offset in fault.offsets)]
+        return max(offsets) - min(offsets) < within
 
 
 NO_FAULTS = FaultPlan(heal_after=0)
@@ -114,9 +136,10 @@ def draw_fault_plan(
     isolations = _draw_isolations(random, traders, heal_after)
     aims = _draw_aims(random)
     away = _draw_absence(random, own[:2]) if traders else ()
-    longest = max((each.until for each in away), default=0)
+    outages = _draw_outages(stream(seed, "outages"), own[:2], traders) if traders else ()
+    longest = max([0, *(each.until for each in away), *(each.since + each.lasting for each in outages)])
     if any(aim.blow in LINES for aim in aims):
-        longest = 5 * MINUTE
+        longest = max(longest, 5 * MINUTE)
     heal_after = max(heal_after, longest)
     parties = (*own, *traders) if traders else ()
     return FaultPlan(
@@ -127,7 +150,11 @@ def draw_fault_plan(
         isolations=(*isolations, *away),
         aims=aims,
         disks=_draw_disks(random, parties, heal_after),
-        clocks=_draw_clocks(stream(seed, "clocks"), parties, heal_after),
+        clocks=_draw_small_steps(
+            stream(seed, "clock steps"), _draw_clocks(stream(seed, "clocks"), parties, heal_after), heal_after
+        ),
+        outages=outages,
+        **_draw_guests(stream(seed, "guests"), traders),
     )
 
 
@@ -192,4 +219,35 @@ def _draw_clocks(random: Random, parties: Sequence[str], heal_after: Duration) -
             back = ((when + random.randrange(1, 5) * MINUTE, -by),) if random.random() < 0.5 else ()
             steps = ((when, by), *back)
         clocks[name] = ClockFault(random.randint(-spread, spread), random.choice((0, 0, -50, 20, 100)), steps)
+    return clocks
+
+
+def _draw_outages(random: Random, own: Sequence[str], traders: Sequence[str]) -> tuple[Downtime, ...]:
+    """Now and then bank, directory or a trader is down for longer than a hold, a vote or an order lasts."""
+    if random.random() >= 0.1:
+        return ()
+    name = random.choice(own if random.random() < 0.7 else traders)
+    return (Downtime(name, random.randrange(90) * SECOND, random.choice((45, 100, 200)) * SECOND),)
+
+
+def _draw_guests(random: Random, traders: Sequence[str]) -> dict[str, dict[str, GuestFaults]]:
+    """In every other run most machines answer late, and some price strategies; what is a user's is never looked at."""
+    if random.random() < 0.5:
+        return {}
+    return {
+        "machines": {name: draw_machine_faults(random) for name in traders if random.random() < 0.7},
+        "strategies": {name: draw_strategy_faults(random) for name in traders if random.random() < 0.2},
+    }
+
+
+def _draw_small_steps(random: Random, clocks: dict[str, ClockFault], heal_after: Duration) -> dict[str, ClockFault]:
+    """In some runs a time daemon sets some clocks by a second to a minute, now and then, to and fro."""
+    if random.random() >= 0.2:
+        return clocks
+    for name, fault in clocks.items():
+        if random.random() < 0.3 and not fault.is_stepped:
+            by = random.choice((-1, 1)) * random.choice((1, 4, 15, 60)) * SECOND
+            moments = sorted(random.randrange(heal_after) for _ in range(random.randint(1, 4)))
+            steps = tuple((when, by if number % 2 == 0 else -by) for number, when in enumerate(moments))
+            clocks[name] = replace(fault, steps=steps)
     return clocks

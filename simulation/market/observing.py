@@ -9,6 +9,7 @@ from typing import Protocol
 from ramp.model.acl import Message
 from ramp.model.instant import Duration, Instant
 from ramp.protocol.effects import Effect
+from ramp.protocol.events import Answer
 
 
 class Observer(Protocol):
@@ -20,6 +21,10 @@ class Observer(Protocol):
 
     def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
         """The network has taken a message; each delay is one copy that will arrive."""
+        ...
+
+    def answered(self, name: str, answer: Answer, now: Instant) -> None:
+        """A resource's machine or price strategy answers later than it was asked."""
         ...
 
     def crashed(self, name: str, now: Instant) -> None:

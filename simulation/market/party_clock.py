@@ -1,7 +1,7 @@
 """Each party's own wall clock: how far it is off, how it drifts, and how somebody sets it.
 
-An agent reads the system's clock once, when its process starts, and counts on from there by a monotonic clock
-(`ramp.runtime.clock`). So a clock that is set by hours while an agent runs shows at its next start only.
+An agent follows the system's clock: it tells its party by how much somebody has set it before the party is told the
+time again (`ramp.runtime.clock`). One that is down reads the clock anew when it starts.
 """
 
 from __future__ import annotations
@@ -32,6 +32,15 @@ class ClockFault:
         """Whether somebody sets it."""
         return bool(self.steps)
 
+    def offset_after(self, passed: Duration) -> Duration:
+        """By how much it is ahead of the true time, but for the drift, so long after the run's start."""
+        return self.offset + sum(by for when, by in self.steps if when <= passed)
+
+    @property
+    def offsets(self) -> tuple[Duration, ...]:
+        """By how much it is ahead at first and after every step."""
+        return self.offset, *(self.offset_after(when) for when, _ in self.steps)
+
 
 RIGHT = ClockFault()
 
@@ -49,14 +58,15 @@ class PartyClock:
         self._start = start
         self._ahead = fault.offset
 
-    def restart(self, now: Instant) -> None:
-        """The party starts at this true time and reads the system's clock.
+    def follow(self, now: Instant) -> Duration:
+        """Look at the system's clock; returns by how much it has been set since it was looked at last.
 
         Args:
             now: the true time.
         """
-        passed = now - self._start
-        self._ahead = self._fault.offset + sum(by for when, by in self._fault.steps if when <= passed)
+        before = self._ahead
+        self._ahead = self._fault.offset_after(now - self._start)
+        return self._ahead - before
 
     def time(self, now: Instant) -> Instant:
         """What it shows at a true time."""

@@ -22,12 +22,16 @@ from ramp.ledger.order import Order, OrderState
 from ramp.ledger.records import Records
 from ramp.model.contents import HoldGranted
 from ramp.model.instant import MINUTE, Instant
+from ramp.model.offer import RefusalCode
+from ramp.model.slot import Reservation
 from ramp.protocol import bank_party
 from ramp.protocol import effects as fx
 from ramp.protocol import records as rc
 from ramp.protocol.auction import Auction
 from ramp.protocol.bank_party import BankParty
+from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.participant import Participant
+from ramp.protocol.releases import Releases
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Retry
 from ramp.protocol.voting import Voting
@@ -232,6 +236,66 @@ def _order_posted_in_part() -> Context:
     return _replaced(order_rules, "_settlement", make)
 
 
+def _late_hold_kept() -> Context:
+    """What a machine has set aside for an offer that was let go is not given back."""
+    return _replaced(Participant, "_late", lambda _: lambda participant, answer: [])
+
+
+def _late_hold_undone() -> Context:
+    """A hold's answer that comes after its look-up releases the slot, which has been promised meanwhile."""
+
+    def make(original: Any) -> Any:
+        def late(participant: Participant, answer: Any) -> Any:
+            if isinstance(answer, Reservation) and participant.state is not ParticipantState.RELEASED:
+                return [fx.ReleaseSlot(participant.offer.offer_id)]
+            return original(participant, answer)
+
+        return late
+
+    return _replaced(Participant, "_late", make)
+
+
+def _doubtful_hold_refused() -> Context:
+    """A hold in doubt is refused, and nothing is released."""
+
+    def make(original: Any) -> Any:
+        def on_held(participant: Participant, answer: Any, now: Instant) -> Any:
+            if participant.state is not ParticipantState.HOLDING or not isinstance(answer, MachineInDoubt):
+                return original(participant, answer, now)
+            effects = participant._not_held(RefusalCode.PLUGIN_FAILED, answer.reason, "SlotHeld", now)
+            return [each for each in effects if not isinstance(each, fx.ReleaseSlot)]
+
+        return on_held
+
+    return _replaced(Participant, "on_held", make)
+
+
+def _doubt_taken_for_firm() -> Context:
+    """A confirmation in doubt passes for one that was done."""
+
+    def make(original: Any) -> Any:
+        def on_confirmed(participant: Participant, answer: Any, now: Instant) -> Any:
+            if participant.state is ParticipantState.CONFIRMING and isinstance(answer, MachineInDoubt):
+                return participant._firm("SlotConfirmed", now)
+            return original(participant, answer, now)
+
+        return on_confirmed
+
+    return _replaced(Participant, "on_confirmed", make)
+
+
+def _release_not_repeated() -> Context:
+    """A release in doubt passes for one that was done."""
+
+    def make(original: Any) -> Any:
+        def answered(releases: Releases, key: str, now: Instant, *, in_doubt: bool) -> None:
+            original(releases, key, now, in_doubt=False)
+
+        return answered
+
+    return _replaced(Releases, "answered", make)
+
+
 @dataclass(frozen=True, slots=True)
 class PlantedBug:
     """One bug.
@@ -289,5 +353,18 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
         _reservation_never_voided, "money set aside does not run out", "orders_settle"
     ),
     "order_posted_in_part": PlantedBug(_order_posted_in_part, "the last line of an order is not paid", "all_or_none"),
+    "late_hold_kept": PlantedBug(
+        _late_hold_kept, "what a machine sets aside late for an offer that was let go is kept", "given_back"
+    ),
+    "late_hold_undone": PlantedBug(
+        _late_hold_undone, "a hold's late answer releases a slot that is promised", "paid_and_reserved"
+    ),
+    "doubtful_hold_refused": PlantedBug(
+        _doubtful_hold_refused, "a hold in doubt is refused without a release", "given_back"
+    ),
+    "doubt_taken_for_firm": PlantedBug(
+        _doubt_taken_for_firm, "a confirmation in doubt is taken for done", "booked_before_said"
+    ),
+    "release_not_repeated": PlantedBug(_release_not_repeated, "a release in doubt is taken for done", "given_back"),
 }
 """Every planted bug by its name."""

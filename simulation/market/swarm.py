@@ -24,10 +24,12 @@ from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Timing
 from simulation.checkers.all_or_none import AllOrNone
 from simulation.checkers.bank_keeps_its_word import BankKeepsItsWord
+from simulation.checkers.booked_before_said import BookedBeforeSaid
 from simulation.checkers.both_signatures import BothSignatures
 from simulation.checkers.conversations_end import ConversationsEnd
 from simulation.checkers.decides_in_time import DecidesInTime
 from simulation.checkers.decision_is_final import DecisionIsFinal
+from simulation.checkers.given_back import GivenBack
 from simulation.checkers.handed_over_is_paid import HandedOverIsPaid
 from simulation.checkers.hold_deadline import HoldDeadline
 from simulation.checkers.judged_once import JudgedOnce
@@ -39,6 +41,7 @@ from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.fault_plan import FaultPlan, draw_fault_plan
+from simulation.market.late_guests import ForgetfulMachine
 from simulation.market.liars import LiarSpec, draw_liar
 from simulation.market.observing import Observer
 from simulation.market.planted_bugs import PLANTED_BUGS
@@ -47,7 +50,6 @@ from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
 from simulation.market.wire import Wire
 from simulation.market.world import START, Listener, World, roles_of
-from simulation.resource.steady import SteadyMachine
 
 REST_LIMIT = 45 * MINUTE
 """A healed market comes to rest well within this; the longest wait is that for money set aside."""
@@ -72,6 +74,8 @@ def new_checkers() -> list[Checker]:
         BothSignatures(),
         BankKeepsItsWord(),
         HoldDeadline(),
+        BookedBeforeSaid(),
+        GivenBack(),
         AllOrNone(),
         WrittenBeforeSaid(),
         ConversationsEnd(),
@@ -95,6 +99,9 @@ class SeedReport:
         lost: of them lost.
         crashes: crashes of parties.
         virtual_s: virtual time passed, in seconds.
+        late_answers: answers of machines and price strategies that came later than the question.
+        in_doubt: questions of which a resource was told that nobody knows what became of them.
+        unheard: late answers to a resource that had crashed meanwhile.
     """
 
     seed: int
@@ -105,6 +112,9 @@ class SeedReport:
     lost: int = 0
     crashes: int = 0
     virtual_s: float = 0.0
+    late_answers: int = 0
+    in_doubt: int = 0
+    unheard: int = 0
 
 
 def replay_seed(seed: int, planted_bug: str | None = None) -> tuple[SeedReport, list[str]]:
@@ -161,6 +171,9 @@ def run_seed(
     report.lost = world.network.counts.lost
     report.crashes = world.crashes
     report.virtual_s = (world.now - START) / SECOND
+    report.late_answers = world.guest_counts.late
+    report.in_doubt = world.guest_counts.in_doubt
+    report.unheard = world.guest_counts.unheard
     return report
 
 
@@ -193,7 +206,7 @@ def _new_world(
 
 def _tempting(spec: ResourceSpec) -> ResourceSpec:
     """A liar offers much and bids lowest, so that buyers come to it."""
-    return replace(spec, machine=SteadyMachine(spec.name, 256, 0.0), terms=StaticTerms(256), prices=PriceRange(1, 1))
+    return replace(spec, machine=ForgetfulMachine(spec.name, 256, 0.0), terms=StaticTerms(256), prices=PriceRange(1, 1))
 
 
 def draw_liars(seed: int, roles: Mapping[str, Role]) -> dict[str, LiarSpec]:
@@ -221,7 +234,7 @@ def _draw_timing(random: Random) -> Timing:
 def _draw_resource(name: str, random: Random) -> ResourceSpec:
     cores = random.choice((16, 16, 64, 64, 256))
     minimum = random.randint(20, 60)
-    machine = SteadyMachine(name, cores, random.choice((0.0, 0.0, 0.3, 0.5)))
+    machine = ForgetfulMachine(name, cores, random.choice((0.0, 0.0, 0.3, 0.5)))
     prices = PriceRange(minimum + random.randint(0, 40), minimum)
     return ResourceSpec(name, machine, StaticTerms(cores), prices, credit_limit=random.choice((0, 10**9)))
 
@@ -252,6 +265,7 @@ def _run_world(world: World, seed: int) -> None:
         world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
     if _unheard_refunds(world):  # a resource that has missed the bank's word asks when its slot begins
         world.run(until=lambda: not _unheard_refunds(world), limit=SLOTS_LIMIT)
+        world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
     world.finish()
 
 
@@ -329,7 +343,11 @@ def _at_rest(world: World, submitted: int) -> bool:
         return False
     if any(user.open_cancellations for user in users.values()):
         return False
-    return not any(party.has_open_participants for party in world.honest_resources.values())
+    resources = world.honest_resources
+    if any(party.has_open_participants or world.is_asking(name) for name, party in resources.items()):
+        return False
+    # what came to a machine after its release, and nobody was told of, ends with its hold
+    return all(entry.firm for name in resources for entry in world.machines[name].reservations(world.time_of(name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +360,9 @@ class SwarmSummary:
     messages: int
     lost: int
     crashes: int
+    late_answers: int
+    in_doubt: int
+    unheard: int
 
 
 def summarise(reports: Sequence[SeedReport]) -> SwarmSummary:
@@ -357,4 +378,7 @@ def summarise(reports: Sequence[SeedReport]) -> SwarmSummary:
         sum(report.messages for report in reports),
         sum(report.lost for report in reports),
         sum(report.crashes for report in reports),
+        sum(report.late_answers for report in reports),
+        sum(report.in_doubt for report in reports),
+        sum(report.unheard for report in reports),
     )

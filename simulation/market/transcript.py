@@ -9,8 +9,10 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Signed
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.money import credits_text
-from ramp.model.offer import Offer
+from ramp.model.offer import Offer, Refusal
+from ramp.model.slot import Reservation
 from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol import records as rc
 from ramp.protocol.outcome import RequestOutcome
@@ -46,6 +48,10 @@ class Transcript:
         name = message.performative.value.upper()
         said = describe(message.content, self._start)
         self._write(f"{message.sender} -> {message.receiver}: {name} {said}{fate}", now)
+
+    def answered(self, name: str, answer: ev.Answer, now: Instant) -> None:
+        """Write an answer that comes late."""
+        self._write(f"{name} hears of its {_answer(answer)}", now)
 
     def crashed(self, name: str, now: Instant) -> None:
         """Write a crash."""
@@ -187,12 +193,8 @@ def _effect(effect: fx.Effect, start: Instant) -> str:
     match effect:
         case fx.Persist(record):
             return f"writes {_record(record)}"
-        case fx.HoldSlot():
-            return f"asks its machine to hold {effect.key} until {_seconds(effect.until, start)}"
-        case fx.ConfirmSlot(key):
-            return f"asks its machine to confirm {key}"
-        case fx.ReleaseSlot(key):
-            return f"tells its machine to release {key}"
+        case fx.HoldSlot() | fx.ConfirmSlot() | fx.ReleaseSlot() | fx.LookUpSlot():
+            return _question(effect, start)
         case fx.ReserveFunds():
             return f"asks its ledger to set aside {effect.order_id}"
         case fx.CountersignLine(_, agreement_id):
@@ -213,6 +215,40 @@ def _effect(effect: fx.Effect, start: Instant) -> str:
             return _progress(progress)
         case _:
             return ""
+
+
+def _question(question: fx.HoldSlot | fx.ConfirmSlot | fx.ReleaseSlot | fx.LookUpSlot, start: Instant) -> str:
+    match question:
+        case fx.HoldSlot():
+            return f"asks its machine to hold {question.key} until {_seconds(question.until, start)}"
+        case fx.ConfirmSlot(key):
+            return f"asks its machine to confirm {key}"
+        case fx.ReleaseSlot(key):
+            return f"tells its machine to release {key}"
+        case fx.LookUpSlot(key):
+            return f"asks its machine what it has for {key}"
+
+
+def _answer(answer: ev.Answer) -> str:
+    match answer:
+        case ev.SlotHeld(key, found) | ev.SlotConfirmed(key, found) | ev.SlotLookedUp(key, found):
+            return f"machine: {key} {_found(found)}"
+        case ev.SlotFreed(key, found):
+            return f"machine: {key} {'released' if found is None else _found(found)}"
+        case ev.SlotsPriced():
+            return "price strategy"
+    return "machine"
+
+
+def _found(found: Reservation | Refusal | ev.MachineInDoubt | None) -> str:
+    match found:
+        case Reservation():
+            return f"{'firm' if found.firm else 'held'} as {found.reservation_id}"
+        case Refusal(code=code):
+            return f"refused: {code.value}"
+        case ev.MachineInDoubt(reason):
+            return f"in doubt ({reason})"
+    return "unknown"
 
 
 def _record(record: rc.Record) -> str:

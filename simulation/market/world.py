@@ -8,20 +8,17 @@ Virtual time is the true time; a party is told what its own clock shows.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar, cast
+from typing import cast
 
 from ramp.errors import DocumentError, EffectFailed, InvariantViolated
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
-from ramp.ledger.interface import Ledger
 from ramp.model.acl import Message
 from ramp.model.instant import Duration, Instant
 from ramp.model.ports import Notary
 from ramp.model.seal import Role
-from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.bank_party import BankParty
@@ -30,17 +27,21 @@ from ramp.protocol.keeper_party import KeeperParty
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
-from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.timing import Timing
-from ramp.protocol.user_party import UserParty
 from ramp.rfql.codec import EncodedMessage
+from ramp.runtime.guarded_plugin import GuardedPlugin
+from ramp.runtime.guarded_strategy import GuardedStrategy
+from ramp.runtime.guest_health import GuestHealth
 from ramp.runtime.host import Host, Journal, Ports
 from simulation.checkers.observation import Checker
 from simulation.kernel import EventQueue
 from simulation.market.actors import BANK, DIRECTORY, KEEPER, Actor, Crashed, resource_builder, user_builder
 from simulation.market.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
 from simulation.market.fault_plan import NO_FAULTS, FaultPlan
+from simulation.market.happenings import ClockSet, Delivery, Given, GuestStep, Happening, Outage, Restart, Tick
+from simulation.market.late_guests import Fate, LateGuests, Surroundings
 from simulation.market.liars import Liar, LiarSpec, Lie
+from simulation.market.market_view import MarketView
 from simulation.market.network import Isolation, Network
 from simulation.market.observing import Observer, Script
 from simulation.market.party_clock import RIGHT, PartyClock
@@ -48,8 +49,6 @@ from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.virtual_notary import VirtualNotary, is_admitted
 from simulation.market.wire import Wire
-
-P = TypeVar("P", bound=Party)
 
 START: Instant = 1_800_000_000_000_000
 """Virtual time begins here, in January 2027; any fixed instant would do."""
@@ -70,40 +69,11 @@ def roles_of(resources: Iterable[str], users: Iterable[str]) -> dict[str, Role]:
     return own | dict.fromkeys(resources, Role.RESOURCE) | dict.fromkeys(users, Role.USER)
 
 
-@dataclass(frozen=True, slots=True)
-class _Delivery:
-    message: Message
-    encoded: EncodedMessage | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Tick:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Restart:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Outage:
-    """A party is ended from outside and started again, as by whoever sets its clock."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Command:
-    name: str
-    command: ev.Command
-
-
-_Event = _Delivery | _Tick | _Restart | _Outage | _Command
 Listener = Callable[[str, Progress, Instant], None]
+Fates = Callable[[str, fx.AskMachine | fx.PriceSlots], Fate | None]
 
 
-class World:
+class World(MarketView):
     """A market that can be run, watched and broken.
 
     Args:
@@ -116,6 +86,7 @@ class World:
         listen: is told every party's progress (party, progress, virtual time).
         observer: is told every effect, message, crash and restart.
         script: decides about messages and crashes instead of the fault plan where it wants to.
+        fates: decides what becomes of a resource's question to its machine or price strategy, likewise.
         wire: carries messages as text with real signatures instead of typed values.
         liars: who of resources and users is dishonest, and how.
     """
@@ -132,6 +103,7 @@ class World:
         listen: Listener | None = None,
         observer: Observer | None = None,
         script: Script | None = None,
+        fates: Fates | None = None,
         wire: Wire | None = None,
         liars: Mapping[str, LiarSpec] | None = None,
     ) -> None:
@@ -142,10 +114,11 @@ class World:
         self.approve: Callable[[ApprovalAsked], bool | None] = lambda _: True
         self.deposits: dict[str, int] = {}
         self._wire = wire
-        self._queue: EventQueue[_Event] = EventQueue(START)
+        self._queue: EventQueue[Happening] = EventQueue(START)
         self._checkers = tuple(checkers)
         self._looking = tuple(each for each in checkers if type(each).on_step is not Checker.on_step)
         self._listening = tuple(each for each in checkers if type(each).on_delivered is not Checker.on_delivered)
+        self._answered = tuple(each for each in checkers if type(each).on_answered is not Checker.on_answered)
         self._listen = listen
         self._observer = observer
         self._script = script
@@ -157,6 +130,15 @@ class World:
         self._machines = {spec.name: spec.machine for spec in resources}
         self._actors: dict[str, Actor] = {}
         self._up: dict[tuple[type, bool], Mapping[str, Party]] = {}
+        around = Surroundings(
+            after=lambda delay, act: self._queue.schedule(self.now + delay, GuestStep(act)),
+            time=self.time_of,
+            is_healed=lambda: self.now >= self.healed_at,
+            host=lambda name: self._actors[name].host,
+            answer=self._answer,
+            scripted=fates,
+        )
+        self._guests = guests = LateGuests(seed, around)
         everybody = (*roles_of((each.name for each in resources), (each.name for each in users)),)
         self._liars = {
             name: Liar(
@@ -178,7 +160,14 @@ class World:
             self._ledger.open_account(resource.name, AccountKind.RESOURCE, at=START, credit_limit=resource.credit_limit)
             self.deposits[resource.name] = 0
             journal = self._journal(resource.name)
-            fixed: dict[str, object] = {"journal": journal, "plugin": resource.machine}
+            watch = partial(self._watch, resource.name)
+            machine = GuardedPlugin(resource.machine, GuestHealth("plug-in", watch))
+            pricing = GuardedStrategy(resource.strategy, GuestHealth("price strategy", watch))
+            fixed: dict[str, object] = {
+                "journal": journal,
+                "machine": guests.behind(resource.name, machine, "machine", faults.machines.get(resource.name)),
+                "pricing": guests.behind(resource.name, pricing, "pricing", faults.strategies.get(resource.name)),
+            }
             self._add(resource.name, Role.RESOURCE, resource_builder(resource, self.timing), fixed)
         for user in users:
             self._ledger.open_account(user.name, AccountKind.USER, at=START)
@@ -191,91 +180,15 @@ class World:
             self._start(actor)
         for name, fault in faults.clocks.items():
             for when, _ in fault.steps:
-                self._queue.schedule(START + when, _Outage(name))
-
-    # -- what checkers see ---------------------------------------------------------------------------------------
-
-    @property
-    def now(self) -> Instant:
-        """Virtual time."""
-        return self._queue.now
-
-    @property
-    def users(self) -> Mapping[str, UserParty]:
-        """User parties that are up, by name."""
-        return self._parties(UserParty)
-
-    @property
-    def resources(self) -> Mapping[str, ResourceParty]:
-        """Resource parties that are up, by name."""
-        return self._parties(ResourceParty)
-
-    @property
-    def timing(self) -> Timing:
-        """The protocol's limits."""
-        return self._timing
-
-    @property
-    def machines(self) -> Mapping[str, ResourcePlugin]:
-        """Every resource's machine."""
-        return self._machines
-
-    @property
-    def ledger(self) -> Ledger:
-        """The bank's ledger."""
-        return self._ledger
-
-    @property
-    def bank_is_up(self) -> bool:
-        """Whether the bank is up."""
-        return self._actors[BANK].host is not None
-
-    @property
-    def everyone_is_up(self) -> bool:
-        """Whether no party is down."""
-        return all(actor.host is not None for actor in self._actors.values())
-
-    @property
-    def network(self) -> Network:
-        """The network, for its counts."""
-        return self._network
-
-    def time_of(self, name: str) -> Instant:
-        """What a party's clock shows now."""
-        return self._actors[name].clock.time(self.now)
-
-    @property
-    def honest_users(self) -> Mapping[str, UserParty]:
-        """User parties that are up and keep to the protocol."""
-        return self._parties(UserParty, honest=True)
-
-    @property
-    def honest_resources(self) -> Mapping[str, ResourceParty]:
-        """Resource parties that are up and keep to the protocol."""
-        return self._parties(ResourceParty, honest=True)
-
-    @property
-    def liars(self) -> Collection[str]:
-        """Who says whatever it can form under its own key."""
-        return self._liars.keys()
-
-    def _parties(self, kind: type[P], *, honest: bool = False) -> Mapping[str, P]:
-        """Parties of a kind that are up; looked up after every event, so kept until somebody crashes or starts."""
-        known = self._up.get((kind, honest))
-        if known is None:
-            known = self._up[kind, honest] = {
-                name: actor.host.party
-                for name, actor in self._actors.items()
-                if actor.host is not None and isinstance(actor.host.party, kind)
-                if not (honest and name in self._liars)
-            }
-        return cast("Mapping[str, P]", known)
+                self._queue.schedule(START + when, ClockSet(name))
+        for down in faults.outages:
+            self._queue.schedule(START + down.since, Outage(down.name, down.lasting))
 
     # -- running -------------------------------------------------------------------------------------------------
 
     def command(self, name: str, command: ev.Command, at: Instant | None = None) -> None:
         """Let a party's owner give a command at an instant (default now)."""
-        self._queue.schedule(self.now if at is None else at, _Command(name, command))
+        self._queue.schedule(self.now if at is None else at, Given(name, command))
 
     def run(self, until: Callable[[], bool] | None = None, limit: Duration = 0) -> None:
         """Run until a condition holds (looked at after every event) or virtual time has advanced by `limit`.
@@ -303,9 +216,9 @@ class World:
             else:
                 checker.at_stop(self)
 
-    def _step(self, event: _Event) -> None:
+    def _step(self, event: Happening) -> None:
         match event:
-            case _Delivery(message, encoded):
+            case Delivery(message, encoded):
                 actor = self._actors.get(message.receiver)
                 read = self._read(message, encoded) if actor is not None and actor.host is not None else None
                 if actor is not None and read is not None:
@@ -314,7 +227,7 @@ class World:
                     self._guarded(actor, lambda host, now: host.deliver(read, now))
                     if actor.name in self._liars:
                         self._lie(self._liars[actor.name].hears(read, self.time_of(actor.name)))
-            case _Tick(name):
+            case Tick(name):
                 actor = self._actors[name]
                 self._woken = self._woken + 1 if self._woken_at == (name, self.now) else 0
                 self._woken_at = (name, self.now)
@@ -322,11 +235,15 @@ class World:
                     raise InvariantViolated("conversations_end", f"{name} wakes without end at {self.now}")
                 actor.ticket = actor.armed_for = None
                 self._guarded(actor, lambda host, now: host.tick(now))
-            case _Restart(name):
+            case Restart(name):
                 self.restart(name)
-            case _Outage(name):
-                self.crash(name, self._pause(self.faults.restart_mean))
-            case _Command(name, command):
+            case Outage(name, lasting):
+                self.crash(name, lasting)
+            case ClockSet(name):
+                self._follow_clock(self._actors[name])
+            case GuestStep(act):
+                act()
+            case Given(name, command):
                 self._obey(self._actors[name], command)
         for checker in self._looking:
             checker.on_step(self)
@@ -389,7 +306,7 @@ class World:
 
     def deliver(self, message: Message, delay: Duration) -> None:
         """Let a message arrive that nobody here has sent."""
-        self._queue.schedule(self.now + delay, _Delivery(message))
+        self._queue.schedule(self.now + delay, Delivery(message))
 
     def perform(self, name: str, effects: Sequence[fx.Effect]) -> None:
         """Let a party that is up carry out effects that its owner asked it for directly."""
@@ -401,33 +318,46 @@ class World:
         actor.host = actor.doom = None
         if self._observer is not None:
             self._observer.crashed(actor.name, self.now)
-        if actor.ticket is not None:
-            self._queue.cancel(actor.ticket)
-        actor.ticket = actor.armed_for = None
+        self._disarm(actor)
         if down_for is not None:
-            self._queue.schedule(self.now + down_for, _Restart(actor.name))
+            self._queue.schedule(self.now + down_for, Restart(actor.name))
 
     def _start(self, actor: Actor) -> None:
-        actor.clock.restart(self.now)
+        actor.clock.follow(self.now)
         actor.host = Host(actor.build(), actor.ports())
         self._up.clear()
         if self._guarded(actor, lambda host, now: host.start(now)):
             for command in actor.unheeded:
-                self._queue.schedule(self.now, _Command(actor.name, command))
+                self._queue.schedule(self.now, Given(actor.name, command))
             actor.unheeded.clear()
+
+    def _follow_clock(self, actor: Actor) -> None:
+        if actor.host is None:
+            return  # it reads the clock when it starts
+        by = actor.clock.follow(self.now)
+        self._disarm(actor)  # a deadline that has not moved comes at another moment now
+
+        def look(host: Host, now: Instant) -> None:
+            host.clock_set(by)
+            host.tick(now)  # what has run out has run out now, as an agent that looks at the clock finds
+
+        self._guarded(actor, look)
+
+    def _disarm(self, actor: Actor) -> None:
+        if actor.ticket is not None:
+            self._queue.cancel(actor.ticket)
+        actor.ticket = actor.armed_for = None
 
     def _arm(self, actor: Actor) -> None:
         assert actor.host is not None
         deadline = actor.host.deadline
         if deadline == actor.armed_for:
             return
-        if actor.ticket is not None:
-            self._queue.cancel(actor.ticket)
-            actor.ticket = None
+        self._disarm(actor)
         actor.armed_for = deadline
         if deadline is not None:
             due = max(actor.clock.when(deadline), self.now)
-            actor.ticket = self._queue.schedule(due, _Tick(actor.name), priority=-1)
+            actor.ticket = self._queue.schedule(due, Tick(actor.name), priority=-1)
 
     # -- building ------------------------------------------------------------------------------------------------
 
@@ -507,7 +437,14 @@ class World:
         if self._observer is not None:
             self._observer.sent(message, delays, self.now)
         for delay in delays:
-            self._queue.schedule(self.now + kept_back + delay, _Delivery(message, encoded))
+            self._queue.schedule(self.now + kept_back + delay, Delivery(message, encoded))
+
+    def _answer(self, name: str, answer: ev.Answer) -> None:
+        if self._observer is not None:
+            self._observer.answered(name, answer, self.now)
+        for checker in self._answered:
+            checker.on_answered(name, answer, self)
+        self._guarded(self._actors[name], lambda host, now: host.answer(answer, now))
 
     def _watch(self, name: str, progress: Progress) -> None:
         if self._listen is not None:

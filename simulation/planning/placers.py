@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from simulation.machines.bluegene import BlueGene
 from simulation.machines.grid import Grid
-from simulation.machines.interface import GridMachine, JobRequest, NodeState, Placement
+from simulation.machines.interface import GridMachine, JobRequest, NodeState, Placement, has_cables
 from simulation.planning.cabled_search import Tables, earliest_place, plan_in_order, tables_of
 from simulation.planning.floors import Floors, floor_of, note_floor
 from simulation.planning.step_table import Steps, change, next_window, step_at
@@ -196,4 +196,4 @@ def units_of(words: StateVector) -> int:
 
 def placer_of(machine: GridMachine) -> Placer:
     """The placer of a machine in its present state of service."""
-    return CabledPlacer(machine) if isinstance(machine, BlueGene) else UnitPlacer(machine)
+    return CabledPlacer(machine) if has_cables(machine) else UnitPlacer(machine)

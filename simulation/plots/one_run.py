@@ -44,7 +44,7 @@ _BAND: Final = "#b9c9e3"
 
 
 def draw_gantt(
-    target: Path,
+    target: Path | None,
     bars: Bars,
     *,
     origin: int,
@@ -52,11 +52,11 @@ def draw_gantt(
     capacity: int,
     unit_noun: str,
     name_of: Callable[[int], str] | None = None,
-) -> None:
+) -> Figure:
     """Draw which units were held by whom when.
 
     Args:
-        target: the PNG to write.
+        target: the PNG to write; None for none.
         bars: what was held.
         origin: the first submission, microseconds.
         title: above the picture.
@@ -92,11 +92,11 @@ def draw_gantt(
     if not jobs.all():
         patch = Patch(facecolor="white", edgecolor="#555555", hatch="////", label="reserved")
         figure.legend(handles=[patch], loc="outside upper right", frameon=False, fontsize=8)
-    _save(figure, target)
+    return _saved(figure, target)
 
 
 def draw_timeline(
-    target: Path,
+    target: Path | None,
     running: Steps,
     waiting_jobs: Steps,
     waiting_units: Steps,
@@ -104,11 +104,11 @@ def draw_timeline(
     title: str,
     capacity: int,
     unit_noun: str,
-) -> None:
+) -> Figure:
     """Draw how much ran and how much waited over time.
 
     Args:
-        target: the PNG to write.
+        target: the PNG to write; None for none.
         running: units held.
         waiting_jobs: jobs in the queue.
         waiting_units: units that they ask for.
@@ -138,7 +138,7 @@ def draw_timeline(
     if any(len(each.times) > STEPS_DRAWN_MAX for each in series):
         panels[0].legend(frameon=False, fontsize=8, loc="upper right", bbox_to_anchor=(1, 1.14), ncols=2)
     panels[-1].set_xlabel(f"{time_name} after the first submission")
-    _save(figure, target)
+    return _saved(figure, target)
 
 
 def _draw_bars(axes: Axes, bars: Bars, origin: int, time_unit: int, mapping: ScalarMappable) -> None:
@@ -290,6 +290,8 @@ def _new_figure(height: float) -> Figure:
     return figure
 
 
-def _save(figure: Figure, target: Path) -> None:
+def _saved(figure: Figure, target: Path | None) -> Figure:
     metadata: dict[str, Any] = {"Software": None}
-    figure.savefig(target, format="png", metadata=metadata)
+    if target is not None:
+        figure.savefig(target, format="png", metadata=metadata)
+    return figure

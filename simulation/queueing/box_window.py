@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ramp.errors import MachineError
 from simulation.compiling import compiled
 from simulation.machines.box_choice import choose, choose_room_ahead, list_phases
 from simulation.machines.box_policy import Choice
 from simulation.machines.box_search import BoxArrays, keep_free, list_free
 from simulation.machines.interface import JobRequest
 from simulation.machines.ranked_boxes import RankedBoxes
-from simulation.schedulers.window_first_fit import WindowCounts
+from simulation.schedulers.policies.window_first_fit import WindowCounts
 from simulation.workload.metrics import Schedule
 
 Int64Array = NDArray[np.int64]
@@ -61,7 +62,12 @@ def run_window_first_fit(
         window: of the scheduler.
         requested_time: microseconds, not below the run times, which are taken where it is None; shape (jobs,).
         counts: what the window counts.
+
+    Raises:
+        MachineError: the allocator has a choice of its own, which is not compiled.
     """
+    if boxes.policy.choice is Choice.OWN:
+        raise MachineError(f"{type(boxes.policy).__name__} chooses by itself; the event simulation runs it")
     sizes, kind = np.unique(size, return_inverse=True)
     wanted = np.stack([boxes.wanted(JobRequest(1, int(one))) for one in sizes])
     fits = np.any(wanted[:, 0], axis=1).reshape(-1)[kind]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulation.machines.flat import FlatMachine
-from simulation.machines.interface import Connection, JobRequest, Machine
+from simulation.machines.interface import Connection, JobRequest, Machine, has_places
 from simulation.queueing.job_table import JobTable
 from simulation.workload.shapes import Shape, check_probability, choose_shapes, choose_tori
 
@@ -57,7 +56,7 @@ def shaped_jobs(
     """
     sizes = jobs.size.tolist()
     shapes: list[Shape | None]
-    if any_shape or isinstance(machine, FlatMachine):
+    if any_shape or not has_places(machine):
         check_probability("fat probability", fat_probability)
         shapes = [None] * len(jobs)
     else:

@@ -15,10 +15,12 @@ import enum
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ramp.errors import RampError, SchedulerError
 from simulation.kernel import EventQueue
 from simulation.machines.interface import JobRequest, Machine, Placement
+from simulation.planning.plan import Plan
 from simulation.schedulers.interface import AdvanceReservation, Job, RunningJob, Scheduler
-from simulation.schedulers.planner import Plan, placements_conflict
+from simulation.schedulers.planner import placements_conflict, plan_of
 
 
 class Overrun(enum.StrEnum):
@@ -96,6 +98,7 @@ class QueueSimulation:
         self._events: EventQueue[tuple[_Kind, Job | int]] = EventQueue()
         self._running: dict[int, RunningJob] = {}
         self._end_tickets: dict[int, int] = {}
+        self._submitted: set[int] = set()  # that have not started
         self._reservations: dict[int, AdvanceReservation] = {}
         self._upcoming: list[AdvanceReservation] = []
         self._reservation_count = 0
@@ -155,7 +158,7 @@ class QueueSimulation:
         """
         if begin_time < self._now or length < 1:
             raise ValueError(f"no reservation can begin at {begin_time} us for {length} us; it is {self._now} us")
-        placement = Plan.of_site(self).fits_at(request, begin_time, length)
+        placement = plan_of(self).fits_at(request, begin_time, length)
         if placement is None:
             return None
         return self.reserve_place(placement, begin_time, begin_time + length)
@@ -205,8 +208,23 @@ class QueueSimulation:
             else:
                 assert isinstance(subject, int)
                 self._happen(kind, subject)
-        self._wake_at(self._scheduler.decide(self))
+        self._wake_at(self._decided())
         return True
+
+    def _decided(self) -> int | None:
+        """Let the scheduler decide; when it wants to be asked again."""
+        try:
+            wake = self._scheduler.decide(self)
+        except RampError:
+            raise
+        except Exception as error:
+            raise self._wrong(f"raises {type(error).__name__}: {error}") from error
+        if wake is not None and wake <= self._now:
+            raise self._wrong(f"wants to be asked again at {wake} us, which is not later")
+        return wake
+
+    def _wrong(self, what: str) -> SchedulerError:
+        return SchedulerError(f"the scheduler {type(self._scheduler).__name__} {what}; it is {self._now} us")
 
     def advance(self, until: int) -> None:
         """Let everything happen up to and including a time, which then is `now`."""
@@ -221,12 +239,12 @@ class QueueSimulation:
         """Let everything happen.
 
         Raises:
-            RuntimeError: jobs are left in the queue that nothing will ever start.
+            SchedulerError: the scheduler does what none may, such as to leave jobs in the queue for ever.
         """
         while self.step():
             pass
-        if stranded := self.waiting:
-            raise RuntimeError(f"{len(stranded)} jobs never start, first job {stranded[0].job_number}")
+        if self._submitted:
+            raise self._wrong(f"never starts {len(self._submitted)} jobs, first job {min(self._submitted)}")
 
     def place(self, job: Job) -> Placement | None:
         """Where a job could start now without touching a reservation during its requested time."""
@@ -234,14 +252,17 @@ class QueueSimulation:
         for reservation in self._upcoming:
             if reservation.begin_time < horizon:
                 if self._plan is None:
-                    self._plan = Plan.of_site(self)
+                    self._plan = plan_of(self)
                 return self._plan.fits_at(job.request, self._now, job.planned_length)
         return self._machine.place(job.request)
 
     def start(self, job: Job, placement: Placement) -> None:
         """Start a job now."""
         number = job.job_number
+        if number not in self._submitted:
+            raise self._wrong(f"starts job {number}, which does not wait")
         self._machine.allocate(placement)
+        self._submitted.discard(number)
         self._running[number] = RunningJob(job, placement, self._now)
         length = job.run_time
         if length > job.requested_time and not self._keeps_overruns:
@@ -254,6 +275,7 @@ class QueueSimulation:
         if fits is None:
             fits = self._fits_ever[job.kind] = self._machine.fits_ever(job.request)
         if fits:
+            self._submitted.add(job.job_number)
             self._scheduler.submit(job)
         else:
             self.refused.append(job)

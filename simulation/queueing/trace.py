@@ -1,9 +1,8 @@
-"""What happened to each job, as JSON lines and as a workload log."""
+"""What happened to each job, as lines of a trace and as a workload log."""
 
 from __future__ import annotations
 
-import json
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -19,39 +18,23 @@ _COMPLETED = 1
 _ENDED_BY_THE_SYSTEM = 0
 
 
-class TraceWriter:
-    """Writes one JSON object a job, when the job ends.
+def job_line(ended: EndedJob, machine: Machine) -> dict[str, Any]:
+    """What happened to a job.
 
     Fields: `job_number`; `submit_time`, `start_time`, `end_time` in seconds of log time; `shape`, `origin`,
-    `connection`, `nodes` (hostlist) and `links` as the machine describes them. An advance reservation has a line as
-    well, with its name under `reservation` in place of `job_number` and `submit_time`.
-
-    Args:
-        stream: open text file.
-        machine: describes the placements.
+    `connection`, `nodes` (hostlist) and `links` as the machine describes them.
     """
+    named = {"job_number": ended.job.job_number, "submit_time": _seconds(ended.job.submit_time)}
+    return _line(named, ended.start_time, ended.end_time, ended.placement, machine)
 
-    def __init__(self, stream: TextIO, machine: Machine) -> None:
-        self._stream = stream
-        self._machine = machine
 
-    def __call__(self, ended: EndedJob) -> None:
-        """Write the line of a job."""
-        named = {"job_number": ended.job.job_number, "submit_time": _seconds(ended.job.submit_time)}
-        self._write(named, ended.start_time, ended.end_time, ended.placement)
+def reservation_line(name: str, granted: AdvanceReservation, machine: Machine) -> dict[str, Any]:
+    """The same of an advance reservation, with its name under `reservation` in place of a job's own fields."""
+    return _line({"reservation": name}, granted.begin_time, granted.end_time, granted.placement, machine)
 
-    def reservation(self, name: str, granted: AdvanceReservation) -> None:
-        """Write the line of an advance reservation."""
-        self._write({"reservation": name}, granted.begin_time, granted.end_time, granted.placement)
 
-    def _write(self, named: dict[str, Any], start: int, end: int, placement: Placement) -> None:
-        line = {
-            **named,
-            "start_time": _seconds(start),
-            "end_time": _seconds(end),
-            **self._machine.describe(placement),
-        }
-        self._stream.write(json.dumps(line) + "\n")
+def _line(named: dict[str, Any], start: int, end: int, placement: Placement, machine: Machine) -> dict[str, Any]:
+    return {**named, "start_time": _seconds(start), "end_time": _seconds(end), **machine.describe(placement)}
 
 
 def _seconds(microseconds: int) -> int | float:

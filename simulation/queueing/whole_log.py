@@ -1,28 +1,26 @@
 """Running all jobs of a table through one machine and scheduler.
 
-A flat machine without reservations takes the compiled loops of `simulation.schedulers.flat_loops`; every other case
-takes the event simulation. Both give the same schedule.
+On a machine whose units are interchangeable, without reservations, a scheduler that has declared a compiled version
+takes that; every other case takes the event simulation. Both give the same schedule.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ramp.errors import ConfigurationError
-from simulation.machines.flat import FlatMachine
-from simulation.machines.interface import JobRequest, Machine, Placement
+from ramp.errors import ConfigurationError, SchedulerError
+from simulation.machines.interface import JobRequest, Machine, Placement, has_places
 from simulation.queueing.job_table import JobTable
 from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
-from simulation.schedulers.easy import EasyBackfill
-from simulation.schedulers.interface import AdvanceReservation, Job
-from simulation.schedulers.registry import make_scheduler
-from simulation.schedulers.window_first_fit import WINDOW_DEFAULT, WindowCounts
+from simulation.schedulers.declaration import SCHEDULERS, FlatLoop, SchedulerDeclaration, flat_loop, scheduler
+from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
 from simulation.workload.metrics import Schedule
 
 Int64Array = NDArray[np.int64]
@@ -49,7 +47,7 @@ class EventOrder(enum.StrEnum):
     BATCH = "batch"
     """All ends, then all submissions, then one decision."""
     PYSS = "pyss"
-    """As the simulator pyss: one decision after each event (`simulation.schedulers.flat_event_order`)."""
+    """As the simulator pyss: one decision after each event (`simulation.schedulers.compiled.easy_event_order`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +55,31 @@ class SchedulerOptions:
     """Which scheduler, and how it and the machine treat jobs.
 
     Attributes:
-        name: one of `simulation.schedulers.registry.SCHEDULER_NAMES`.
-        window: of window first-fit.
-        window_counts: what that window counts.
+        scheduler: the name or place of one (`simulation.schedulers.declaration`), or one with an empty queue.
+        options: of a scheduler that is named; the others have their defaults.
         overrun: what happens to jobs that outrun their request.
         event_order: the order of what happens in one instant.
     """
 
-    name: str
-    window: int = WINDOW_DEFAULT
-    window_counts: WindowCounts = WindowCounts.INDICES
+    scheduler: str | Scheduler
+    options: Mapping[str, Any] = field(default_factory=dict)
     overrun: Overrun = Overrun.CUT
     event_order: EventOrder = EventOrder.BATCH
+
+    @property
+    def name(self) -> str:
+        """The scheduler's name."""
+        return self.scheduler if isinstance(self.scheduler, str) else type(self.scheduler).__name__
+
+    def declared(self) -> tuple[SchedulerDeclaration, Any]:
+        """The scheduler's declaration, and its options as it takes them.
+
+        Raises:
+            ConfigurationError: there is no such scheduler or option.
+        """
+        made = self.scheduler
+        declaration = SCHEDULERS.find(made) if isinstance(made, str) else scheduler(lambda: made)
+        return declaration, declaration.read(self.options, self.name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,12 +120,14 @@ def run_log(
         on_end: called for every job that ends, in order of ends.
 
     Raises:
-        ConfigurationError: the scheduler's options are wrong, or its order of events is not known for such a run.
+        ConfigurationError: there is no such scheduler, its options are wrong, or its order of events is not known for
+            such a run.
+        SchedulerError: the scheduler fails, or leaves jobs waiting for ever.
     """
-    if options.event_order is EventOrder.PYSS:
-        _check_pyss(machine, options, reservations)
-    if isinstance(machine, FlatMachine) and not reservations:
-        run = _run_flat(machine, jobs, options)
+    declaration, its_options = options.declared()
+    loop = _loop_for(machine, options, reservations)
+    if loop is not None:
+        run = _run_flat(machine, jobs, options, loop, () if its_options is None else (its_options,))
         if on_end is not None:
             replay_ends(run, on_end)
         return run
@@ -136,8 +149,7 @@ def run_log(
         if on_end is not None:
             on_end(ended)
 
-    scheduler = make_scheduler(options.name, window=options.window, window_counts=options.window_counts)
-    simulation = QueueSimulation(machine, scheduler, overrun=options.overrun, on_end=record)
+    simulation = QueueSimulation(machine, declaration.new(its_options), overrun=options.overrun, on_end=record)
     granted = tuple(simulation.reserve(one.request, one.begin_time, one.length) for one in reservations)
     for job in _jobs(jobs, requests):
         simulation.submit(job)
@@ -148,21 +160,47 @@ def run_log(
     return LogRun(jobs.select(ran), schedule, len(simulation.refused), granted)
 
 
-def _check_pyss(machine: Machine, options: SchedulerOptions, reservations: Sequence[ReservationRequest]) -> None:
-    """Refuse what pyss does not do, or what nobody has compared with it."""
-    if not isinstance(machine, FlatMachine) or options.name != EasyBackfill.name:
-        raise ConfigurationError(
-            f"the event order {EventOrder.PYSS} is for the scheduler {EasyBackfill.name} on a flat machine; here is "
-            f"{options.name} on {machine.name}",
-            key="event-order",
-        )
-    if options.overrun is not Overrun.CUT or reservations:
-        other = "a reservation" if reservations else f"--overrun {options.overrun}"
-        raise ConfigurationError(
-            f"in the event order {EventOrder.PYSS} jobs end at their requests and nothing is reserved; {other} does "
-            "not go with it",
-            key="event-order",
-        )
+def counts_only(machine: Machine, options: SchedulerOptions, reservations: Sequence[ReservationRequest]) -> bool:
+    """Whether a run takes a compiled loop, which has no use for what happens on the way.
+
+    Raises:
+        ConfigurationError: as `run_log`.
+    """
+    return _loop_for(machine, options, reservations) is not None
+
+
+def _loop_for(
+    machine: Machine, options: SchedulerOptions, reservations: Sequence[ReservationRequest]
+) -> FlatLoop | None:
+    """The compiled loop that a run takes, or None.
+
+    Raises:
+        ConfigurationError: the order of events is pyss's, and such a run has no loop for it.
+    """
+    declaration, _ = options.declared()
+    if options.event_order is EventOrder.PYSS:
+        by_event = declaration.compiled_by_event
+        if not machine.traits.interchangeable or by_event is None:
+            having = [
+                each.name for each in SCHEDULERS.listed() if each.declaration and each.declaration.compiled_by_event
+            ]
+            raise ConfigurationError(
+                f"the event order {EventOrder.PYSS} is for the scheduler {', '.join(having)} on a flat machine; here "
+                f"is {options.name} on {machine.name}",
+                key="event-order",
+            )
+        if options.overrun is not Overrun.CUT or reservations:
+            # pyss does not do that, and nobody has compared it
+            other = "a reservation" if reservations else f"--overrun {options.overrun}"
+            raise ConfigurationError(
+                f"in the event order {EventOrder.PYSS} jobs end at their requests and nothing is reserved; {other} "
+                "does not go with it",
+                key="event-order",
+            )
+        return flat_loop(by_event)
+    if declaration.compiled is None or reservations or not machine.traits.interchangeable:
+        return None
+    return flat_loop(declaration.compiled)
 
 
 def _jobs(jobs: JobTable, requests: Sequence[JobRequest]) -> list[Job]:
@@ -188,10 +226,12 @@ def warm_up(machine: Machine, options: SchedulerOptions) -> None:
         options: the scheduler.
 
     Raises:
-        ConfigurationError: the scheduler's options are wrong.
+        ConfigurationError: there is no such scheduler, or its options are wrong.
     """
+    if not isinstance(options.scheduler, str):
+        return  # its queue is not ours to use up
     numbers = np.arange(1, 6)
-    units = 1 if isinstance(machine, FlatMachine) else prod(machine.extents)
+    units = prod(machine.extents) if has_places(machine) else 1
     size = np.array([1, units, 1, 1, 1], np.int64)
     requested = np.array([9, 1, 1, 99, 1], np.int64)
     run_time = np.array([4, 1, 1, 1, 1], np.int64)
@@ -199,26 +239,18 @@ def warm_up(machine: Machine, options: SchedulerOptions) -> None:
     run_log(machine.copy(), jobs, options)
 
 
-def _run_flat(machine: FlatMachine, jobs: JobTable, options: SchedulerOptions) -> LogRun:
-    """The same by the compiled loops."""
-    from simulation.schedulers import flat_conservative, flat_event_order, flat_loops
-
-    make_scheduler(options.name, window=options.window, window_counts=options.window_counts)  # checks the options
-    loops = {
-        "fcfs": flat_loops.first_come_first_served,
-        "first-fit": flat_loops.first_fit,
-        "window-first-fit": flat_loops.window_first_fit,
-        "window-room-ahead": flat_loops.window_first_fit,  # there are no places to choose
-        "easy": (flat_event_order.easy_event_by_event if options.event_order is EventOrder.PYSS else flat_loops.easy),
-        "conservative": flat_conservative.conservative,
-    }
+def _run_flat(
+    machine: Machine, jobs: JobTable, options: SchedulerOptions, loop: FlatLoop, its_options: tuple[Any, ...]
+) -> LogRun:
+    """The same by a compiled loop."""
     fits = jobs.size <= machine.capacity
     ran = jobs.select(fits)
     duration = ran.run_time
     if options.overrun is Overrun.CUT:
         duration = np.minimum(duration, ran.requested_time)
-    window = options.window if options.window_counts is WindowCounts.INDICES else -options.window
-    start = loops[options.name](ran.submit_time, duration, ran.requested_time, ran.size, machine.capacity, window)
+    start = loop(ran.submit_time, duration, ran.requested_time, ran.size, machine.capacity, *its_options)
+    if np.shape(start) != ran.submit_time.shape or (start < ran.submit_time).any():
+        raise SchedulerError(f"the compiled version of {options.name} gives no start to some job, or an early one")
     end = start + duration
     schedule = Schedule(ran.submit_time, start, end, ran.size, ran.size, machine.capacity)
     return LogRun(ran, schedule, len(jobs) - len(ran))

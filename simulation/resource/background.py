@@ -13,7 +13,6 @@ import numpy as np
 
 from ramp.errors import WorkloadError
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.machines.bluegene import BlueGene
 from simulation.machines.grid import Grid
 from simulation.machines.interface import GridMachine, JobRequest
 from simulation.queueing.job_table import JobTable, jobs_of_log
@@ -112,7 +111,7 @@ def _generated(workload: Workload, machine: GridMachine) -> Iterator[Submission]
 def _submissions(
     workload: Workload, machine: GridMachine, log: SwfLog, jobs: JobTable, seed: int
 ) -> Iterator[Submission]:
-    if isinstance(machine, BlueGene):
+    if not machine.traits.chooses_shapes:
         shaped = shaped_jobs(
             jobs,
             machine,
@@ -122,7 +121,7 @@ def _submissions(
         )
         requests = shaped.requests
     else:
-        # a set of nodes of such a machine has no shape to choose: the allocator finds a box of that size
+        # the allocator finds a box of that size
         numbers = zip(jobs.job_number.tolist(), jobs.size.tolist(), strict=True)
         requests = tuple(JobRequest(number, size) for number, size in numbers)
     users = np.where(log.user_id[jobs.line] >= 0, log.user_id[jobs.line], -1).tolist()

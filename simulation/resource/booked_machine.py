@@ -7,7 +7,7 @@ reservations together); quotes, holds and their ends follow from that alone.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -134,6 +134,11 @@ class BookedMachine(ABC):
         with self._book.writing() as writer:
             if self._book.standing(key, now) is not Standing.RELEASED:
                 writer.release(key, now)
+
+    def forget(self, keys: Sequence[str], now: Instant) -> None:
+        """Forget keys that are over; see `ForgettingPlugin.forget`."""
+        with self._book.writing() as writer:
+            writer.forget(keys, now)
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
         """The hold or reservation of a key, or None; a firm one stays known after its end."""

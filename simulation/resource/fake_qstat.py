@@ -4,24 +4,21 @@
 are free over the whole window that a job needs. `hold` and `confirm` are its fake_qrstat: what is reserved counts in
 every later answer.
 
-Options (the plug-in's table in the machine's configuration):
-
-- `log`: name or path of the log, or `synthetic`; required. Without a copy a synthetic workload of the same length,
-  fitted to the machine, stands in, and `source` says so.
-- `base_time_s`: where the log stands when the machine's clock begins, seconds from its first submission; 0 or more.
-- `speed`: how many times faster than the wall clock the machine's clock runs; 1 (default) or more.
-- `synthetic_load`: offered load of a synthetic workload, above 0.
+Its options are those of `FakeQstatOptions`. Without a copy of the log a synthetic workload of the same length, fitted
+to the machine, stands in, and `source` says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from ramp.errors import ConfigurationError, WorkloadError
-from ramp.model.instant import SECOND, Duration, Instant, iso
+from ramp.model.instant import SECOND, Instant, iso
 from ramp.model.slot import Reservation
+from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.machine_clock import MachineClock
@@ -32,7 +29,24 @@ from simulation.workload.replay import QueueState
 from simulation.workload.replay_source import open_replay
 
 NAME: Final = "fake_qstat"
-_OPTIONS: Final = ("log", "base_time_s", "speed", "synthetic_load")
+_ABOVE_0: Final = Wanted("a number above 0", lambda value: 0 < value < math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class FakeQstatOptions:
+    """What the configuration says about such a machine.
+
+    Attributes:
+        log: name or path of the log, or synthetic.
+        base_time_s: where the log stands when the machine's clock begins, seconds from its first submission.
+        speed: how many times faster than the wall clock the machine's clock runs.
+        synthetic_load: offered load of a synthetic workload.
+    """
+
+    log: Annotated[str, Wanted("the name or path of a workload log, or 'synthetic',", bool)]
+    base_time_s: Annotated[int, Bounds(0)] = 0
+    speed: Annotated[Fraction, Bounds(1, 10**9)] = Fraction(1)
+    synthetic_load: Annotated[float, _ABOVE_0] = DEFAULT_LOAD
 
 
 class FakeQstat(BookedMachine):
@@ -48,7 +62,7 @@ class FakeQstat(BookedMachine):
             ConfigurationError: an option is unknown, missing or out of range, or there is no such log.
             PluginError: the durable state cannot be read.
         """
-        options = _Options(settings.resource, settings.options)
+        options = read_options(settings.options, FakeQstatOptions, within=settings.resource)
         try:
             opened = open_replay(options.log, settings.cores, seed=settings.seed, load=options.synthetic_load)
         except WorkloadError as error:
@@ -58,7 +72,7 @@ class FakeQstat(BookedMachine):
             source=opened.source,
             resource=settings.resource,
             cores=settings.cores,
-            clock=MachineClock(settings.started_at, options.base_time, options.speed),
+            clock=MachineClock(settings.started_at, options.base_time_s * SECOND, options.speed),
             state_dir=settings.state_dir,
         )
         self._replay = opened.replay
@@ -114,39 +128,7 @@ class FakeQstat(BookedMachine):
         return self._plan
 
 
+@takes(FakeQstatOptions)
 def open_plugin(settings: PluginSettings) -> FakeQstat:
     """The entry point `fake_qstat` of the group `ramp.resource_plugins`; see `FakeQstat`."""
     return FakeQstat(settings)
-
-
-class _Options:
-    """The plug-in's options, checked."""
-
-    def __init__(self, resource: str, options: Mapping[str, Any]) -> None:
-        self._resource = resource
-        unknown = sorted(set(options) - set(_OPTIONS))
-        if unknown:
-            raise ConfigurationError(f"unknown; {NAME} knows {', '.join(_OPTIONS)}", key=f"{resource}.{unknown[0]}")
-        log = options.get("log")
-        if not isinstance(log, str) or not log:
-            raise self._wrong("log", log, "the name or path of a workload log, or 'synthetic', is wanted")
-        self.log = log
-        base_time = options.get("base_time_s", 0)
-        if not isinstance(base_time, int) or isinstance(base_time, bool) or base_time < 0:
-            raise self._wrong("base_time_s", base_time, "whole seconds from the log's first submission are wanted")
-        self.base_time: Duration = base_time * SECOND
-        self.speed = Fraction(str(self._number(options, "speed", 1)))
-        if self.speed < 1:
-            raise self._wrong("speed", options["speed"], "1 (wall speed) or more is wanted")
-        self.synthetic_load = float(self._number(options, "synthetic_load", DEFAULT_LOAD))
-        if self.synthetic_load <= 0:
-            raise self._wrong("synthetic_load", options["synthetic_load"], "a number above 0 is wanted")
-
-    def _number(self, options: Mapping[str, Any], key: str, default: float) -> float:
-        value = options.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not -1e9 < value < 1e9:
-            raise self._wrong(key, value, "a number is wanted")
-        return value
-
-    def _wrong(self, key: str, value: object, wanted: str) -> ConfigurationError:
-        return ConfigurationError(f"is {value!r}; {wanted}", key=f"{self._resource}.{key}")

@@ -26,9 +26,9 @@ from simulation.planning.placers import ALWAYS, placer_of
 from simulation.planning.space_time import SpaceTime
 from simulation.queueing.simulation import EndedJob, Overrun, QueueSimulation
 from simulation.resource.background import Submission
+from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
 from simulation.schedulers.planner import placements_conflict
-from simulation.schedulers.registry import make_scheduler
 
 SCHEDULER_DEFAULT: Final = "easy"
 
@@ -105,7 +105,7 @@ class LiveMachine:
     Args:
         machine: the machine, idle.
         submissions: its users' jobs in order of time; taken as time goes on.
-        scheduler: name of the scheduler.
+        scheduler: with an empty queue; `SCHEDULER_DEFAULT` by default.
         overrun: what happens to jobs that outrun their request.
         on_end: is told of every job that ends.
 
@@ -119,14 +119,14 @@ class LiveMachine:
         machine: GridMachine,
         submissions: Iterable[Submission],
         *,
-        scheduler: str = SCHEDULER_DEFAULT,
+        scheduler: Scheduler | None = None,
         overrun: Overrun = Overrun.CUT,
         on_end: Callable[[EndedJob], None] | None = None,
     ) -> None:
         self.machine = machine
         self.users: dict[int, int | None] = {}
         self.on_end = on_end
-        self._queue = ReservedQueue(machine, make_scheduler(scheduler), overrun, self._ended)
+        self._queue = ReservedQueue(machine, scheduler or make_scheduler(SCHEDULER_DEFAULT), overrun, self._ended)
         self._submissions: Iterator[Submission] = iter(submissions)
         self._next: Submission | None = next(self._submissions, None)
         self._placer = placer_of(machine)

@@ -36,11 +36,11 @@ from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
+from ramp.options import read_options, takes
 from ramp.plugins.interface import PluginSettings
-from simulation.machine_files import load_machine
 from simulation.machines.bluegene import BlueGene
 from simulation.machines.grid import Grid
-from simulation.machines.interface import GridMachine, JobRequest, Placement
+from simulation.machines.interface import JobRequest, Placement, has_cables
 from simulation.planning.placers import ALWAYS, units_of
 from simulation.planning.space_time import SpaceTime
 from simulation.resource.background import open_background
@@ -49,7 +49,7 @@ from simulation.resource.free_boxes import free_boxes
 from simulation.resource.live_machine import LiveMachine, Outlook
 from simulation.resource.live_map import map_of
 from simulation.resource.machine_clock import MachineClock
-from simulation.resource.modelled_options import NAME, ModelledOptions, read_options
+from simulation.resource.modelled_options import NAME, LoadOf, ModelledOptions
 from simulation.resource.placement_text import describe_placement, read_token, write_token
 from simulation.resource.reservation_book import Change
 from simulation.resource.torus_request import TorusRequests, unit_kind
@@ -68,23 +68,22 @@ class ModelledMachine(BookedMachine):
     """
 
     def __init__(self, settings: PluginSettings) -> None:
-        options = read_options(settings)
-        machine = _load(options, settings.resource)
+        options = read_options(settings.options, ModelledOptions, within=settings.resource)
+        machine = options.new_machine(settings.resource)
         self.machine = machine
         self._options = options
         self._kind = unit_kind(machine, settings.cores, settings.resource)
         self._requests = TorusRequests(machine, self._kind)
-        self._boxes = free_boxes(machine.extents, wrap=not isinstance(machine, BlueGene))
+        self._boxes = free_boxes(machine.extents, wrap=machine.traits.wraps)
         self._numbers: dict[str, int] = {}
         self._expiries: dict[str, Instant] = {}
         self._profile: tuple[Outlook, CoreProfile] | None = None
         self._cables: tuple[Outlook, tuple[CoreProfile, ...]] | None = None
         clock = MachineClock(settings.started_at, options.base_time, options.speed)
         try:
-            background = open_background(options.workload, machine)
-            self.live = LiveMachine(
-                machine, background.submissions, scheduler=options.scheduler, overrun=options.overrun
-            )
+            background = open_background(options.workload(settings), machine)
+            scheduler = options.new_scheduler(settings.resource)
+            self.live = LiveMachine(machine, background.submissions, scheduler=scheduler, overrun=options.overrun)
         except WorkloadError as error:
             raise ConfigurationError(str(error), key=f"{settings.resource}.log") from error
         self.live.advance(options.base_time)
@@ -139,6 +138,8 @@ class ModelledMachine(BookedMachine):
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
         """The machine as `ramp qstat` shows it, with a `map` for `ramp smap`; see `ResourcePlugin.snapshot`."""
+        if self.clock.log_time(now) < self.live.now:  # the clock was set back: what was lived stays lived
+            now = self.clock.instant(self.live.now)
         shown = super().snapshot(now, horizon)
         shown["map"] = map_of(self._options.machine, self.live, self._book.live(now), self._numbers, self._kind.cores)
         return shown
@@ -199,7 +200,7 @@ class ModelledMachine(BookedMachine):
     def _links_taken(self, placement: Placement, cables: NDArray[np.uint64]) -> float:
         """Share of the cables that are free in the window which the placement takes."""
         wanted = placement.link_count if placement.links else 0
-        if not wanted or not isinstance(self.machine, BlueGene):
+        if not wanted or not has_cables(self.machine):
             return 0.0
         free = sum(_cables_a_dimension(self.machine)) - units_of(cables).bit_count()
         return min(1.0, wanted / max(free, 1))
@@ -207,7 +208,8 @@ class ModelledMachine(BookedMachine):
     def _load_for(self, placement: Placement, start: Instant, end: Instant, now: Instant) -> float:
         """Share of the machine taken over [start, end): of its cores, and of its cables if the options say so."""
         load = self._load(start, end, now)
-        if not self._options.load_with_links or not isinstance(self.machine, BlueGene) or not placement.link_count:
+        with_links = self._options.load_of is LoadOf.CORES_AND_LINKS
+        if not with_links or not has_cables(self.machine) or not placement.link_count:
             return load
         outlook = self.live.outlook()
         if self._cables is None or self._cables[0] is not outlook:
@@ -223,6 +225,9 @@ class ModelledMachine(BookedMachine):
         if start >= slot.end:
             return f"the slot ended at {iso(slot.end)}"
         placement = self._place_of(slot)
+        if slot.cores != placement.size * self._kind.cores:
+            where = describe_placement(self.machine, placement)
+            raise PluginError(NAME, f"a slot of {slot.cores} cores on {where} of {self.resource} was never quoted")
         begin, end = self._window(slot)
         why = self.live.why_taken(placement, max(begin, self.live.now), end)
         return f"{describe_placement(self.machine, placement)} is no longer free: {why}" if why else ""
@@ -280,19 +285,6 @@ class ModelledMachine(BookedMachine):
             self._expiries[key] = held_until
 
 
-def _load(options: ModelledOptions, resource: str) -> GridMachine:
-    machine = load_machine(options.machine, allocator=options.allocator)
-    if not isinstance(machine, GridMachine):
-        raise ConfigurationError(
-            f"is {options.machine!r}, a flat machine; {NAME} is for machines with coordinates, fake_qstat and steady "
-            f"are for the others",
-            key=f"{resource}.machine",
-        )
-    if machine.capacity == 0:
-        raise ConfigurationError(f"{options.machine!r} has no unit in service", key=f"{resource}.machine")
-    return machine
-
-
 def _cables_a_dimension(machine: BlueGene) -> list[int]:
     """Cables on all lines of each dimension."""
     grid = machine.grid
@@ -310,6 +302,7 @@ def _cable_profiles(machine: BlueGene, space_time: SpaceTime) -> tuple[CoreProfi
     )
 
 
+@takes(ModelledOptions)
 def open_plugin(settings: PluginSettings) -> ModelledMachine:
     """The entry point `modelled` of the group `ramp.resource_plugins`; see the module."""
     return ModelledMachine(settings)

@@ -1,9 +1,13 @@
 """The reservations of one simulated machine, durable and shared by all processes that front it.
 
-A journal of one JSON object a line, only ever appended to: a hold, its confirmation, its release. A record is on disk
-before the call that made it returns. Whoever writes locks the file and first reads what others have written; whoever
-reads looks for new records first. A last line without an end is a write that a crash cut short: its call never
-returned, so it is dropped.
+A journal of one JSON object a line, appended to: a hold, its confirmation, its release. A record is on disk before the
+call that made it returns. Whoever writes locks the file and first reads what others have written; whoever reads looks
+for new records first. A last line without an end is a write that a crash cut short: its call never returned, so it is
+dropped.
+
+Keys that nobody asks for again are forgotten. Once most lines are about such keys, a journal without them takes the
+file's place, whole; those who have the old one open see that it is another file and read it from its beginning. Where
+somebody has to live through all changes again (`on_change`), the lines stay.
 
 Holds run out by themselves: whether one still stands is its deadline against the caller's `now`, which must not go
 back.
@@ -16,18 +20,28 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from io import FileIO
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.errors import PluginError
+from ramp.errors import PluginError, StorageFailed, VersionTooNew
 from ramp.model.instant import Instant
 from ramp.model.slot import Reservation, Slot
 from ramp.runtime.storage_errors import storing
+from ramp.runtime.whole_files import sync_folder, write_whole
 
-_HEADER: Final = {"format": "ramp-reservations", "version": 1}
+FORMAT: Final = "ramp-reservations"
+VERSION: Final = 2
+"""Of the format; version 1 forgot nothing, and its header had no `held_ever`."""
+
+LINES_MIN: Final = 2_000
+"""Shorter journals are not written anew: they are read within some hundredths of a second."""
+
+LINES_PER_KEY: Final = 8
+"""A key that is known has two lines or three; a journal with this many a key is mostly about others."""
 
 
 class Standing(Enum):
@@ -104,8 +118,11 @@ class ReservationBook:
         self._resource = resource
         self._on_change = on_change
         self._path = None if state_dir is None else state_dir / f"{resource}.reservations.jsonl"
+        self._read: FileIO | None = None
+        """The file that has been read; as long as it is open, no other has its inode."""
         self._read_bytes = 0
         self._lines = 0
+        self._version = VERSION
         self._entries: dict[str, Entry] = {}
         self._unfinished: set[str] = set()
         """Keys that may still be live; those seen to be over are taken out."""
@@ -160,8 +177,25 @@ class ReservationBook:
             if self._lines == 0:
                 self._begin_journal(descriptor, self._path)
             yield BookWriter(self, descriptor)
+            if self._on_change is None and self._lines > max(LINES_MIN, LINES_PER_KEY * len(self._entries)):
+                with contextlib.suppress(StorageFailed):  # what was to be written is; this would only be tidier
+                    self._write_anew(self._path)
         finally:
             os.close(descriptor)
+
+    def forget(self, keys: Sequence[str], now: Instant, descriptor: int | None) -> None:
+        """Forget keys that are not live; called by `BookWriter`."""
+        live = {each.key for each in self.live(now)}
+        gone = [key for key in keys if key in self._entries and key not in live]
+        if not gone:
+            return
+        if descriptor is not None and self._version < VERSION:
+            for key in gone:
+                self._forgotten(key)
+            assert self._path is not None
+            self._write_anew(self._path)  # an older program would not know the line
+        else:
+            self.write({"op": "forget", "keys": gone}, descriptor)
 
     def next_reservation_id(self) -> str:
         """The machine's name for the next reservation; within `writing` only."""
@@ -189,36 +223,66 @@ class ReservationBook:
 
     def _begin_journal(self, descriptor: int, path: Path) -> None:
         """Write the header, and make the file's name durable too."""
-        self._append({**_HEADER, "resource": self._resource}, descriptor)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        self._append(self._header(), descriptor)
+        sync_folder(path.parent)
+
+    def _header(self) -> dict[str, Any]:
+        return {"format": FORMAT, "version": VERSION, "resource": self._resource, "held_ever": self._held_ever}
 
     def _open_locked(self, path: Path) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        except OSError:
-            os.close(descriptor)
-            raise
-        return descriptor
+        while True:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if os.fstat(descriptor).st_ino == path.stat().st_ino:
+                    return descriptor
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)  # it was written anew while this process waited for it
+
+    def _write_anew(self, path: Path) -> None:
+        """Put a journal in the file's place that has only what is known; within `writing`, so nobody else writes."""
+        with storing(path):
+            with path.open("rb") as journal:
+                lines = journal.read(self._read_bytes).splitlines(keepends=True)[1:]
+            records = [(line, json.loads(line)) for line in lines]
+            kept = [(line, record) for line, record in records if record.get("key") in self._entries]
+            holds = sum(record["op"] == "hold" for _, record in kept)
+            header = {**self._header(), "held_ever": self._held_ever - holds}
+            data = [json.dumps(header, separators=(",", ":")).encode() + b"\n", *(line for line, _ in kept)]
+            write_whole(path, b"".join(data), private=True)
+            sync_folder(path.parent)
+        self._begin_reading()
+        self._read_new()
+
+    def _begin_reading(self) -> None:
+        """Know nothing: what is in the file comes next."""
+        if self._read is not None:
+            self._read.close()
+        self._read = None
+        self._read_bytes = self._lines = self._held_ever = 0
+        self._entries.clear()
+        self._unfinished.clear()
+        self._live_until = -1
 
     def _read_new(self) -> None:
         """Apply what this or another process has appended since the last look."""
         if self._path is None:
             return
         try:
-            size = self._path.stat().st_size
+            status = self._path.stat()
+            if self._read is not None and status.st_ino != os.fstat(self._read.fileno()).st_ino:
+                self._begin_reading()  # another process has written it anew
+            size = status.st_size
             if size == self._read_bytes:
                 return
             if size < self._read_bytes:
                 raise PluginError(self._plugin, f"{self._path}: was {self._read_bytes} bytes long, is {size} now")
-            with self._path.open("rb") as journal:
-                journal.seek(self._read_bytes)
-                data = journal.read()
+            self._read = self._read or self._path.open("rb", buffering=0)
+            self._read.seek(self._read_bytes)
+            data = self._read.read()
         except FileNotFoundError as error:
             if self._read_bytes:
                 raise PluginError(self._plugin, f"{self._path}: has vanished") from error
@@ -240,11 +304,24 @@ class ReservationBook:
             self._read_bytes += len(line)
 
     def _check_header(self, record: dict[str, Any]) -> None:
-        expected = {**_HEADER, "resource": self._resource}
-        if record != expected:
-            raise ValueError(f"the file does not begin with {expected}")
+        version = record.get("version")
+        if record.get("format") == FORMAT and isinstance(version, int) and version > VERSION:
+            raise VersionTooNew(self._path or "", "book of reservations", version, VERSION)
+        expected = {"format": FORMAT, "version": version, "resource": self._resource}
+        if version not in (1, VERSION) or {key: record[key] for key in expected} != expected:
+            raise ValueError(f"the file does not begin with {expected | {'version': VERSION}}")
+        self._version = version
+        self._held_ever = int(record.get("held_ever", 0))
+
+    def _forgotten(self, key: str) -> None:
+        self._entries.pop(key, None)
+        self._unfinished.discard(key)
 
     def _apply(self, record: dict[str, Any]) -> None:
+        if record["op"] == "forget":
+            for each in record["keys"]:
+                self._forgotten(each)
+            return
         key = record["key"]
         entry = self._entries.get(key)
         if record["op"] == "hold":
@@ -295,6 +372,10 @@ class BookWriter:
     def release(self, key: str, at: Instant | None = None) -> None:
         """Record that a key is given back for good, at an instant."""
         self._book.write({"op": "release", "at": at, "key": key}, self._descriptor)
+
+    def forget(self, keys: Sequence[str], now: Instant) -> None:
+        """Forget keys that are over and that nobody asks for again; those that are live stay."""
+        self._book.forget(keys, now, self._descriptor)
 
 
 def _write_whole(descriptor: int, data: bytes, offset: int) -> None:

@@ -2,27 +2,36 @@
 
 Its capacity for the market is what that share leaves; holds and reservations count exactly. No log is read, so it suits
 protocol studies and first trials; studies of prices want `fake_qstat`, which replays a real log.
-
-Option: `load`, the share of the cores that the machine's own users take, 0 to 1 (default 0.3).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 
-from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant
 from ramp.model.slot import Reservation
+from ramp.options import Bounds, read_options, takes
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.machine_clock import FAR, MachineClock
 from simulation.workload.profile import CoreProfile
 
 NAME: Final = "steady"
-DEFAULT_LOAD: Final = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyOptions:
+    """What the configuration says about such a machine.
+
+    Attributes:
+        load: share of the cores that the machine's own users take.
+    """
+
+    load: Annotated[float, Bounds(0, 1)] = 0.3
 
 
 class SteadyMachine(BookedMachine):
@@ -66,16 +75,12 @@ class SteadyMachine(BookedMachine):
         return [], []
 
 
+@takes(SteadyOptions)
 def open_plugin(settings: PluginSettings) -> SteadyMachine:
     """The entry point `steady` of the group `ramp.resource_plugins`.
 
     Raises:
         ConfigurationError: an option is unknown, or the load is no share.
     """
-    unknown = sorted(set(settings.options) - {"load"})
-    if unknown:
-        raise ConfigurationError(f"unknown; {NAME} knows load", key=f"{settings.resource}.{unknown[0]}")
-    load = settings.options.get("load", DEFAULT_LOAD)
-    if isinstance(load, bool) or not isinstance(load, int | float) or not 0 <= load <= 1:
-        raise ConfigurationError(f"is {load!r}; a number from 0 to 1 is wanted", key=f"{settings.resource}.load")
-    return SteadyMachine(settings.resource, settings.cores, float(load), settings.state_dir)
+    load = read_options(settings.options, SteadyOptions, within=settings.resource).load
+    return SteadyMachine(settings.resource, settings.cores, load, settings.state_dir)

@@ -14,7 +14,6 @@ from math import prod
 from ramp.errors import ConfigurationError
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TorusTerms
-from simulation.machines.bluegene import BlueGene
 from simulation.machines.grid import Grid
 from simulation.machines.interface import Connection, GridMachine, JobRequest
 
@@ -52,22 +51,21 @@ def unit_kind(machine: GridMachine, cores: int, key: str) -> UnitKind:
         ConfigurationError: the units cannot have that many cores together.
     """
     units = Grid(machine.extents).size
-    if isinstance(machine, BlueGene):
-        layout = machine.layout
-        if cores != units * layout.processors:
-            raise ConfigurationError(
-                f"is {cores}; {machine.name} has {units} midplanes of {layout.processors} processors, "
-                f"{units * layout.processors} in all",
-                key=f"{key}.cores",
-            )
-        edge = round(layout.cnodes ** (1 / len(machine.extents)))
-        edge = edge if edge ** len(machine.extents) == layout.cnodes else 0
-        return UnitKind("midplanes", layout.processors, layout.cnodes, edge, has_node_use=True)
+    traits, dimensions = machine.traits, len(machine.extents)
+    name = f"{traits.unit_noun}s"
+    if traits.processors and cores != units * traits.processors:
+        raise ConfigurationError(
+            f"is {cores}; {machine.name} has {units} {name} of {traits.processors} processors, "
+            f"{units * traits.processors} in all",
+            key=f"{key}.cores",
+        )
     if cores % units:
         raise ConfigurationError(
-            f"is {cores}; {machine.name} has {units} nodes, so a multiple of {units} is wanted", key=f"{key}.cores"
+            f"is {cores}; {machine.name} has {units} {name}, so a multiple of {units} is wanted", key=f"{key}.cores"
         )
-    return UnitKind("nodes", cores // units, 1, 1, has_node_use=False)
+    edge = round(traits.compute_nodes ** (1 / dimensions))
+    edge = edge if edge**dimensions == traits.compute_nodes else 0
+    return UnitKind(name, cores // units, traits.compute_nodes, edge, traits.node_use)
 
 
 class TorusRequests:

@@ -120,11 +120,6 @@ class Site(Protocol):
 class Scheduler(Protocol):
     """A queue and a rule for it."""
 
-    @property
-    def name(self) -> str:
-        """The name under which it is chosen."""
-        ...
-
     def submit(self, job: Job) -> None:
         """A job joins the queue."""
         ...

@@ -63,7 +63,7 @@ class SwfLog:
 
     @property
     def header(self) -> dict[str, tuple[str, ...]]:
-        """The `; Key: value` comments: key -> values in file order (Note, Queue and others occur several times)."""
+        """Values of the comments that state a key, by key, in file order (Note and Queue occur several times)."""
         header: dict[str, tuple[str, ...]] = {}
         for comment in self.comments:
             key, colon, value = comment.partition(":")

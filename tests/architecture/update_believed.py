@@ -19,6 +19,7 @@ BLOCK = re.compile(r"(<!-- table: believed -->\n).*?(<!-- end table -->)", re.DO
 WITHOUT_A_SEAL: Final[dict[type, str]] = {
     Signed: "XML signatures: the user's, and the resource's around it",
     contents.PaymentQuery: "the sender's name; only a party of the agreement is answered",
+    contents.ClockQuery: "nothing; it asks",
     contents.MachineQuery: "nothing; it asks",
     contents.MachineStatus: "the sender's name; for people",
     contents.DirectoryQuery: "nothing; it asks",

@@ -12,13 +12,12 @@ import tempfile
 from pathlib import Path
 
 import psutil
+from _submission import children_of, submit, swarm
 
-from ramp.agents import supervise
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.control_client import ControlClient
 from ramp.runtime.state_folder import StateFolder
 
 WARM_UP = 3
@@ -27,19 +26,14 @@ WARM_UP = 3
 def _purchase(state: StateFolder, rounds: int) -> float:
     start = SystemClock().now() // MINUTE * MINUTE + 5 * MINUTE
     unit = RequestUnit(1, 70, start + 2 * HOUR, TotalCores(16), not_before=start, wall_time=HOUR)
-    document = write_request(RequestForQuotation((unit,)))
-    with ControlClient(state.socket("user1")) as client:
-        ended = client.answer({"verb": "submit", "document": document, "options": {"rounds": rounds}})
-    outcome = ended["outcome"]
-    assert outcome["status"] == "committed", outcome
-    return float(outcome["duration"]) / 1e6
+    ended = submit(state, write_request(RequestForQuotation((unit,))), rounds=rounds)
+    assert ended.status == "committed", ended
+    return ended.duration
 
 
 def _measure(state: StateFolder, rounds: int, repeats: int) -> tuple[float, float]:
     """Median duration of a purchase, and the processor time of all processes of the market for one; in seconds."""
-    status = supervise.status(state)
-    assert status is not None
-    market = psutil.Process(status["pid"]).children(recursive=True)
+    market = children_of(state)
     begin = _used(market)
     seconds = statistics.median([_purchase(state, rounds) for _ in range(repeats)])
     return seconds, (_used(market) - begin) / repeats
@@ -53,13 +47,13 @@ def _used(processes: list[psutil.Process]) -> float:
 def main(config: str, repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         state = StateFolder(Path(folder) / "state")
-        supervise.start_detached(Path(config), state)
+        swarm.start_detached(Path(config), state)
         try:
             for _ in range(WARM_UP):
                 _purchase(state, 1)
             found = {rounds: _measure(state, rounds, repeats) for rounds in (1, 10)}
         finally:
-            supervise.stop(state)
+            swarm.stop(state)
     print(json.dumps(found))
 
 

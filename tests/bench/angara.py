@@ -8,8 +8,9 @@ from time import process_time as cpu
 
 import numpy as np
 
-from simulation.machines.allocators import find_allocator
+from simulation.machines.allocator_declaration import make_policy
 from simulation.machines.angara import AngaraMachine, TorusLayout
+from simulation.machines.box_policy import BoxPolicy
 from simulation.machines.box_search import list_free, maximal_rows
 from simulation.machines.interface import JobRequest
 from simulation.machines.ranked_boxes import RankedBoxes
@@ -43,7 +44,7 @@ def run() -> list[tuple[str, float, str]]:
         rows.append((f"angara 8x6x3: 99 of 100 decisions within, {label}", longest * 1e6, "us"))
         rows.append((f"angara 8x6x3: faster than the plain loop, {label}", _ratio(allocator, options), "x"))
     rows.append(("angara 8x6x3: all maximal boxes of a state", _maximal(), "us"))
-    boxes = RankedBoxes(EXTENTS, find_allocator("find-systems-mss")())
+    boxes = RankedBoxes(EXTENTS, make_policy("find-systems-mss", {}, BoxPolicy))
     jobs = make_workload(Recipe(144, 0.65), 1)
     run_window_first_fit(boxes, jobs.submit_time[:9], jobs.run_time[:9], jobs.size[:9], window=1)
     begin = cpu()
@@ -53,7 +54,7 @@ def run() -> list[tuple[str, float, str]]:
 
 
 def _machine(allocator: str, options: dict[str, bool]) -> AngaraMachine:
-    boxes = RankedBoxes(EXTENTS, find_allocator(allocator)(**options))
+    boxes = RankedBoxes(EXTENTS, make_policy(allocator, options, BoxPolicy))
     return AngaraMachine(TorusLayout("bench", "b", ("x", "y", "z"), EXTENTS), boxes)
 
 

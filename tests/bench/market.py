@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
+from unittest.mock import patch
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
+from ramp.protocol.final_refusals import FinalRefusals
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal, original_price
 from ramp.protocol.seller import PriceRange
 from simulation.market.specs import ResourceSpec, UserSpec
@@ -28,6 +30,9 @@ def run() -> list[tuple[str, float, str]]:
     commitment, no bank. The ratio says what all of those cost.
     """
     ten = _best(lambda: _auctions(10, quote_only=False))
+    sent = _auctions(10, quote_only=False)
+    with patch.object(FinalRefusals, "add", lambda *_: None):
+        sent_to_all = _auctions(10, quote_only=False)
     one = _best(lambda: _auctions(1, quote_only=True))
     naive = _best(_plain_loops)
     return [
@@ -36,10 +41,12 @@ def run() -> list[tuple[str, float, str]]:
         ("market: auction of 10 rounds, bought and paid, in the simulator", ten / AUCTIONS * 1000, "ms"),
         ("market: the bidding alone as a plain loop", naive / AUCTIONS * 1000, "ms"),
         ("market: whole market against the plain loop", ten / naive, "x"),
+        (f"market: messages of {AUCTIONS} auctions of 10 rounds, all called in every round", sent_to_all, ""),
+        ("market: messages where who refuses for good is not called again, against that", sent / sent_to_all, "x"),
     ]
 
 
-def _best(work: Callable[[], None]) -> float:
+def _best(work: Callable[[], object]) -> float:
     seconds = []
     for _ in range(REPEATS):
         started = perf_counter()
@@ -53,7 +60,8 @@ def _machine(number: int) -> tuple[float, PriceRange]:
     return number / (2 * RESOURCES), PriceRange(minimum + 2 * number, minimum)
 
 
-def _auctions(rounds: int, *, quote_only: bool) -> None:
+def _auctions(rounds: int, *, quote_only: bool) -> int:
+    """Run all auctions; how many messages they took."""
     resources = []
     for number in range(RESOURCES):
         load, prices = _machine(number)
@@ -70,6 +78,7 @@ def _auctions(rounds: int, *, quote_only: bool) -> None:
     world.run(limit=MINUTE)
     wanted = "quoted" if quote_only else "committed"
     assert [each.stage for each in world.users["alice"].purchases.values()] == [wanted] * AUCTIONS
+    return world.network.counts.sent
 
 
 def _plain_loops() -> None:

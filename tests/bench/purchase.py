@@ -32,7 +32,7 @@ def run() -> list[tuple[str, float, str]]:
         signed = Path(folder) / "signed.toml"
         signed.write_text(TABLE2.read_text("utf-8").replace("[market]", "[market]\nsigned_offers = true", 1), "utf-8")
         variants = {"now": (ROOT, TABLE2), "now, with signed offers": (ROOT, signed)}
-        old = _old_tree(Path(folder) / "before")
+        old = old_tree(BEFORE, Path(folder) / "before")
         if old is not None:
             variants = {"before": (old, old / "agents_config" / "swarms" / "table2.toml"), **variants}
         best: dict[tuple[str, int], tuple[float, float]] = {}
@@ -53,9 +53,15 @@ def run() -> list[tuple[str, float, str]]:
     return rows
 
 
-def _old_tree(folder: Path) -> Path | None:
+def old_tree(commit: str, folder: Path) -> Path | None:
+    """Take a version out of the repository's history; None where it is not there.
+
+    Args:
+        commit: the version.
+        folder: where it is put.
+    """
     try:
-        packed = subprocess.run(["git", "archive", BEFORE], cwd=ROOT, check=True, capture_output=True).stdout
+        packed = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:

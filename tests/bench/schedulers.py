@@ -14,8 +14,8 @@ from simulation.queueing.job_table import JobTable
 from simulation.queueing.shaped_jobs import ShapedJobs, shaped_jobs
 from simulation.queueing.simulation import Overrun, QueueSimulation
 from simulation.queueing.whole_log import SchedulerOptions, run_log
-from simulation.schedulers.conservative import ConservativeBackfill
 from simulation.schedulers.interface import Job, Scheduler
+from simulation.schedulers.policies.conservative import ConservativeBackfill
 from tests.reference.conservative_loop import PlainConservative
 
 PROCESSORS = 338

@@ -10,14 +10,17 @@ import shutil
 import statistics
 import tempfile
 from pathlib import Path
-from typing import Any
 
-from ramp.agents import supervise
+from ramp.client import swarm
+from ramp.client.line import SocketLine
+from ramp.control.events import RequestEnded
+from ramp.control.requests import Submit
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.protocol.events import AuctionOptions
+from ramp.protocol.outcome import RequestOutcome
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.control_client import ControlClient
 from ramp.runtime.state_folder import StateFolder
 
 PAPER_TEN_ROUNDS_S = 151.26
@@ -33,13 +36,13 @@ def _request() -> str:
     return write_request(RequestForQuotation((unit,)))
 
 
-def _auction(state: StateFolder, rounds: int, *, quote_only: bool) -> dict[str, Any]:
-    with ControlClient(state.socket("user1")) as client:
-        options = {"rounds": rounds, "quote_only": quote_only}
-        ended = client.answer({"verb": "submit", "document": _request(), "options": options})
-    outcome: dict[str, Any] = ended["outcome"]
-    assert outcome["status"] in ("committed", "quoted"), outcome
-    return outcome
+def _auction(state: StateFolder, rounds: int, *, quote_only: bool) -> RequestOutcome:
+    with SocketLine(state.socket("user1")) as line:
+        options = AuctionOptions(rounds=rounds, quote_only=quote_only)
+        *_, ended = line.events(Submit(_request(), options=options))
+    assert isinstance(ended, RequestEnded), ended
+    assert ended.outcome.status in ("committed", "quoted"), ended
+    return ended.outcome
 
 
 def _measure(kind: str) -> list[tuple[str, float, str]]:
@@ -48,16 +51,16 @@ def _measure(kind: str) -> list[tuple[str, float, str]]:
         config.write_text(TABLE2.read_text("utf-8").replace('kind = "embedded"', f'kind = "{kind}"'), "utf-8")
         state = StateFolder(Path(folder) / "state")
         begin = SystemClock().now()
-        supervise.start_detached(config, state)
+        swarm.start_detached(config, state)
         launched = SystemClock().now() - begin
         try:
             _auction(state, 3, quote_only=True)  # warm-up: connections, caches
-            rounds = [r for _ in range(REPEATS) for r in _auction(state, 5, quote_only=True)["rounds"]]
-            one = statistics.median(record["duration"] for record in rounds) / 1e6
-            ten = statistics.median(_auction(state, 10, quote_only=False)["duration"] for _ in range(REPEATS)) / 1e6
-            single = statistics.median(_auction(state, 1, quote_only=False)["duration"] for _ in range(REPEATS)) / 1e6
+            rounds = [r for _ in range(REPEATS) for r in _auction(state, 5, quote_only=True).rounds]
+            one = statistics.median(record.duration for record in rounds) / 1e6
+            ten = statistics.median(_auction(state, 10, quote_only=False).duration for _ in range(REPEATS)) / 1e6
+            single = statistics.median(_auction(state, 1, quote_only=False).duration for _ in range(REPEATS)) / 1e6
         finally:
-            supervise.stop(state)
+            swarm.stop(state)
     return [
         (f"{kind}: launch of 20 resources, 30 users, bank, directory", launched / 1e6, "s"),
         (f"{kind}: one round, 20 resources", one * 1e3, "ms"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ from sqlalchemy import create_engine, make_url, text
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
 from ramp.runtime.ledger_store import LedgerStore
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
 
 
 @pytest.fixture(scope="session")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from forked_script import ForkedScript
 from sqlalchemy import create_engine, event, exc, text
 
-import ramp
 from ramp.errors import ConfigurationError, LedgerCorrupt
 from ramp.ledger.account import AccountKind
 from ramp.ledger.order import Order, OrderLine, OrderState
@@ -172,27 +170,19 @@ SELECT 'other', debit_account, credit_account, 1, agreement_id, kind, 1, 1, NULL
 """
 
 
-def start(script: str, url: str, number: int, step: str = "") -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", PROLOGUE + script, url, str(number)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(ramp.__file__).parents[1]), "RAMP_TEST_STEP": step},
-    )
+def start(script: str, url: str, number: int, step: str = "") -> ForkedScript:
+    return ForkedScript(PROLOGUE + script, url, number, RAMP_TEST_STEP=step)
 
 
 def race(script: str, url: str, processes: int = 3) -> list[list[str]]:
     """Start processes, let them go all at once, and collect what each of them was answered."""
     running = [start(script, url, number) for number in range(processes)]
     for process in running:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in running:
-        assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    answers = [json.loads(process.communicate(timeout=100)[0]) for process in running]
+    answers = [json.loads(process.communicate()) for process in running]
     assert [process.returncode for process in running] == [0] * processes
     return answers
 
@@ -323,10 +313,9 @@ def test_a_killed_writer_leaves_a_sound_ledger(store_url: str) -> None:
     first = 0
     for _ in range(6):
         writer = start(WRITE_FOR_EVER, store_url, first)
-        assert writer.stdout is not None
         done = [int(writer.stdout.readline()) for _ in range(rng.randint(1, 12))]
-        writer.send_signal(signal.SIGKILL)
-        done += [int(line) for line in writer.communicate()[0].splitlines()]
+        writer.kill()
+        done += [int(line) for line in writer.communicate().splitlines()]
         with LedgerStore.open(store_url) as store:
             assert store.audit() == []
             for number in done:  # what was answered is durable
@@ -347,7 +336,7 @@ def test_an_order_killed_at_any_statement_is_entered_wholly_or_not_at_all(store_
     undone = 0
     for number in range(1, 40):
         process = start(DIE_AT_STATEMENT, store_url, number, step)
-        output = process.communicate(timeout=60)[0]
+        output = process.communicate()
         with LedgerStore.open(store_url) as store:
             assert store.audit() == []
             order = store.order("o-1")
@@ -455,7 +444,7 @@ def test_a_ledger_of_a_newer_version_is_not_touched(store_url: str) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE ledger_version SET version = 99"))
     engine.dispose()
-    with pytest.raises(ConfigurationError, match="version 99; this program reads versions 1 to 2"):
+    with pytest.raises(ConfigurationError, match="version 99, and this program knows versions up to 2"):
         LedgerStore.open(store_url)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked_script import ForkedScript
 from sqlalchemy import Connection, create_engine, inspect, text
 
 from ramp.errors import LedgerCorrupt, LedgerRefusal
@@ -206,20 +205,13 @@ def test_references_are_checked_again_afterwards(old_url: str) -> None:
 
 
 def test_several_processes_may_open_an_old_ledger_at_once(old_url: str) -> None:
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", OPEN, old_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(3)
-    ]
+    running = [ForkedScript(OPEN, old_url) for _ in range(3)]
     for process in running:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in running:
-        assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    assert [process.communicate(timeout=100)[0] for process in running] == ["[] 20\n"] * 3
+    assert [process.communicate() for process in running] == ["[] 20\n"] * 3
     assert version(old_url) == 2
 
 

@@ -364,3 +364,14 @@ def test_hostlist_commands():
     assert run(hostlist, "compress", input="n0000\nn0001\n") == "n[0000-0001]\n"
     assert run(hostlist, "compress", "--dimensions", 4, input="n0000\nn0001\n") == "n[0000x0001]\n"
     assert run(hostlist, "compress", "--dimensions", 1, "n100", "n101") == "n[100-101]\n"
+
+
+def test_what_is_no_trace_is_told_without_the_systems_words(tmp_path):
+    from ramp.errors import DocumentError
+
+    with pytest.raises(DocumentError, match=r"nothing\.jsonl: there is no such trace; .*--trace FILE"):
+        CliRunner().invoke(smap, ["--trace", str(tmp_path / "nothing.jsonl")], catch_exceptions=False)
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DocumentError, match="no UTF-8 text"):
+        CliRunner().invoke(smap, ["--trace", str(binary)], catch_exceptions=False)

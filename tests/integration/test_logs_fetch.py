@@ -173,12 +173,19 @@ def test_commands_list_and_fetch(archive: Archive, tmp_path: Path, monkeypatch: 
     before = {row["name"]: row for row in json.loads(runner.invoke(cli_logs.logs, ["list", "--json"]).stdout)}
     assert before["RICC-2010-2"]["cores"] == 8192
     assert before[LOG.name]["source"] == "synthetic"
+    told = runner.invoke(cli_logs.logs, ["fetch"], catch_exceptions=False)
+    assert told.exit_code == 0
+    assert [line.split()[0] for line in told.stdout.splitlines()] == ["RICC-2010-2", LOG.name]
+    assert known["RICC-2010-2"].address in told.stdout
+    assert not (tmp_path / "cache").exists()
     fetched = runner.invoke(cli_logs.logs, ["fetch", LOG.name, "--from", archive.address], catch_exceptions=False)
     expected = tmp_path / "cache" / "ramp" / "logs" / LOG.file_name
     assert fetched.exit_code == 0
     assert fetched.stdout == f"{LOG.name}: {expected}\n"
     after = {row["name"]: row for row in json.loads(runner.invoke(cli_logs.logs, ["list", "--json"]).stdout)}
     assert after[LOG.name] == {**before[LOG.name], "found": True, "path": str(expected), "source": "log"}
+    told = runner.invoke(cli_logs.logs, ["fetch"], catch_exceptions=False)
+    assert [line.split()[0] for line in told.stdout.splitlines()] == ["RICC-2010-2"]
     table = runner.invoke(cli_logs.logs, ["list"]).stdout
     assert str(expected) in table
     assert "missing: ramp logs fetch RICC-2010-2" in table

@@ -44,7 +44,7 @@ def test_nobody_waits_for_the_compiler_once_a_machine_is_open(machine: str, core
         env=empty_cache,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stderr

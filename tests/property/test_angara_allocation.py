@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulation.machines.allocators import find_allocator
+from simulation.machines.allocator_declaration import make_policy
 from simulation.machines.angara import AngaraMachine, TorusLayout
+from simulation.machines.box_policy import BoxPolicy
 from simulation.machines.grid import bits_of
 from simulation.machines.interface import JobRequest
 from simulation.machines.ranked_boxes import RankedBoxes
@@ -30,7 +31,7 @@ steps = st.lists(st.tuples(st.integers(1, 12), st.booleans(), st.integers(0, 1 <
 
 @cache
 def boxes(extents: tuple[int, ...], allocator: str, exact: bool = False) -> RankedBoxes:
-    return RankedBoxes(extents, find_allocator(allocator)(**({"exact": True} if exact else {})))
+    return RankedBoxes(extents, make_policy(allocator, {"exact": True} if exact else {}, BoxPolicy))
 
 
 def empty(extents: tuple[int, ...], allocator: str, exact: bool = False) -> AngaraMachine:

@@ -19,9 +19,9 @@ from simulation.machines.interface import JobRequest
 from simulation.queueing.job_table import JobTable
 from simulation.queueing.simulation import Overrun, QueueSimulation
 from simulation.queueing.whole_log import SchedulerOptions, run_log
+from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import Job
-from simulation.schedulers.registry import make_scheduler
-from simulation.schedulers.window_first_fit import WindowCounts
+from simulation.schedulers.policies.window_first_fit import WindowCounts, WindowOptions
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def table_of(case: Case) -> JobTable:
 def by_events(case: Case, options: SchedulerOptions) -> list[int]:
     """Start times in microseconds by the event simulation and the general scheduler."""
     starts: dict[int, int] = {}
-    scheduler = make_scheduler(options.name, window=options.window, window_counts=options.window_counts)
+    scheduler = make_scheduler(options.name, options.options)
     simulation = QueueSimulation(
         FlatMachine(case.capacity),
         scheduler,
@@ -188,14 +188,15 @@ def test_backfilling_follows_its_definition(case: Case, rule: str, overrun: Over
 
 
 @pytest.mark.parametrize("counts", list(WindowCounts))
-@pytest.mark.parametrize("name", ["fcfs", "first-fit", "window-first-fit", "easy", "conservative"])
+@pytest.mark.parametrize("name", [one.name for one in SCHEDULERS.listed() if one.declaration.compiled])
 @settings(deadline=None, max_examples=50)
 @given(case=cases(), window=st.integers(1, 5), overrun=st.sampled_from(list(Overrun)))
 def test_compiled_loops_agree_with_the_event_simulation(
     case: Case, name: str, window: int, counts: WindowCounts, overrun: Overrun
 ) -> None:
     """The compiled loop of a scheduler gives the schedule of the general one, job by job."""
-    options = SchedulerOptions(name, window=window, window_counts=counts, overrun=overrun)
+    its_options = {"window": window, "window_counts": counts} if SCHEDULERS.find(name).options is WindowOptions else {}
+    options = SchedulerOptions(name, its_options, overrun)
     compiled = run_log(FlatMachine(case.capacity), table_of(case), options).schedule.start_time.tolist()
     assert compiled == by_events(case, options)
 
@@ -235,7 +236,7 @@ def first_fit_reference(case: Case, window: int, counts: WindowCounts) -> list[i
 def test_first_fit_follows_its_definition(case: Case, window: int, counts: WindowCounts) -> None:
     """Window first-fit starts what the window's rule allows; FCFS is window 1 and first-fit a window over everybody."""
     expected = [second * MICROSECONDS_PER_SECOND for second in first_fit_reference(case, window, counts)]
-    options = SchedulerOptions("window-first-fit", window=window, window_counts=counts)
+    options = SchedulerOptions("window-first-fit", {"window": window, "window_counts": counts})
     assert by_events(case, options) == expected
     one = [second * MICROSECONDS_PER_SECOND for second in first_fit_reference(case, 1, counts)]
     assert by_events(case, SchedulerOptions("fcfs")) == one

@@ -19,10 +19,10 @@ from simulation.machines.bluegene import BlueGene
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest, Machine, NodeState, Placement
 from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
-from simulation.schedulers.conservative import ConservativeBackfill
-from simulation.schedulers.easy import EasyBackfill
+from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler, Site
-from simulation.schedulers.registry import SCHEDULER_NAMES, make_scheduler
+from simulation.schedulers.policies.conservative import ConservativeBackfill
+from simulation.schedulers.policies.easy import EasyBackfill
 from tests.reference.conservative_loop import PlainConservative
 from tests.reference.easy_loop import PlainEasy
 
@@ -87,7 +87,7 @@ def things(placement: Placement) -> set[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("overrun", list(Overrun))
-@pytest.mark.parametrize("name", SCHEDULER_NAMES)
+@pytest.mark.parametrize("name", SCHEDULERS.names())
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(jobs=histories(), asked=wishes)
 def test_nothing_is_held_twice(name: str, overrun: Overrun, jobs: list[Job], asked: list[Wish]) -> None:
@@ -142,7 +142,7 @@ def test_conservative_keeps_its_promises_on_a_torus(jobs: list[Job]) -> None:
 
 
 @pytest.mark.parametrize("overrun", list(Overrun))
-@pytest.mark.parametrize("name", SCHEDULER_NAMES)
+@pytest.mark.parametrize("name", SCHEDULERS.names())
 @settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_reservations_on_a_flat_machine_are_never_short(name: str, overrun: Overrun, data: st.DataObject) -> None:

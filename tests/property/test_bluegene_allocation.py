@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from simulation.machine_files import machine_directory
 from simulation.machines.bluegene import BlueGene
-from simulation.machines.description import build_machine
+from simulation.machines.description import BuildOptions, build_machine
 from simulation.machines.grid import bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState
 
@@ -38,7 +38,7 @@ TABLES: dict[str, dict] = {name: {} for name in LINES}
 def built(name: str, allocator: str | None = None) -> BlueGene:
     """A machine of the project, its tables made here and not taken from the user's cache."""
     text = (machine_directory() / f"{name}.toml").read_text(encoding="utf-8")
-    return build_machine(tomllib.loads(text), source=name, allocator=allocator)
+    return build_machine(tomllib.loads(text), source=name, options=BuildOptions(allocator))
 
 
 MACHINES = {name: built(name) for name in LINES}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -427,9 +427,10 @@ class LedgerMachine(RuleBasedStateMachine):
                 self.ledger.close()
 
 
-def test_a_book_agrees_with_the_model() -> None:
+@pytest.mark.parametrize("histories", [100, pytest.param(400, marks=pytest.mark.slow)])
+def test_a_book_agrees_with_the_model(histories: int) -> None:
     run_state_machine_as_test(
-        LedgerMachine, settings=settings(max_examples=400, stateful_step_count=40, deadline=None, derandomize=True)
+        LedgerMachine, settings=settings(max_examples=histories, stateful_step_count=40, derandomize=True)
     )
 
 
@@ -444,10 +445,6 @@ def test_a_store_agrees_with_the_model() -> None:
                 StoreMachine.opened += 1
                 return LedgerStore.open(Path(directory) / f"ledger-{StoreMachine.opened}.sqlite")
 
-        checks = [HealthCheck.too_slow]
         run_state_machine_as_test(
-            StoreMachine,
-            settings=settings(
-                max_examples=15, stateful_step_count=30, deadline=None, derandomize=True, suppress_health_check=checks
-            ),
+            StoreMachine, settings=settings(max_examples=15, stateful_step_count=30, derandomize=True)
         )

@@ -22,8 +22,8 @@ from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.modelled import ModelledMachine
 from simulation.resource.placement_text import read_token
+from simulation.schedulers.declaration import SCHEDULERS
 from simulation.schedulers.planner import placements_conflict
-from simulation.schedulers.registry import SCHEDULER_NAMES
 
 OPENING = from_iso("2026-11-21T08:00:00Z")
 CORES = {"bgl-half": 64 * 1024, "angara-4x4x2": 32 * 16}
@@ -35,7 +35,7 @@ OPTIONS = st.fixed_dictionaries(
         "fat": st.just(0.5),
         "torus": st.just(0.5),
         "overrun": st.sampled_from(("cut", "keep")),
-        "scheduler": st.sampled_from(SCHEDULER_NAMES),
+        "scheduler": st.sampled_from(SCHEDULERS.names()),
         "base_time_s": st.sampled_from((0, 43_200)),
         "speed": st.sampled_from((1, 1.7, 60)),
         "load_of": st.sampled_from(("cores", "cores-and-links")),

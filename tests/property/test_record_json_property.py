@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import typing
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramp.model.request import RequestForQuotation
-from ramp.protocol.records import Record
+from ramp.protocol.records import Record, reference_of
+from ramp.runtime import journal
 from ramp.runtime.record_json import record_from_json, record_to_json
 
 TEXT = st.text(max_size=12)
@@ -32,3 +35,16 @@ def test_every_kind_comes_back(data: st.DataObject) -> None:
     text = record_to_json(record)
     assert record_from_json(text) == record
     assert record_to_json(record_from_json(text)) == text
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_a_journal_of_version_1_finds_out_what_every_kind_is_about(data: st.DataObject) -> None:
+    record = data.draw(st.from_type(data.draw(st.sampled_from(KINDS))))
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE journal (sequence INTEGER PRIMARY KEY, record TEXT NOT NULL) STRICT")
+        connection.execute("INSERT INTO journal (record) VALUES (?)", (record_to_json(record),))
+        for statement in journal._FROM_VERSION_1:
+            connection.execute(statement)
+        (found,) = connection.execute("SELECT reference FROM journal").fetchone()
+    assert found == reference_of(record)

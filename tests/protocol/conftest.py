@@ -7,7 +7,8 @@ the owners' commands and lets time pass; the expected transcript stands below ea
 The commands of a script:
 
     timing hold_time=120 ...             limits of the protocol in seconds; before `market`
-    resource NAME cores=64 start=60 minimum=20 load=0.5 credit=1000000 strategy=ramp os=LINUX
+    resource NAME cores=64 start=60 minimum=20 load=0.5 credit=1000000 strategy=ramp os=LINUX [forgetful]
+                                         `forgetful`: its machine takes holds of keys that were released before
     user NAME credits=10000
     market [registrations]               open the market; with the directory's heartbeats in the transcript
     submit USER REQUEST rounds=1 round=15 approval=auto prefer=cheapest quote / cores=16 price=70 start=3600 wall=3600
@@ -20,9 +21,14 @@ The commands of a script:
     says RESOURCE failed AGREEMENT [to=bank]  a resource says that it has failed, whatever its protocol thinks
     forge USER as BANK to RESOURCE paid AGREEMENT  a stranger speaks as the bank: unsealed, with its own seal,
                                          and with one that the bank has put on something else
-    fault RESOURCE CALL [done|refused|nonsense] [count=1]      the machine's next calls of hold, confirm, reservation,
-                                         release or quote raise; `done`: after having done it; `refused`: they refuse;
-                                         `nonsense`: they answer nothing that makes sense
+    fault RESOURCE CALL [done|refused|nonsense] [transient|lasting] [count=1]    the next calls of hold, confirm,
+                                         reservation, release or quote raise, and say perhaps that it will pass or not;
+                                         `done`: after having done it; `refused`: they refuse; `nonsense`: they answer
+                                         nothing that makes sense
+    late RESOURCE CALL by=SECONDS [done=SECONDS] [limit=SECONDS] [lost|undone] [count=1]
+                                         the machine's next calls of hold, confirm, reservation, release, quote or price
+                                         are answered after so long and done when (default: then); after the limit
+                                         nobody knows; `lost`: the answer never comes; `undone`: nothing is done either
     lose RESOURCE                        its machine loses everything that is set aside
     crash NAME [down=S] [before=EFFECT]  now, or before the next such effect (a record's or content's name)
     restart NAME
@@ -55,6 +61,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.pricing import original_price, paper_price
 from ramp.protocol.seller import PriceRange
 from ramp.protocol.timing import Timing
+from simulation.market.late_guests import Fate, ForgetfulMachine
 from simulation.market.observing import ScriptedCrash
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
@@ -80,6 +87,26 @@ class _Rule:
     pattern: str
     count: int
     by: Duration
+
+
+@dataclass
+class _LateRule:
+    """What becomes of the next questions of one kind."""
+
+    name: str
+    kind: type
+    fate: Fate
+    count: int
+
+
+CALLS = {
+    "hold": fx.HoldSlot,
+    "confirm": fx.ConfirmSlot,
+    "release": fx.ReleaseSlot,
+    "reservation": fx.LookUpSlot,
+    "quote": fx.QuoteSlots,
+    "price": fx.PriceSlots,
+}
 
 
 @dataclass
@@ -139,6 +166,7 @@ class ScriptedMarket:
     resources: list[ResourceSpec] = field(default_factory=list)
     users: list[UserSpec] = field(default_factory=list)
     rules: list[_Rule] = field(default_factory=list)
+    late: list[_LateRule] = field(default_factory=list)
     crashes: dict[tuple[str, str], ScriptedCrash] = field(default_factory=dict)
     seen: list[Message] = field(default_factory=list)
     forged: list[Message] = field(default_factory=list)
@@ -157,6 +185,13 @@ class ScriptedMarket:
 
     def crash(self, name: str, effect: fx.Effect) -> ScriptedCrash | None:
         return self.crashes.pop((name, effect_key(effect)), None)
+
+    def fate(self, name: str, question: fx.AskMachine | fx.PriceSlots) -> Fate | None:
+        for rule in self.late:
+            if rule.count and rule.name == name and isinstance(question, rule.kind):
+                rule.count -= 1
+                return rule.fate
+        return None
 
     # -- the script's commands -----------------------------------------------------------------------------------
 
@@ -199,13 +234,14 @@ class ScriptedMarket:
             self.timing[key] = options.duration(key)
 
     def do_resource(self, options: _Options) -> None:
+        machine = ForgetfulMachine if options.flag("forgetful") else SteadyMachine
         (name,) = options.words
         cores = options.whole("cores", 64)
         os = options.text("os", "")
         self.resources.append(
             ResourceSpec(
                 name,
-                SteadyMachine(name, cores, options.number("load", 0.5)),
+                machine(name, cores, options.number("load", 0.5)),
                 StaticTerms(cores, operating_system=os or None),
                 PriceRange(options.whole("start", 60), options.whole("minimum", 20)),
                 STRATEGIES[options.text("strategy", "ramp")],
@@ -226,6 +262,7 @@ class ScriptedMarket:
             timing=Timing(**self.timing),
             observer=self.transcript,
             script=self,
+            fates=self.fate,
         )
         self.world.approve = lambda _: None
         self.world.run(limit=2 * LATENCY)
@@ -361,6 +398,7 @@ class ScriptedMarket:
 
     def do_fault(self, options: _Options) -> None:
         how = next((word for word in ("done", "refused", "nonsense") if options.flag(word)), "raises")
+        says = next((word for word in ("transient", "lasting") if options.flag(word)), "")
         name, call = options.words
         machine: Any = self.world.machines[name]
         original = getattr(machine, call)
@@ -377,9 +415,20 @@ class ScriptedMarket:
                 return "yes"
             if how == "done":
                 original(*arguments)
-            raise PluginError(name, "the batch system does not answer")
+            if says:
+                raise PluginError(name, "the batch system does not answer", transient=says == "transient")
+            raise TimeoutError("the batch system does not answer")
 
         setattr(machine, call, faulty)
+
+    def do_late(self, options: _Options) -> None:
+        undone = options.flag("undone")
+        lost = options.flag("lost") or undone
+        name, call = options.words
+        by, limit = options.duration("by"), options.duration("limit")
+        done = options.duration("done", by / SECOND)
+        fate = Fate(None if undone else done, limit or None, None if lost else by)
+        self.late.append(_LateRule(name, CALLS[call], fate, options.whole("count", 1)))
 
     def do_lose(self, options: _Options) -> None:
         (name,) = options.words

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from dataclasses import replace
@@ -30,8 +29,20 @@ FILES = {
 }
 
 
-def test_durations_of_rounds_of_fixed_length_stand_as_ratio_without_a_verdict(tmp_path) -> None:
-    summary = run("rounds", tmp_path / "rounds")
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory):
+    """The folder of one run of the experiment `rounds` with seed 1, which several tests look at."""
+    folder = tmp_path_factory.mktemp("market") / "rounds"
+    run("rounds", folder)
+    return folder
+
+
+def summary_of(folder):
+    return json.loads((folder / "summary.json").read_text())
+
+
+def test_durations_of_rounds_of_fixed_length_stand_as_ratio_without_a_verdict(rounds) -> None:
+    summary = summary_of(rounds)
     rows = [row for row in summary["table"] if row["request"] == "16 cores at 70"]
     assert [row["paper_duration_s"] for row in rows] == [TABLE4[rounds][1] for rounds in sorted(TABLE4)]
     for row in rows:
@@ -89,8 +100,8 @@ def test_tables_3_and_4_are_the_papers() -> None:
     assert all(1.1 < seconds - 15 * rounds < 2 for rounds, (_, seconds) in TABLE4.items() if rounds > 1)
 
 
-def test_the_price_falls_with_the_rounds_and_never_below_what_a_seller_accepts(tmp_path) -> None:
-    everything = run("rounds", tmp_path / "rounds")["table"]
+def test_the_price_falls_with_the_rounds_and_never_below_what_a_seller_accepts(rounds) -> None:
+    everything = summary_of(rounds)["table"]
     table = [row for row in everything if row["request"] == "16 cores at 70"]
     prices = [row["price"] for row in table]
     assert [row["rounds"] for row in table] == list(range(1, 11))
@@ -101,14 +112,23 @@ def test_the_price_falls_with_the_rounds_and_never_below_what_a_seller_accepts(t
     assert all(row["duration_s"] < row["paper_duration_s"] for row in table)
 
 
-def test_the_same_seed_gives_the_same_auctions(tmp_path) -> None:
-    def auctions(out, seed):
-        run("rounds", tmp_path / out, seed=seed, repeat=2)
-        with (tmp_path / out / "auctions.csv").open() as stream:
-            return list(csv.DictReader(stream))
+def test_the_command_prints_the_table_and_the_same_seed_gives_the_same_auctions(rounds, tmp_path) -> None:
+    out = tmp_path / "again"
+    result = CliRunner().invoke(
+        experiment, ["run", "rounds", "--quick", "--simulated", "--processes", "1", "--out", str(out)]
+    )
+    assert result.exit_code == 0, result.output
+    assert "66.00" in result.output  # the paper's first price
+    assert "simulated" in result.output
+    (again,) = out.rglob("auctions.csv")
+    assert again.read_text() == (rounds / "auctions.csv").read_text()
+    assert len(again.read_text().splitlines()) > 20
 
-    assert auctions("one", 3) == auctions("two", 3)
-    assert {row["age_hours"] for row in auctions("three", 4)} != {row["age_hours"] for row in auctions("four", 3)}
+
+def test_another_seed_gives_other_auctions() -> None:
+    assert market_rounds.plans_of(3, 2) == market_rounds.plans_of(3, 2)
+    ages = {seed: [plan.age for plan in market_rounds.plans_of(seed, 2)] for seed in (3, 4)}
+    assert set(ages[3]).isdisjoint(ages[4])
 
 
 def test_bought_slots_stay_taken(tmp_path) -> None:
@@ -186,12 +206,3 @@ def test_options_an_experiment_does_not_know_are_refused(tmp_path) -> None:
     )
     assert result.exit_code != 0
     assert "--xmpp" in str(result.exception)
-
-
-def test_the_command_prints_the_table(tmp_path) -> None:
-    result = CliRunner().invoke(
-        experiment, ["run", "rounds", "--quick", "--simulated", "--processes", "1", "--out", str(tmp_path)]
-    )
-    assert result.exit_code == 0, result.output
-    assert "66.00" in result.output  # the paper's first price
-    assert "simulated" in result.output

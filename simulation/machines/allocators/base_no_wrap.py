@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
+from simulation.machines.allocator_declaration import allocator
 from simulation.machines.allocators.base import Base
+from simulation.machines.box_policy import TransitMax
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +16,10 @@ class BaseNoWrap(Base):
     A. V. Mukosey and others, Vestnik YuUrGU, Comp. Math. & Inf. 8(1), 2019, prints the distance by which shapes are
     ranked without wrap-around, which gives boxes without wrap-around, and names the volumes from the job's size on,
     which puts the smallest first. Nothing else is assumed; `base-ring` invents a routing table instead.
-
-    Attributes:
-        wrap: boxes may run over the seam of a ring.
-        transit_max: nodes above the smallest volume that holds the job; None = any.
     """
 
-    name: ClassVar[str] = "base-no-wrap"
     wrap: bool = False
-    transit_max: int | None = 0
+    transit_max: TransitMax = 0
+
+
+ALLOCATOR = allocator(BaseNoWrap, about="As base, within the smallest volume and not over the seam of a ring.")

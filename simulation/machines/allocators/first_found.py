@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simulation.machines.allocator_declaration import allocator
 from simulation.machines.allocators.two_phase import TwoPhase
 
 
@@ -11,8 +12,9 @@ class FirstFound(TwoPhase):
     Within a box the smallest free link set is still taken, because the tables are sorted that way.
     """
 
-    name = "first-found"
-
     def link_cost(self, links: int) -> int:
         """Nothing: all candidates are worth the same."""
         return 0
+
+
+ALLOCATOR = allocator(FirstFound, about="Contiguous boxes; the first one that can be cabled.")

@@ -19,6 +19,7 @@ from typing import Any, Self
 from cryptography.hazmat.primitives.serialization import Encoding
 from rogue import LIMIT_S, Rogue, door
 
+from ramp.errors import RampError
 from ramp.ledger.account import AccountKind
 from ramp.model.acl import LANGUAGE, ONTOLOGY, Message, Performative
 from ramp.model.agreement import Agreement, Cancellation, Signed
@@ -56,6 +57,9 @@ from ramp.rfql.trust import Trust
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys import KeyStore
 from ramp.runtime.ledger_store import LedgerStore
+
+ANSWERED = {each.value for each in Performative} - {Performative.NOT_UNDERSTOOD.value}
+"""Performatives that are answered with NOT_UNDERSTOOD if nobody understands them."""
 
 _NUMBERS = itertools.count(1)
 
@@ -154,16 +158,19 @@ class Party:
             incoming = await self.rogue.inbox.get()
             if not hasattr(incoming, "sender_bare"):
                 continue
-            message = codec.decode(
-                incoming.sender_bare,
-                self.name,
-                incoming.metadata,
-                incoming.thread,
-                incoming.body,
-                self._trust,
-                self.now,
-                sealed=frozenset(),
-            )
+            try:
+                message = codec.decode(
+                    incoming.sender_bare,
+                    self.name,
+                    incoming.metadata,
+                    incoming.thread,
+                    incoming.body,
+                    self._trust,
+                    self.now,
+                    sealed=frozenset(),
+                )
+            except RampError:  # its own nonsense, come back to it
+                continue
             async with self._news:
                 self.heard.append(message)
                 self._news.notify_all()
@@ -196,8 +203,13 @@ class Party:
 
     async def put(self, encoded: EncodedMessage, to: str) -> None:
         """Send whatever has been made, under its own account."""
-        self._used.setdefault(address(to), set()).add(encoded.metadata["performative"])
+        self.used(to, encoded.metadata["performative"])
         await self.rogue.send(address(to), encoded.body, encoded.metadata, encoded.thread)
+
+    def used(self, to: str, performative: str) -> None:
+        """Remember with which behaviour of an agent there is something to be waited for; see `is_read_by`."""
+        if performative in ANSWERED:
+            self._used.setdefault(address(to), set()).add(performative)
 
     async def say(
         self, performative: Performative, to: str, content: Content, conversation_id: str = "", **slots: str

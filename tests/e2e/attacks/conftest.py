@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 SWARM = Path(__file__).parents[1] / "swarm"
-sys.path[:0] = [str(Path(__file__).parent), str(SWARM)]
+FAULTS = Path(__file__).parents[2] / "integration" / "faults"
+sys.path[:0] = [str(Path(__file__).parent), str(SWARM), str(FAULTS)]
 
 import rogue  # noqa: E402 (beside this file)
 

@@ -53,13 +53,13 @@ def test_the_keeper_deposits_once_however_often_it_asks_and_sees_all_trading(mar
     assert bought["status"] == "committed", bought
     for _ in range(2):
         answered = deposit(market, "grant-1", "bob", GRANT)
-        assert answered["event"] == "query_answered", answered
-        assert (answered["answer"]["deposit_id"], answered["answer"]["amount"]) == ("grant-1", GRANT)
+        assert answered["event"] == "deposit", answered
+        assert (answered["deposit_id"], answered["amount"]) == ("grant-1", GRANT)
     assert market.account("bob")["balance"] == GRANT
     bobs = market.buy("bob", "request-bob", [unit(1, 8, in_hours(1))])
     assert bobs["status"] == "committed", "bob can buy with it"
 
-    overview = market.ask("keeper", {"verb": "overview"})["answer"]
+    overview = market.ask("keeper", {"verb": "overview"})
     with LedgerStore.open(market.state.ledger) as ledger:
         assert ledger.audit() == []
         balances = {each.account.account_id: each.posted for each in ledger.balances()}
@@ -91,10 +91,10 @@ def test_the_keeper_is_told_why_its_order_is_refused(market):
     before = standing(market)
     for account, amount, why in (("nobody", 5, "nobody@localhost"), ("bob", 0, "above 0"), ("bob", -5, "above 0")):
         answered = deposit(market, "grant-refused", account, amount)
-        assert answered["event"] == "error", answered
+        assert answered["event"] == "refused", answered
         assert why in answered["reason"]
     again = deposit(market, "grant-1", "alice", 1)
-    assert again["event"] == "error", "the same deposit id on other terms"
+    assert again["event"] == "refused", "the same deposit id on other terms"
     assert not before.changes(standing(market))
 
 
@@ -103,9 +103,9 @@ def test_a_deposit_survives_the_death_of_the_bank(market):
     count = market.agent("bank")["restarts"]
     market.kill("bank")
     answered = deposit(market, "grant-2", "bob", 700)
-    assert answered["event"] == "query_answered", answered
+    assert answered["event"] == "deposit", answered
     until(lambda: market.agent("bank")["restarts"] > count, "the bank was started again")
-    assert deposit(market, "grant-2", "bob", 700)["event"] == "query_answered"
+    assert deposit(market, "grant-2", "bob", 700)["event"] == "deposit"
     assert market.account("bob")["balance"] == balance + 700
 
 

@@ -13,6 +13,7 @@ from swarm_market import SHORT_TIMING, in_hours, unit
 from ramp.ledger.account import AccountKind
 from ramp.model.acl import Performative
 from ramp.model.contents import CallForProposals, Proposal
+from ramp.model.instant import SECOND
 from ramp.model.request import RequestForQuotation
 from ramp.model.seal import Role
 
@@ -84,7 +85,7 @@ async def test_proposals_count_only_with_a_resources_seal(market, rogues, sealin
     moriarty.signs_offers = sealing
     await moriarty.register()
     before = await asyncio.to_thread(standing, market)
-    options = {"rounds": 1, "round_time_s": 4, "quote_only": True}
+    options = {"rounds": 1, "round_time": 4 * SECOND, "quote_only": True}
     outcome = await asyncio.to_thread(market.buy, "alice", fresh("request"), [unit(1, 8, in_hours(5))], **options)
     assert outcome["status"] == "quoted", outcome
     (won,) = outcome["units"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "swarm"))
 
+from stepped_clock import SteppedClock
 from swarm_market import Market, write_config
 
 
@@ -28,6 +31,20 @@ def new_market(tmp_path: Path) -> Iterator:
     yield make
     for market in markets:
         market.end()
+
+
+@pytest.fixture
+def stepped_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SteppedClock:
+    """Clocks that a test sets, of all processes that it starts; needs a C compiler."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler for the stepped clock")
+    library = tmp_path / "stepped_clock.so"
+    source = Path(__file__).with_name("stepped_clock.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("CLOCK_OFFSET_FILE", str(tmp_path / "offset"))
+    return SteppedClock(tmp_path / "offset")
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def test_a_full_disk(new_market: Callable[..., Market], small_disk: Path, ramp: 
         events += list(market.submit("alice", "amid", [unit(1, 200, in_hours(4))]))
     assert [event for event in events if event["event"] == "request_ended"] == []
     for event in events:
-        if event["event"] == "error":
+        if event["event"] == "refused":
             assert "disk full" in event["reason"]
     until(lambda: state(market, "alice").startswith("degraded: disk full"), lambda: state(market, "alice"))
     code, table, said = ramp(market, "ps")

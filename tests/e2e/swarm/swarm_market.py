@@ -14,13 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ramp.agents import supervise
+from ramp.client import swarm
+from ramp.client.line import SocketLine
+from ramp.control.codec import decode_request, encode_event
+from ramp.control.events import Event
+from ramp.control.requests import Submit
+from ramp.control.status import status_object
 from ramp.errors import TransportError
 from ramp.model.instant import HOUR, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.protocol.events import AuctionOptions
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.control_client import ControlClient
 from ramp.runtime.state_folder import StateFolder
 
 ROOT = Path(__file__).parents[3]
@@ -47,13 +52,16 @@ class Machine:
     """A resource that bids its one price, in credits per core hour, from the first round on.
 
     By the paper's formula a start price far above the minimum makes the first step down go below the minimum. The
-    plug-in is `steady` with an empty machine, unless options for `fake_qstat` are given.
+    plug-in is `steady` with an empty machine, unless options for `fake_qstat` are given or another one is named.
     """
 
     name: str
     cores: int
     price: int = 30
     replay: str = ""
+    plugin: str = "steady"
+    pricing: str = "ramp"
+    isolation: str = "auto"
 
     @property
     def start_price(self) -> int:
@@ -97,13 +105,15 @@ def write_config(
     accounts: Sequence[str] = (),
     quotas: dict[str, float] | None = None,
     signed_offers: bool = False,
+    guests: dict[str, Any] | None = None,
 ) -> Path:
     """Write a swarm's configuration; deposits in credits, accounts those of agents that are not started with it."""
     lines = ["[market]", f"resources_per_process = {per_process}", f"signed_offers = {str(signed_offers).lower()}"]
     if ledger:
         lines.append(f"ledger = {json.dumps(ledger)}")
     lines += ["[server]", f'kind = "{kind}"', f"accounts = {json.dumps(list(accounts))}", "[quotas]"]
-    lines += [*(f"{key} = {value}" for key, value in (quotas or {}).items()), "[timing]"]
+    lines += [*(f"{key} = {value}" for key, value in (quotas or {}).items()), "[guests]"]
+    lines += [*(f"{key} = {json.dumps(value)}" for key, value in (guests or {}).items()), "[timing]"]
     lines += [f"{key} = {value}" for key, value in (SHORT_TIMING if timing is None else timing).items()]
     for name, deposit in users.items():
         lines += ["[[users]]", f'name = "{name}"', f"deposit = {deposit}"]
@@ -111,7 +121,8 @@ def write_config(
         lines += [f"[machines.{machine.name}]", f"cores = {machine.cores}"]
         lines += ["[[resources]]", f'name = "{machine.name}"', f'machine = "{machine.name}"']
         lines += [f"start_price = {machine.start_price}", f"minimum_price = {machine.price}"]
-        lines += [f'plugin = "{"fake_qstat" if machine.replay else "steady"}"']
+        lines += [f'plugin = "{"fake_qstat" if machine.replay else machine.plugin}"']
+        lines += [f'pricing = "{machine.pricing}"', f'isolation = "{machine.isolation}"']
         lines += [f"options = {{ {machine.replay or 'load = 0.0'} }}"]
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return path
@@ -138,7 +149,7 @@ class Market:
     def up(self) -> dict[str, Any]:
         """Launch it and wait until everybody is ready."""
         if not self.armed:
-            return supervise.start_detached(self.config, self.state)
+            return status_object(swarm.start_detached(self.config, self.state))
         for folder in (self._traps, self.state.path / "steps"):
             folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, str(ARMED_SWARM), str(self.config), "--state-dir", str(self.state.path)]
@@ -157,7 +168,7 @@ class Market:
 
     def down(self) -> bool:
         """Stop it in good order."""
-        stopped = supervise.stop(self.state)
+        stopped = swarm.stop(self.state)
         if self._supervisor is not None:
             self._supervisor.wait(10)
         return stopped
@@ -175,7 +186,8 @@ class Market:
 
     def status(self) -> dict[str, Any] | None:
         """What `ramp ps` would tell."""
-        return supervise.status(self.state)
+        found = swarm.status(self.state)
+        return None if found is None else status_object(found)
 
     def agent(self, name: str) -> dict[str, Any]:
         """What is known of one agent."""
@@ -239,35 +251,35 @@ class Market:
 
     # -- a user's commands ---------------------------------------------------------------------------------------
 
-    def client(self, user: str) -> ControlClient:
+    def line(self, user: str) -> SocketLine:
         """A connection to a user's agent, which may just be starting again."""
         end = time.monotonic() + WAIT_S
         while True:
             try:
-                return ControlClient(self.state.socket(user))
+                return SocketLine(self.state.socket(user))
             except TransportError:
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.02)
 
     def ask(self, user: str, request: dict[str, Any]) -> dict[str, Any]:
-        """The last event of a request; asked again when the agent is killed meanwhile."""
+        """The last event of a request as it is on the wire; asked again when the agent is killed meanwhile."""
         end = time.monotonic() + WAIT_S
         while True:
             try:
-                with self.client(user) as client:
-                    return client.answer(request)
-            except (TransportError, OSError, ValueError):  # ValueError: it ended before it had said a word
+                with self.line(user) as line:
+                    *_, last = line.events(decode_request(json.dumps(request).encode()))
+                    return _on_the_wire(last)
+            except TransportError:
                 if time.monotonic() > end:
                     raise
 
     def submit(self, user: str, request_id: str, units: Sequence[RequestUnit], **options: Any) -> Iterator[dict]:
-        """Submit a request and yield its events."""
+        """Submit a request and yield its events as they are on the wire; options are those of `AuctionOptions`."""
         document = write_request(RequestForQuotation(tuple(units)))
-        options = {"rounds": 2, "round_time_s": 15, **options}
-        request = {"verb": "submit", "request_id": request_id, "document": document, "options": options}
-        with self.client(user) as client:
-            yield from client.events(request)
+        submission = Submit(document, request_id, AuctionOptions(**{"rounds": 2, **options}))
+        with self.line(user) as line:
+            yield from map(_on_the_wire, line.events(submission))
 
     @contextlib.contextmanager
     def submitted(self, user: str, request_id: str, units: Sequence[RequestUnit], **options: Any) -> Iterator[Any]:
@@ -280,7 +292,7 @@ class Market:
         """Submit a request and return its outcome, also when the user's agent is killed meanwhile."""
         try:
             for event in self.submit(user, request_id, units, **options):
-                assert event["event"] != "error", event
+                assert event["event"] != "refused", event
                 if event["event"] == "request_ended":
                     return event["outcome"]
         except (TransportError, OSError):
@@ -300,15 +312,19 @@ class Market:
     def account(self, user: str) -> dict[str, Any]:
         """What the bank says of a user's account."""
         answered = self.ask(user, {"verb": "account"})
-        assert answered["event"] == "query_answered", answered
-        return answered["answer"]
+        assert answered["event"] == "account", answered
+        return answered
 
     def listed(self) -> list[str]:
         """Local names of the resources that the directory knows."""
         answered = self.ask(self.users()[0], {"verb": "resources"})
-        if answered["event"] != "query_answered":
+        if answered["event"] != "resources":
             return []
-        return sorted(name.partition("@")[0] for name in answered["answer"]["names"])
+        return sorted(name.partition("@")[0] for name in answered["names"])
+
+
+def _on_the_wire(event: Event) -> dict[str, Any]:
+    return json.loads(encode_event(event))
 
 
 def in_hours(hours: int) -> Instant:

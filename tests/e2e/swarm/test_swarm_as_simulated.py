@@ -38,7 +38,7 @@ class Steps:
     def carried_out(self, name, effect, now):
         pass
 
-    crashed = restarted = carried_out
+    answered = crashed = restarted = carried_out
 
     def of(self, party, conversations):
         return [step for conversation, step in self.sent_by[party] if conversation in conversations]

@@ -104,5 +104,5 @@ def test_replays_of_a_real_log_go_on_and_count_what_was_sold(new_market):
 
 def _machine(market):
     answered = market.ask("alice", {"verb": "machine", "resource": "thunder"})
-    assert answered["event"] == "query_answered", answered
-    return json.loads(answered["answer"]["snapshot"])
+    assert answered["event"] == "machine", answered
+    return json.loads(answered["snapshot"])

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from swarm_market import Market, in_hours, unit
 
-from ramp.cli.shipped import DEFAULT_SWARM, find_config
-from ramp.model.instant import HOUR, SECOND
+from ramp.model.instant import HOUR
 from ramp.model.request import TorusTerms
 from ramp.runtime.config_file import load_config
+from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from simulation.machine_files import load_machine
 from simulation.machines.hostlist import expand
 from simulation.machines.view import RESERVED
@@ -50,8 +50,8 @@ def test_a_torus_is_sold_by_a_torus_machine(market):
     assert seller in tori
     assert "torus" in bought["offer"]["placement"]
 
-    answered = market.ask("alice", {"verb": "machine", "resource": seller, "horizon_s": 12 * HOUR // SECOND})
-    snapshot = json.loads(answered["answer"]["snapshot"])
+    answered = market.ask("alice", {"verb": "machine", "resource": seller, "horizon": 12 * HOUR})
+    snapshot = json.loads(answered["snapshot"])
     assert bought["reservation_id"] in {each["reservation_id"] for each in snapshot["reservations"] if each["firm"]}
     view = view_of_snapshot(load_machine(snapshot["map"]["machine"]), snapshot)
     (sold,) = [job for job in view.jobs if job.state == RESERVED]

@@ -66,7 +66,8 @@ class HandClock(SystemClock):
     """A clock that the test moves on."""
 
     def __init__(self) -> None:
-        self.time: Instant = SystemClock().now()
+        super().__init__()
+        self.time: Instant = super().now()
 
     def now(self) -> Instant:
         return self.time

@@ -25,6 +25,7 @@ from ramp.errors import EffectFailed, LedgerUnavailable, StorageFailed
 from ramp.model.instant import MINUTE
 from ramp.protocol.tables import ParticipantState
 from ramp.runtime import state_folder
+from ramp.runtime.guarded_plugin import GuardedPlugin
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.ledger_store import LedgerStore
 from simulation.resource import reservation_book
@@ -122,8 +123,9 @@ def check_agreed(market: OneProcess) -> None:
     paid = {key for key, transfer in posted.items() if transfer is not None and transfer.posted_at is not None}
     sold, firm = set(), set()
     for name in ("alpha", "beta"):
-        plugin = market.agents[name].host.ports.plugin
-        assert plugin is not None
+        machine = market.agents[name].host.ports.machine
+        assert isinstance(machine, GuardedPlugin)
+        plugin = machine.plugin
         for participant in resource(market, name).participants.values():
             if participant.state is ParticipantState.SOLD:
                 sold.add(participant.agreed.agreement_id)

@@ -34,7 +34,9 @@ def test_status_lists_every_request_with_its_end(ramp, request_file):
     assert listed[bought["request_id"]]["status"] == "committed"
     assert listed[bought["request_id"]]["cost"] == bought["cost"] > 0
     assert (listed[cheap["request_id"]]["status"], listed[cheap["request_id"]]["cost"]) == ("no_offers", 0)
-    assert cheap["request_id"] in ramp("status")[1]
+    short = next(line.split()[0] for line in ramp("status")[1].splitlines() if cheap["request_id"][8:14] in line)
+    assert cheap["request_id"].removeprefix("request-").startswith(short)
+    assert ramp("status", short, "--json")[1] == ramp("show", short, "--json")[1] == cheap
 
 
 def test_the_statement_adds_up(ramp, request_file):
@@ -85,6 +87,23 @@ def test_resources_are_those_of_the_directory(ramp):
     assert {entry["resource"] for entry in ramp("resources", "--json")[1]} == NAMES
     loaded = ramp("resources", "--load", "--json")[1]
     assert {(entry["cores"], entry["load"] >= 0.25, entry["source"]) for entry in loaded} == {(512, True, "synthetic")}
+    assert {entry["resource"]: entry["start_price"] for entry in loaded} == {"alpha": 40, "beta": 60, "gamma": 90}
+    assert {(entry["cores_free"] <= 384, entry["architecture"]) for entry in loaded} == {(True, "x86_64")}
+    text = ramp("resources")[1]
+    assert "First price (credits/core-hour)" in text
+    (name, cores, _, _, architecture, price, *_) = next(
+        line.split() for line in text.splitlines() if line.startswith("beta")
+    )
+    assert (name, cores, architecture, price) == ("beta", "512", "x86_64", "60")
+    assert [entry.keys() for entry in ramp("resources", "--brief", "--json")[1]] == [{"resource", "address"}] * 3
+    assert ramp("resources", "--brief", "--load")[0] == 2
+
+
+def test_a_slot_that_has_not_begun_is_upcoming(ramp, request_file):
+    unit = ramp("submit", request_file(8), "--json")[1]["units"][0]
+    line = next(line for line in ramp("reservations")[1].splitlines() if line.startswith(unit["reservation_id"] + " "))
+    assert line.split()[1] == "upcoming"
+    assert "upcoming" in ramp("show", unit["reservation_id"])[1]
 
 
 def test_ps_shows_every_agent(ramp, swarm):

@@ -31,7 +31,7 @@ def test_no_at_the_terminal_buys_nothing(swarm, ramp, request_file):
 def test_a_pipe_sees_plain_lines(swarm, request_file):
     environment = {**os.environ, "RAMP_STATE": str(swarm)}
     done = subprocess.run(
-        [*RAMP, "submit", request_file(8)], capture_output=True, text=True, env=environment, timeout=60
+        [*RAMP, "submit", request_file(8)], capture_output=True, text=True, env=environment, timeout=500
     )
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
@@ -51,6 +51,17 @@ def test_ctrl_c_withdraws_a_request_that_is_going_on(swarm, ramp, request_file):
     finally:
         os.kill(pids["alpha"], signal.SIGCONT)
     assert "withdrew" in terminal.screen
+
+
+def test_a_reader_that_goes_away_does_not_change_how_it_ends(swarm, ramp, request_file):
+    before = balance(ramp)
+    shell = f"{' '.join(RAMP)} submit {request_file(8)} 2>/dev/null | head -n 1; exit ${{PIPESTATUS[0]}}"
+    environment = {**os.environ, "RAMP_STATE": str(swarm)}
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == 0
+    assert done.stdout.startswith("request request-")
+    assert done.stdout.count("\n") == 1
+    assert balance(ramp) < before
 
 
 def test_a_user_agent_that_is_killed_is_waited_for(swarm, ramp, request_file):

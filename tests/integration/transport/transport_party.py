@@ -7,7 +7,7 @@ import asyncio
 from ramp.agents.transport import MarketAgent
 
 CFP = {"performative": "cfp", "ontology": "ComputeMarket"}
-LIMIT_S = 20.0  # how long a test waits for what must come
+LIMIT_S = 300.0  # how long a test waits for what must come
 
 
 class Party(MarketAgent):

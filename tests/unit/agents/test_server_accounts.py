@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from ramp.agents.server_accounts import Accounts
+from ramp.agents.server_accounts import AccountLine, Accounts
 from ramp.errors import ConfigurationError
 
 
@@ -69,3 +69,15 @@ def test_what_is_given_again_counts(accounts):
     accounts.add({"bank": "new"})
     assert accounts.log_in("PLAIN", plain("bank")) is None
     assert accounts.log_in("PLAIN", plain("bank", "new")) == "bank"
+
+
+@pytest.mark.parametrize(
+    "line", ["nonsense", '["bank"]', '{"bank": 7}', '{"bank@localhost/evil": "x"}', '{"BANK": "x"}']
+)
+def test_a_line_that_gives_no_accounts_is_refused(accounts, tmp_path, line):
+    given = tmp_path / "accounts.json"
+    given.write_text(line)
+    with given.open() as file, pytest.raises(ConfigurationError, match="account"):
+        AccountLine(accounts, file.fileno()).take_first()
+    assert not accounts.exists("BANK")
+    assert accounts.log_in("PLAIN", plain("bank")) == "bank"

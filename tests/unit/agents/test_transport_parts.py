@@ -168,5 +168,5 @@ def test_spade_comes_without_its_server_which_can_still_be_imported():
         "assert 'sqlalchemy' not in sys.modules and 'alembic' not in sys.modules; "
         "import pyjabber.server; assert pyjabber.server.Server.__module__ == 'pyjabber.server'; print('good')"
     )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=500, check=False)
     assert result.stdout == "good\n", result.stderr

@@ -16,7 +16,7 @@ def short(address):
 
 def test_the_object_has_the_published_fields(script):
     event = script.ended()
-    found = outcome_object(event["outcome"], event["agreements"], short)
+    found = outcome_object(event.outcome, event.files, short)
     assert found["request_id"] == "request-1"
     assert found["status"] == "committed"
     assert found["duration_s"] == 1.5
@@ -42,7 +42,7 @@ def test_the_object_has_the_published_fields(script):
         ("thunder1", 1, 30),
         ("ricc2", 1, 33),
     ]
-    first = only["refusals"][0]
+    first = only["refusals"][1]
     assert (first["resource"], first["unit"], first["reason"]) == ("curie1", 1, "price_below_minimum")
     assert first["nearest"] == "80 credits/core-hour"
 
@@ -50,7 +50,7 @@ def test_the_object_has_the_published_fields(script):
 @pytest.mark.parametrize("status", [status for status in RequestStatus if status is not RequestStatus.COMMITTED])
 def test_what_was_not_bought_has_cost_nothing(script, status):
     event = script.ended(status, "for a reason")
-    found = outcome_object(event["outcome"], event["agreements"], short)
+    found = outcome_object(event.outcome, event.files, short)
     assert (found["status"], found["reason"], found["cost"], found["agreements"]) == (status, "for a reason", 0, [])
 
 
@@ -96,7 +96,7 @@ def test_the_table_tells_the_rounds_on_a_terminal(script, monkeypatch):
 
 def test_no_offers_is_explained_with_what_would_pass(script, capsys):
     event = script.ended(RequestStatus.NO_OFFERS, "no offer meets the request for unit 1")
-    print_outcome(event["outcome"], event["agreements"], short)
+    print_outcome(event.outcome, event.files, short)
     text = capsys.readouterr().out
     assert "no offers" in text
     assert "curie1: 80 credits/core-hour; curie2: 85 credits/core-hour" in text
@@ -105,7 +105,7 @@ def test_no_offers_is_explained_with_what_would_pass(script, capsys):
 
 def test_people_see_ids_whole_and_units_on_numbers(script, capsys):
     event = script.ended()
-    print_outcome(event["outcome"], event["agreements"], short)
+    print_outcome(event.outcome, event.files, short)
     text = capsys.readouterr().out
     for part in ("request-1", "thunder1-7", "/tmp/agreement-1.xml", "1 920.00 credits", "1.500 s", "credits/core-hour"):
         assert part in text

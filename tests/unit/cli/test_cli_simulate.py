@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.cli.simulate import simulate
-from simulation.schedulers.registry import SCHEDULER_NAMES
+from simulation.schedulers.declaration import SCHEDULERS
 from simulation.workload.swf import read_swf
 
 SUMMARY_FIELDS = {
@@ -64,7 +64,7 @@ def test_flat_summary(log: Path) -> None:
     assert summary["ended_at_request"] == 1
 
 
-@pytest.mark.parametrize("scheduler", SCHEDULER_NAMES)
+@pytest.mark.parametrize("scheduler", SCHEDULERS.names())
 def test_a_large_flat_machine_plans_no_shapes(scheduler: str, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shapes of 10^9 processors, or a table of them, would take all memory."""
 
@@ -199,8 +199,16 @@ def test_jobs_that_are_too_large_are_counted(log: Path) -> None:
             r"small\.swf: none of the 3 jobs fits flat:4.* asks for 8",
         ),
         (["--machine", "no-such-machine"], ConfigurationError, "no machine"),
-        (["--machine", "flat:64", "--window", "4"], ConfigurationError, "--window: fcfs has no window; window-first"),
-        (["--machine", "flat:64", "--window-counts", "waiting"], ConfigurationError, "--window-counts: fcfs has no"),
+        (
+            ["--machine", "flat:64", "--window", "4"],
+            ConfigurationError,
+            "fcfs: has no option 'window'; window-first-fit, window-room-ahead have",
+        ),
+        (
+            ["--machine", "flat:64", "--window-counts", "waiting"],
+            ConfigurationError,
+            "fcfs: has no option 'window_counts'",
+        ),
     ],
 )
 def test_wrong_options_say_what_would_be_right(
@@ -217,7 +225,7 @@ def test_outputs_are_checked_before_the_simulation(log: Path, tmp_path: Path, mo
     def never(*_: object, **__: object) -> None:
         raise AssertionError("the simulation began")
 
-    monkeypatch.setattr("simulation.cli.simulate.run_log", never)
+    monkeypatch.setattr("simulation.simulated_run.run_log", never)
     before = log.read_bytes()
     both = tmp_path / "both"
     for options, words in (
@@ -242,3 +250,19 @@ def test_a_missing_log_is_named() -> None:
         CliRunner().invoke(
             simulate, ["--machine", "flat:8", "--log", "nowhere.swf", "--scheduler", "fcfs"], catch_exceptions=False
         )
+
+
+def test_a_synthetic_log_is_fitted_to_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAMP_LOGS", "")
+    swf = tmp_path / "made.swf"
+    options = ["--machine", "flat:64", "--log", "synthetic", "--scheduler", "fcfs", "--seed", "7", "--swf", str(swf)]
+    result = CliRunner().invoke(simulate, [*options, "--json"], catch_exceptions=False)
+    told = json.loads(result.stdout)
+    assert told["refused"] == 0
+    made = read_swf(swf)
+    assert told["jobs"] == len(made)
+    assert int(made.allocated_processors.max()) <= 64
+    assert 29 * 86_400 < int(made.submit_time.max()) - int(made.submit_time.min()) < 31 * 86_400
+    assert any("synthetic" in line for line in made.comments)
+    again = CliRunner().invoke(simulate, [*options[:7], "8", "--json"], catch_exceptions=False)
+    assert json.loads(again.stdout)["mean_wait_s"] != told["mean_wait_s"]

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from ramp.cli.main import main
-from ramp.cli.shipped import find_config, swarms_dir
 from ramp.runtime.config_file import load_config
+from ramp.runtime.shipped_swarms import find_config, swarms_dir
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from ramp.cli.main import main
+from ramp.model.contents import DirectoryListing, MachineStatus
 from ramp.model.instant import DAY, HOUR, MINUTE, from_iso
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Slot
@@ -38,8 +39,9 @@ def smap(agent, monkeypatch, capsys):
     """Runs `ramp smap NAME` against a market whose resource answers with a snapshot."""
 
     def run(name: str, answer: str, *options: str) -> tuple[int, str, str]:
-        listing = {"event": "query_answered", "answer": {"names": ["angara1@localhost", "cluster1@localhost"]}}
-        status = {"event": "query_answered", "answer": {"snapshot": answer}}
+        names = ("angara1@localhost", "cluster1@localhost")
+        listing = DirectoryListing("query-1", "resource-trader", names)
+        status = MachineStatus("query-2", answer)
         _, market = agent([listing], [status])
         monkeypatch.setattr("simulation.cli.live.open_market", lambda state, user: market)
         code = main(["smap", name, *options])

@@ -123,7 +123,7 @@ def test_a_foreign_verb_cannot_take_the_place_of_our_own(foreign, capsys):
         (["submit", "no-such-file.xml"], "no-such-file.xml"),
         (["ps", "--colour"], "no such option"),
         (["qstat", "m", "--horizon", "never"], "'never' is no duration"),
-        (["statement", "--since", "yesterday"], "'yesterday' is no moment"),
+        (["statement", "--since", "lately"], "'lately' is no moment"),
     ],
 )
 def test_bad_input_is_one_line_on_standard_error_and_exit_code_2(arguments, told, capsys):
@@ -199,7 +199,7 @@ def test_nothing_running_is_said_by_every_verb_that_needs_a_market(tmp_path, cap
 
 
 def test_the_state_folder_comes_from_the_environment(monkeypatch):
-    from ramp.cli.options import default_state_dir
+    from ramp.runtime.state_folder import default_state_dir
 
     assert str(default_state_dir({"RAMP_STATE": "/a", "XDG_STATE_HOME": "/b"})) == "/a"
     assert str(default_state_dir({"XDG_STATE_HOME": "/b"})) == "/b/ramp"

@@ -1,13 +1,19 @@
 """Times, amounts and durations as people read them."""
 
+import io
 import subprocess
+from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from ramp.cli.launch_snippets import SNIPPETS, clock_text, snippet
-from ramp.cli.output import amount_json, amount_text, bar_text, count_text, duration_text, moment_text
+from ramp.cli.output import amount_json, amount_text, bar_text, count_text, duration_text, moment_text, print_rows
 from ramp.errors import ConfigurationError
+from ramp.model.agreement import Agreement
 from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso
+from ramp.model.offer import Offer
+from ramp.model.request import Nodes, RequestUnit, TorusTerms, TotalCores
 
 
 @pytest.mark.parametrize(
@@ -37,22 +43,41 @@ def test_bars_stay_within_their_range():
     assert full == over == "█"
 
 
-AGREEMENT = {
-    "agreement_id": "agreement-1",
-    "reservation_id": "thunder1-7",
-    "resource": "thunder1@localhost",
-    "offer": {"start": from_iso("2026-12-01T10:00:00Z"), "end": from_iso("2026-12-01T11:30:00Z"), "cores": 64},
-    "request": {"cores": {"count": 64}},
-}
-NODES = {**AGREEMENT, "request": {"cores": {"count": 16, "cores_per_node": 4}}}
-
-
-MIDPLANES = {
-    **AGREEMENT,
-    "offer": {**AGREEMENT["offer"], "cores": 4096, "placement": "bgl[000x011] 1x2x2 torus"},
-    "request": {"cores": {"count": 4096}, "torus": {"node_use": "virtual"}},
-}
-HALF = {**MIDPLANES, "request": {"cores": {"count": 4096}, "torus": None}}
+OFFER = Offer(
+    offer_id="offer-1",
+    request_id="request-1",
+    unit=1,
+    resource="thunder1@localhost",
+    cpu_hour_cost=30,
+    start=from_iso("2026-12-01T10:00:00Z"),
+    end=from_iso("2026-12-01T11:30:00Z"),
+    cores=64,
+    load=0.5,
+    valid_for=HOUR,
+)
+ASKED = RequestUnit(1, 70, from_iso("2026-12-01T12:00:00Z"), TotalCores(64))
+AGREEMENT = Agreement(
+    agreement_id="agreement-1",
+    request_id="request-1",
+    units_total=1,
+    user="alice@localhost",
+    resource="thunder1@localhost",
+    bank="bank@localhost",
+    request=ASKED,
+    offer=OFFER,
+    reservation_id="thunder1-7",
+    cost=OFFER.cost,
+    issued_at=OFFER.start - HOUR,
+    order_id="order-1",
+    valid_until=OFFER.start,
+)
+NODES = replace(AGREEMENT, request=replace(ASKED, cores=Nodes(16, 4)))
+MIDPLANES = replace(
+    AGREEMENT,
+    offer=replace(OFFER, cores=4096, placement="bgl[000x011] 1x2x2 torus"),
+    request=replace(ASKED, cores=TotalCores(4096), torus=TorusTerms(node_use="virtual")),
+)
+HALF = replace(MIDPLANES, request=replace(ASKED, cores=TotalCores(4096)))
 
 
 @pytest.mark.parametrize(
@@ -88,9 +113,8 @@ def test_the_script_for_blue_gene_hands_its_block_to_mpirun(tmp_path):
 
 
 def test_mpirun_is_for_machines_that_give_out_places():
-    flat = {**AGREEMENT, "offer": {**AGREEMENT["offer"], "placement": ""}}
     with pytest.raises(ConfigurationError, match="thunder1-7 is on thunder1, which gives out no places"):
-        snippet("mpirun", flat, lambda name: name.partition("@")[0])
+        snippet("mpirun", AGREEMENT, lambda name: name.partition("@")[0])
 
 
 def test_the_python_snippet_is_python():
@@ -101,3 +125,29 @@ def test_the_python_snippet_is_python():
 def test_a_job_must_not_outlive_its_reservation():
     assert clock_text(HOUR + 59_900 * MILLISECOND) == "01:00:59"
     assert clock_text(100 * HOUR) == "100:00:00"
+
+
+ROWS = [
+    ("thunder1-7", "upcoming", "2026-12-01T10:00:00Z", "1 920.00", "no offer meets the request for unit 1, sadly"),
+    ("ricc2-12", "active", "2026-12-01T11:00:00Z", "20.00", ""),
+]
+COLUMNS = ("Reservation", "State", "Start", "Cost (credits)", "Reason")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_a_table_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys):
+    drawn = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, color_system=None)
+    monkeypatch.setattr("ramp.cli.output.console", lambda error: drawn)
+    print_rows(COLUMNS, ROWS, right=("Cost (credits)",), wrap=("Reason",))
+    text = capsys.readouterr().out
+    assert max(len(line) for line in text.splitlines() if "sadly" not in line or width > 60) <= width
+    for row in ROWS:
+        for cell in row[:4]:
+            assert cell in text
+    assert "sadly" in text
+    assert len(text.splitlines()) == {40: 10, 60: 10, 80: 5, 120: 3}[width]
+
+
+def test_a_table_in_a_pipe_is_as_wide_as_it_must_be(capsys):
+    print_rows(COLUMNS, ROWS, right=("Cost (credits)",), wrap=("Reason",))
+    assert len(capsys.readouterr().out.splitlines()) == 3

@@ -12,6 +12,7 @@ from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.request import NodeDiskSpace, Nodes, TorusTerms, TotalCores, TotalDiskSpace
 from ramp.rfql.namespaces import schemas_dir
 from ramp.rfql.request_for_quotation import load_request, parse_request, write_request
+from ramp.runtime.clock import SystemClock
 
 EXAMPLES = schemas_dir() / "examples"
 
@@ -35,10 +36,27 @@ def test_a_new_request_is_a_valid_document_with_what_was_asked(tmp_path, capsys)
     assert capsys.readouterr().out == ""  # chatter is on standard error
 
 
-def test_without_an_end_the_run_begins_exactly_at_the_start(capsys):
-    assert main(["rfq", "new", "--cores", "8", "--price", "5", "--start", "2026-12-01T10:00", "--walltime", "1h"]) == 0
+@pytest.mark.parametrize(
+    ("options", "slack"),
+    [
+        (["--walltime", "30min"], HOUR),  # at least so much
+        (["--walltime", "3h"], 3 * HOUR),
+        (["--walltime", "3h", "--slack", "10min"], 10 * MINUTE),
+        (["--walltime", "3h", "--slack", "0"], 0),
+    ],
+)
+def test_without_an_end_the_window_has_room(capsys, options, slack):
+    assert main(["rfq", "new", "--cores", "8", "--price", "5", "--start", "2026-12-01T10:00", *options]) == 0
     (unit,) = parse_request(capsys.readouterr().out.encode()).units
-    assert unit.deadline - unit.not_before == unit.wall_time == HOUR
+    assert unit.deadline - unit.not_before - unit.wall_time == slack
+
+
+def test_without_a_start_the_run_may_begin_whenever_it_is_submitted(capsys):
+    begun = SystemClock().now()
+    assert main(["rfq", "new", "--cores", "8", "--price", "5", "--walltime", "1h"]) == 0
+    (unit,) = parse_request(capsys.readouterr().out.encode()).units
+    assert unit.not_before is None
+    assert unit.deadline >= begun + 2 * HOUR
 
 
 def test_nodes_torus_terms_and_earlier_units(tmp_path, capsys):

@@ -10,7 +10,11 @@ import pytest
 
 from ramp.cli import submit
 from ramp.cli.auction_view import QuietView
+from ramp.control.events import Done, RequestsListed, RequestStanding
+from ramp.control.requests import Watch, Withdraw
+from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.progress import RoundClosed, RoundOpened
 
 REQUEST = next((Path(__file__).parents[3] / "schemas" / "examples" / "valid").glob("rfq*.xml"))
 
@@ -19,7 +23,7 @@ class Terminated(QuietView):
     """Gets a signal in the middle of the first round."""
 
     def show(self, event):
-        if event["event"] == "round_opened":
+        if isinstance(event, RoundOpened):
             signal.raise_signal(signal.SIGTERM)
 
 
@@ -37,13 +41,54 @@ def own_handler():
 
 def test_sigterm_withdraws_and_waits_for_the_end(agent, script, monkeypatch, capsys, own_handler):
     ended = script.ended(RequestStatus.REJECTED, "the user withdrew the request")
-    fake, market = agent([script.submitted, script.opened], [{"event": "done"}], [ended])
+    fake, market = agent([script.submitted, script.opened], [Done()], [ended])
     monkeypatch.setattr(submit, "open_market", lambda *_: market)
     monkeypatch.setattr(submit, "new_view", lambda *_: Terminated())
-    exit_code = submit._auction([REQUEST], {"rounds": 1}, None, market.state, True)
+    exit_code = submit._auction([REQUEST], AuctionOptions(rounds=1), None, market.access.state, True)
     assert exit_code == 1
     submission, withdrawal, watch = fake.heard
-    assert withdrawal == {"verb": "withdraw", "request_id": submission["request_id"]}
-    assert watch["verb"] == "watch"
+    assert withdrawal == Withdraw(submission.request_id)
+    assert watch == Watch(submission.request_id)
     assert json.loads(capsys.readouterr().out)["status"] == "rejected"
     assert signal.getsignal(signal.SIGTERM) is own_handler
+
+
+class Impatient(QuietView):
+    """Interrupted in the first round, and again while its end is waited for."""
+
+    def show(self, event):
+        if isinstance(event, RoundOpened | RoundClosed):
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("stage", "status", "told"),
+    [
+        (
+            "reserving",
+            None,
+            "request-1 is still going on (reserving: the bank is asked) and may yet be bought; `ramp",
+        ),
+        ("committed", RequestStatus.COMMITTED, "request-1 has been bought and paid; `ramp show request-1`"),
+        ("rejected", RequestStatus.REJECTED, "request-1 has ended: rejected, nothing was bought"),
+    ],
+)
+def test_a_second_ctrl_c_says_what_is_pending(agent, script, monkeypatch, capsys, stage, status, told):
+    outcome = None if status is None else script.ended(status).outcome
+    standing = RequestStanding("request-1", stage, "" if status else "the bank is asked", 1, 0, outcome)
+    _, market = agent([script.submitted, script.opened], [Done()], [script.closed], [RequestsListed((standing,))])
+    monkeypatch.setattr(submit, "open_market", lambda *_: market)
+    monkeypatch.setattr(submit, "new_view", lambda *_: Impatient())
+    monkeypatch.setattr("ramp.client.access.RandomIds", lambda: FixedIds())
+    with pytest.raises(KeyboardInterrupt):
+        submit._auction([REQUEST], AuctionOptions(rounds=1), None, market.access.state, True)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"ramp: no longer waiting: {told}" in said.err
+
+
+class FixedIds:
+    """Every request is the script's."""
+
+    def new(self, kind):
+        return f"{kind}-1"

@@ -7,10 +7,9 @@ from dataclasses import replace
 from ramp.model.instant import MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from ramp.runtime.config_file import load_config
-from ramp.runtime.record_json import to_plain
 from simulation.experiments.market_plan import Links, MarketPlan, Submission, UnitWish, table2_resources
 from simulation.experiments.market_simulated import run_simulated
-from simulation.experiments.market_trading import outcome_from_plain, sharing
+from simulation.experiments.market_trading import sharing, with_local_names
 from simulation.experiments.market_users import plans_of
 from simulation.experiments.market_xmpp import swarm_toml
 
@@ -33,12 +32,18 @@ def test_outcomes_come_back_with_local_names() -> None:
     resources = tuple(each for each in table2_resources() if each.name.startswith("atlas"))
     plan = MarketPlan("p", resources, 1, (Submission("one", "user1", SECOND, (WISH,), AuctionOptions(rounds=2)),))
     outcome = run_simulated(plan).auctions[0].outcome
-    told = to_plain(outcome)
-    for record in told["rounds"]:
-        for offer in record["offers"]:
-            offer["resource"] += "@localhost"
+    told = replace(
+        outcome,
+        rounds=tuple(
+            replace(
+                record, offers=tuple(replace(each, resource=f"{each.resource}@localhost") for each in record.offers)
+            )
+            for record in outcome.rounds
+        ),
+    )
     assert outcome.rounds[0].offers, "an outcome without offers would show nothing"
-    assert outcome_from_plain(told) == outcome
+    assert told != outcome
+    assert with_local_names(told) == outcome
 
 
 def test_plans_that_differ_in_users_alone_share_a_market() -> None:

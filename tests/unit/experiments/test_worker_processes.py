@@ -16,7 +16,7 @@ import pytest
 
 from simulation.experiments.worker_processes import run_all
 
-LIMIT_S = 60.0
+LIMIT_S = 300.0
 ENDLESS = """
 import time
 from simulation.experiments.worker_processes import ending_on_sigterm, run_all

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ramp.errors import MachineError
+from ramp.errors import ConfigurationError, MachineError
 from simulation.machine_files import load_machine
 from simulation.machines.grid import bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
@@ -250,7 +250,7 @@ def test_first_found_ignores_the_merit():
     machine = load_machine("bgl", allocator="first-found")
     placement = machine.place(request(1, (1, 1, 2)))
     assert (placement.shape, placement.link_count) == ((1, 1, 2), 4)
-    with pytest.raises(MachineError, match="no allocator 'best'; there are first-found"):
+    with pytest.raises(ConfigurationError, match=r"allocator: no allocator is called 'best'; there are .*first-found"):
         load_machine("bgl", allocator="best")
 
 

@@ -44,6 +44,7 @@ ROLES = {
     "res": Role.RESOURCE,
     "res1": Role.RESOURCE,
     "res2": Role.RESOURCE,
+    "res3": Role.RESOURCE,
     "bank": Role.BANK,
     "directory": Role.DIRECTORY,
     "keeper": Role.KEEPER,
@@ -118,6 +119,9 @@ class OneResource(One):
             if isinstance(effect, fx.QuoteSlots):
                 slots = tuple(Slot(HOUR, 2 * HOUR, unit.cores.count, 0.5) for unit in effect.units)  # type: ignore[union-attr]
                 more += self.party.handle(ev.SlotsQuoted(effect.call_id, slots), now)
+            elif isinstance(effect, fx.PriceSlots):
+                prices = tuple(paper_price(question) for question in effect.questions)
+                more += self.party.handle(ev.SlotsPriced(effect.call_id, prices), now)
             elif isinstance(effect, fx.HoldSlot):
                 held = Reservation(effect.key, f"R-{effect.key}", effect.slot, False, effect.until)
                 more += self.party.handle(ev.SlotHeld(effect.key, held), now)
@@ -180,7 +184,6 @@ def new_resource(quotas: Quotas) -> ResourceParty:
         "res",
         terms=StaticTerms(64),
         prices=PriceRange(60, 20),
-        strategy=paper_price,
         source="synthetic",
         ids=CountedIds("res"),
         timing=Timing(),

@@ -62,6 +62,7 @@ SPEAKER = {
 def _resource(make: Callable[[], Any], *steps: str) -> Any:
     one = make()
     offer, _ = one.hold() if "hold" in steps else (one.call().content.offers[0], None)
+    one.party.handle(ev.ClockAsked("clock-1"), 0)
     for step in steps:
         if step == "commit":
             one.commit(offer)
@@ -95,6 +96,7 @@ def _user(make: Callable[..., Any], *steps: str, units: int = 1) -> Any:
         elif step == "ask":
             one.command(ev.AccountAsked("q", None, None))
             one.command(ev.ResourcesAsked("l"))
+            one.command(ev.ClockAsked("clock-1"))
     return one
 
 
@@ -158,11 +160,12 @@ def fingerprint(one: Any) -> Any:
     party = one.party
     match party.name:
         case "res":
-            return [each.state for each in party.participants.values()], party._number, party._seller.offer(OFFER, 0)
+            states = [each.state for each in party.participants.values()]
+            return states, party._number, party._seller.offer(OFFER, 0), party.clock
         case "alice":
             requests = {key: (each.stage, each.deadline) for key, each in party.purchases.items()}
             agreements = {key: party.agreement_state(key) for key in party.agreements}
-            return requests, agreements, party.doubts(), party.deadline
+            return requests, agreements, party.doubts(), party.deadline, party.clock
         case "directory":
             return party.registered, party.changes, sorted((k, e.number) for k, e in party._entries.items())
         case "bank":
@@ -211,6 +214,7 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.KeeperRefused("d1", "unknown_account"),
         c.OverviewQuery("v2"),
         c.MarketOverview("v1", 0),
+        c.ClockReading("clock-1", 0),
         c.Registration("resource-trader", 15 * SECOND, 9),
         c.Registered("resource-trader", 10**18),
         c.Deregistration("resource-trader", 9),
@@ -266,7 +270,7 @@ BEGINNINGS = {
 
 MATTERS: dict[str, set[type]] = {
     "res": BEGINNINGS["res"]
-    | {c.Commitment, c.PaymentMade, c.PaymentRefused, c.RefundMade, c.RefundRefused, c.Registered},
+    | {c.Commitment, c.PaymentMade, c.PaymentRefused, c.RefundMade, c.RefundRefused, c.Registered, c.ClockReading},
     "alice": {
         c.HoldGranted,
         c.HoldRefused,
@@ -283,6 +287,7 @@ MATTERS: dict[str, set[type]] = {
         c.RefundRefused,
         c.AccountStatement,
         c.AccountQueryRefused,
+        c.ClockReading,
         c.DirectoryListing,
     },
     "bank": BEGINNINGS["bank"] | {c.Failed, c.RefundClaim},

@@ -15,6 +15,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import TotalCores
 from ramp.model.seal import Role
+from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade, SlotReleased
@@ -61,6 +62,17 @@ def test_a_rejected_offer_cannot_be_accepted(resource: Any, said: Any) -> None:
     assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.UNKNOWN_OFFER)
 
 
+@pytest.mark.parametrize(("by", "left"), [(2 * HOUR, 1), (-2 * HOUR, 1), (-2 * HOUR, 0), (2 * HOUR, 0)])
+def test_an_offer_stands_as_long_as_it_said_whatever_the_clock_is_set_to(
+    resource: Any, said: Any, by: int, left: int
+) -> None:
+    offer = resource.call().content.offers[0]
+    resource.party.clock_set(by)
+    now = Timing().offer_validity - left + by
+    (answer,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id), now))
+    assert isinstance(answer, c.HoldGranted if left else c.HoldRefused)
+
+
 @pytest.mark.parametrize("no", [c.Rejection("r1", "offer-res-1", "lost"), c.HoldCancelled("r1", "offer-res-1")])
 def test_nobody_rejects_anothers_offer(resource: Any, said: Any, no: Any) -> None:
     offer = resource.call().content.offers[0]
@@ -89,6 +101,23 @@ def test_a_hold_is_let_go_by_its_user_only(resource: Any) -> None:
         resource.hear("mallory", c.HoldCancelled("r1", offer.offer_id))
     assert resource.state(offer) == "held"
     assert fx.ReleaseSlot(offer.offer_id) in resource.hear("alice", c.HoldCancelled("r1", offer.offer_id))
+
+
+def test_a_machine_that_was_in_doubt_and_answers_after_all_keeps_the_slot(resource: Any) -> None:
+    """Its answer comes when the slot has been looked up and voted for: it must not be given back."""
+    offer = resource.call().content.offers[0]
+    resource.answered = lambda effects, now: effects  # from here on the machine answers when the test says so
+    resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    held = Reservation(offer.offer_id, "R-1", Slot(HOUR, 2 * HOUR, 16, 0.5), False, MINUTE)
+    resource.party.handle(ev.SlotHeld(offer.offer_id, ev.MachineInDoubt("no answer")), SECOND)
+    assert fx.LookUpSlot(offer.offer_id) in resource.party.tick(2 * SECOND)
+    resource.party.handle(ev.SlotLookedUp(offer.offer_id, held), 2 * SECOND)
+    assert resource.state(offer) == "held"
+    assert resource.party.handle(ev.SlotHeld(offer.offer_id, held), 3 * SECOND) == []
+    assert resource.state(offer) == "held"
+    resource.hear("alice", c.HoldCancelled("r1", offer.offer_id), 4 * SECOND)
+    again = resource.party.handle(ev.SlotHeld(offer.offer_id, held), 5 * SECOND)
+    assert again == [fx.ReleaseSlot(offer.offer_id)]
 
 
 # -- the agreement and the bank's vote -------------------------------------------------------------------------------

@@ -502,7 +502,8 @@ def finish(again: Any, effects: list[Any], order: FundsAsked, is_posted: bool, s
                 again.hear("bank", c.OrderVoided(order.order_id, "expired"), SECOND)
             elif isinstance(content, c.HoldCancelled):
                 again.hear(f"res{content.offer_id[9]}", content, SECOND)
-        effects = again.tick(again.party.deadline) if again.party.deadline is not None else []
+        waits = again.outcome is None and again.party.deadline is not None  # an ended one waits for the archive only
+        effects = again.tick(again.party.deadline) if waits else []
 
 
 def test_an_unfinished_claim_is_taken_up_again(alice: Any, said: Any, restarted_user: Any) -> None:

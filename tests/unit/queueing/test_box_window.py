@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulation.machines.allocators import find_allocator
+from simulation.machines.allocator_declaration import make_policy
 from simulation.machines.angara import AngaraMachine, TorusLayout
+from simulation.machines.box_policy import BoxPolicy
 from simulation.machines.interface import JobRequest
 from simulation.machines.ranked_boxes import RankedBoxes
 from simulation.queueing.box_window import run_window_first_fit
 from simulation.queueing.simulation import EndedJob, QueueSimulation
+from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
-from simulation.schedulers.registry import make_scheduler
-from simulation.schedulers.window_first_fit import WindowCounts
+from simulation.schedulers.policies.window_first_fit import WindowCounts
 from simulation.workload.angara_workload import Recipe, Workload, make_workload
 
 JOBS = 250
@@ -37,13 +38,13 @@ def workload(seed: int) -> Workload:
 def test_the_compiled_loop_makes_the_same_schedule(allocator: str, window: int, counts: WindowCounts) -> None:
     jobs = workload(seed=window)
     requested = jobs.run_time * np.where(np.arange(JOBS) % 3, 1, 2)
-    boxes = RankedBoxes(EXTENTS, find_allocator(allocator)())
+    boxes = RankedBoxes(EXTENTS, make_policy(allocator, {}, BoxPolicy))
     machine = AngaraMachine(TorusLayout("t", "t", ("x", "y", "z"), EXTENTS), boxes)
     scheduler = "window-room-ahead" if allocator == "room-ahead" else "window-first-fit"
     ended: dict[int, EndedJob] = {}
     simulation = QueueSimulation(
         machine,
-        make_scheduler(scheduler, window=window, window_counts=counts),
+        make_scheduler(scheduler, {"window": window, "window_counts": counts}),
         on_end=lambda one: ended.__setitem__(one.job.job_number, one),
     )
     for number, (submit, run, asked, size) in enumerate(
@@ -62,7 +63,7 @@ def test_the_compiled_loop_makes_the_same_schedule(allocator: str, window: int, 
 
 
 def test_jobs_without_a_box_are_refused() -> None:
-    boxes = RankedBoxes(EXTENTS, find_allocator("find-systems")())
+    boxes = RankedBoxes(EXTENTS, make_policy("find-systems", {}, BoxPolicy))
     sizes = np.array([4, 37, 2], np.int64)
     times = np.array([0, 1, 2], np.int64)
     run = run_window_first_fit(boxes, times, times + 5, sizes, window=1)

@@ -8,8 +8,8 @@ from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest
 from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
+from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
-from simulation.schedulers.registry import make_scheduler
 
 
 def job(number: int, submit: int, run: int, size: int, requested: int | None = None) -> Job:

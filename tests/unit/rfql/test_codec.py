@@ -57,6 +57,29 @@ def decode(encoded: codec.EncodedMessage, notary: Verifier | None = None, **meta
     )
 
 
+def test_a_message_without_a_version_is_of_the_first() -> None:
+    encoded = codec.encode(REJECTION)
+    del encoded.metadata["version"]
+    assert decode(encoded) == decode(codec.encode(REJECTION))
+
+
+@pytest.mark.parametrize("version", ["2", "2.0", "17.3", "9999"])
+def test_a_later_major_version_is_refused_and_says_so(version: str) -> None:
+    with pytest.raises(DocumentError, match=f"version {version} of the wire format, and this agent speaks version 1"):
+        decode(codec.encode(REJECTION), version=version)
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.9999"])
+def test_a_later_minor_version_is_read(version: str) -> None:
+    assert decode(codec.encode(REJECTION), version=version) == decode(codec.encode(REJECTION))
+
+
+@pytest.mark.parametrize("version", ["0", "one", "1.", "-1", "1e9", "\u0661", "99999"])
+def test_what_is_no_version_is_refused(version: str) -> None:
+    with pytest.raises(DocumentError, match="metadata: version is"):
+        decode(codec.encode(REJECTION), version=version)
+
+
 def test_slots_have_fipa_s_names() -> None:
     encoded = codec.encode(replace(REJECTION, reply_by=1500 * MILLISECOND))
     assert encoded.metadata == {
@@ -67,6 +90,7 @@ def test_slots_have_fipa_s_names() -> None:
         "reply-by": "1500",
         "ontology": "ComputeMarket",
         "language": "rfql-xml",
+        "version": "1",
         "protocol": "fipa-iterated-contract-net",
     }
     assert encoded.thread == "request-4"

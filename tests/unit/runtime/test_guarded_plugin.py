@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +12,10 @@ from ramp.model.instant import HOUR
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
+from ramp.protocol import effects as fx
 from ramp.protocol.events import MachineInDoubt
 from ramp.runtime.guarded_plugin import GuardedPlugin
+from ramp.runtime.guest_health import GuestHealth
 
 UNIT = RequestUnit(1, 70, 10 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 SLOT = Slot(HOUR, 2 * HOUR, 16, 0.5)
@@ -38,7 +41,12 @@ class Guest:
 
 def guarded(answer: Any) -> tuple[Any, list[str]]:
     told: list[str] = []
-    return GuardedPlugin(Guest(answer), told.append), told  # type: ignore[arg-type]
+
+    def watch(progress: Any) -> None:
+        assert progress.guest == "plug-in"
+        told.append(progress.reason)
+
+    return GuardedPlugin(Guest(answer), GuestHealth("plug-in", watch)), told  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +66,13 @@ def guarded(answer: Any) -> tuple[Any, list[str]]:
         (replace(SLOT, load=float("nan")), "no share"),
         (replace(SLOT, load="half"), "no share"),
         (replace(SLOT, placement=None), "no text"),
+        (replace(SLOT, placement="\x00"), "no document takes"),
+        (replace(SLOT, placement="\ud800"), "no document takes"),
+        (replace(SLOT, placement="x" * 4001), "4001 characters"),
+        (replace(SLOT, start=HOUR - 1, end=2 * HOUR), "before the"),
+        (replace(SLOT, end=2 * HOUR - 1), "less than the"),
+        (replace(SLOT, end=10**18), "8999"),
+        (replace(SLOT, cores=10**10), "more than"),
         (Refusal(1, "no such code"), "RefusalCode"),  # type: ignore[arg-type]
     ],
     ids=str,
@@ -114,9 +129,11 @@ def test_a_confirmation_that_fails_or_is_not_firm_is_in_doubt(answer: Any) -> No
 def test_what_is_right_passes_unchanged(call: Any, answer: Any) -> None:
     plugin, told = guarded(answer)
     assert call(plugin) is answer
-    assert told == [""]
+    assert told == []
 
 
 def test_a_snapshot_that_is_none_says_so() -> None:
-    plugin, _ = guarded({"load": object()})
-    assert "error" in plugin.snapshot(0, HOUR)
+    plugin, told = guarded({"load": object()})
+    described = plugin.ask(fx.DescribeMachine("c", HOUR), 0)
+    assert json.loads(described.snapshot) == {"error": told[0]}
+    assert plugin.ask(fx.DescribeMachine("c", HOUR), 999_999) == described

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -34,6 +35,8 @@ from ramp.protocol import events as ev
 from ramp.protocol.records import SlotReleased
 from ramp.protocol.timing import Timing
 from ramp.runtime.bank_ledger import BankLedger
+from ramp.runtime.guarded_plugin import GuardedPlugin
+from ramp.runtime.guest_health import GuestHealth
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import MemoryJournal
 from simulation.market.virtual_notary import VirtualNotary
@@ -299,6 +302,10 @@ def test_the_overview_comes_in_pages_with_the_accounts_on_the_first() -> None:
     assert len(set(trades)) == 601
 
 
+def machine_of(plugin: Any, watch: Callable[[Any], None] = lambda _: None) -> GuardedPlugin:
+    return GuardedPlugin(plugin, GuestHealth("plug-in", watch))
+
+
 class Broken:
     """A plug-in whose batch system does not answer."""
 
@@ -315,13 +322,13 @@ def test_a_plug_in_that_fails_refuses_quotes_and_leaves_the_rest_in_doubt() -> N
     asked: list[fx.Effect] = [fx.QuoteSlots("c", (UNIT,)), fx.HoldSlot("k", UNIT, Slot(0, 1, 1, 0), 9)]
     asked += [fx.ConfirmSlot("k"), fx.LookUpSlot("k"), fx.ReleaseSlot("k")]
     party, told = Scripted(asked), []
-    ports = Ports(send=lambda _: None, plugin=Broken(), watch=told.append)  # type: ignore[arg-type]
+    ports = Ports(send=lambda _: None, machine=machine_of(Broken(), told.append), watch=told.append)
     Host(party, ports).deliver(QUERY, 1)
     down = Refusal(1, RefusalCode.PLUGIN_FAILED, detail="quote: sinfo timed out")
-    doubts = [ev.MachineInDoubt(f"{call}: sinfo timed out") for call in ("hold", "confirm", "reservation", "release")]
-    kinds = (ev.SlotHeld, ev.SlotConfirmed, ev.SlotLookedUp, ev.SlotFreed)
+    doubts = [ev.MachineInDoubt(f"{call}: sinfo timed out", True) for call in ("confirm", "reservation", "release")]
+    kinds = (ev.SlotConfirmed, ev.SlotLookedUp, ev.SlotFreed)
     expected = [kind("k", doubt) for kind, doubt in zip(kinds, doubts, strict=True)]  # type: ignore[arg-type]
-    assert party.events[1:] == [ev.SlotsQuoted("c", (down,)), *expected]
+    assert party.events[1:] == [ev.SlotsQuoted("c", (down,)), ev.SlotHeld("k", down), *expected]
     assert [each.reason for each in told] == [down.detail, *(doubt.reason for doubt in doubts)]
 
 
@@ -415,7 +422,9 @@ FULL = [OSError(28, "No space left on device"), sqlite3.OperationalError("disk f
 def test_every_write_that_fails_ends_the_host(what: str, error: Exception) -> None:
     sent: list[Message] = []
     broken: Any = Failing(error)
-    ports = Ports(send=sent.append, plugin=broken, ledger=broken, keep_agreement=broken.keep, fault=lambda *_: None)
+    ports = Ports(
+        send=sent.append, machine=machine_of(broken), ledger=broken, keep_agreement=broken.keep, fault=lambda *_: None
+    )
     host = Host(Scripted([WRITES[what], fx.Send(QUERY)]), ports)
     with pytest.raises(EffectFailed, match="disk full"):
         host.deliver(QUERY, 1)
@@ -427,7 +436,7 @@ def test_every_write_that_fails_ends_the_host(what: str, error: Exception) -> No
 def test_a_guest_without_room_leaves_its_machine_in_doubt_and_the_host_alive(what: str, error: Exception) -> None:
     sent: list[Message] = []
     party = Scripted([WRITES[what], fx.Send(QUERY)])
-    host = Host(party, Ports(send=sent.append, plugin=Failing(error)))  # type: ignore[arg-type]
+    host = Host(party, Ports(send=sent.append, machine=machine_of(Failing(error))))
     host.deliver(QUERY, 1)
     assert isinstance(party.events[1].answer, ev.MachineInDoubt)  # type: ignore[union-attr]
     assert sent == [QUERY]
@@ -520,7 +529,7 @@ def test_a_ledger_operation_that_is_a_bug_ends_at_its_message() -> None:
 def test_questions_to_a_plug_in_end_nobody() -> None:
     broken: Any = Failing(OverflowError("date value out of range"))
     party = Scripted([fx.QuoteSlots("c", (UNIT,)), fx.DescribeMachine("d", 10**18)])
-    host = Host(party, Ports(send=lambda _: None, plugin=broken, fault=lambda *_: None))
+    host = Host(party, Ports(send=lambda _: None, machine=machine_of(broken), fault=lambda *_: None))
     host.deliver(QUERY, 1)
     quoted, described = party.events[1:]
     assert quoted.answers[0].code is RefusalCode.PLUGIN_FAILED  # type: ignore[union-attr]

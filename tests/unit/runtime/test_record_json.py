@@ -13,7 +13,7 @@ from ramp.model.request import NodeDiskSpace, RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
 from ramp.protocol.records import HoldIntended, SlotReleased
-from ramp.runtime.record_json import record_from_json, record_to_json, to_plain
+from ramp.runtime.record_json import record_from_json, record_to_json
 
 SEAL = Seal("bank", Role.BANK, "res", "r1", 6, "sealed")
 RECORD = SlotReleased("o1", "a1", RefusalCode.CANCELLED, "gave it back", 500, SEAL, 7)
@@ -67,8 +67,3 @@ def test_unions_name_their_class() -> None:
 def test_what_is_no_record_is_shown(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"no JSON text|cannot be read as a record"):
         record_from_json(text)
-
-
-def test_plain_values_for_reports_have_no_type_names() -> None:
-    assert to_plain(RECORD)["code"] == "cancelled"
-    assert "type" not in to_plain(RECORD)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from ramp.agents.keeper_control import KeeperControl
-from ramp.agents.supervise import status
+from ramp.client.line import SocketLine
+from ramp.client.swarm import status
 from ramp.errors import ConfigurationError
-from ramp.runtime.control_client import ControlClient
 from ramp.runtime.state_folder import StateFolder
 
 
@@ -77,7 +77,7 @@ def test_a_folder_of_sockets_that_is_not_the_users_own_is_refused(
         listening.bind(str(state.socket("alice")))
         listening.listen()
         with pytest.raises(ConfigurationError, match=finding):
-            ControlClient(state.socket("alice"))
+            SocketLine(state.socket("alice"))
     with pytest.raises(ConfigurationError, match=finding):
         status(state)
 

@@ -8,9 +8,9 @@ from ramp.errors import ConfigurationError
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest
 from simulation.queueing.simulation import QueueSimulation
+from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
-from simulation.schedulers.registry import SCHEDULER_NAMES, make_scheduler
-from simulation.schedulers.window_first_fit import WindowCounts, WindowFirstFit
+from simulation.schedulers.policies.window_first_fit import WindowCounts
 
 # Submission, run time, requested time, size. Job 1 leaves 4 processors until 100. Job 2 needs 8 and waits for it.
 # Job 3 (4 wide, 80 long) ends before 100. Job 4 (2 wide, 500 long) runs past 100 in the 2 that job 2 leaves over.
@@ -20,7 +20,8 @@ SITUATION = ((0, 100, 100, 6), (1, 50, 50, 8), (2, 80, 80, 4), (3, 500, 500, 2),
 
 def starts(name: str, *, window: int = 16, counts: WindowCounts = WindowCounts.INDICES) -> list[int]:
     found: dict[int, int] = {}
-    scheduler = make_scheduler(name, window=window, window_counts=counts)
+    options = {"window": window, "window_counts": counts} if name.startswith("window") else {}
+    scheduler = make_scheduler(name, options)
     simulation = QueueSimulation(
         FlatMachine(10), scheduler, on_end=lambda ended: found.__setitem__(ended.job.job_number, ended.start_time)
     )
@@ -62,6 +63,7 @@ def test_unknown_names_and_windows_are_refused() -> None:
     """The error names what there is."""
     with pytest.raises(ConfigurationError, match="fcfs"):
         make_scheduler("backfill")
-    with pytest.raises(ConfigurationError, match="at least 1"):
-        WindowFirstFit(0)
-    assert [make_scheduler(name).name for name in SCHEDULER_NAMES] == list(SCHEDULER_NAMES)
+    with pytest.raises(ConfigurationError, match=r"window-first-fit\.window: is 0; a whole number from 1 is wanted"):
+        make_scheduler("window-first-fit", {"window": 0})
+    with pytest.raises(ConfigurationError, match="easy: has no option 'window'; window-first-fit"):
+        make_scheduler("easy", {"window": 4})

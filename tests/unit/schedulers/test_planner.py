@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest, Placement
-from simulation.schedulers.planner import Plan, placements_conflict
+from simulation.planning.plan import Plan
+from simulation.schedulers.planner import placements_conflict
 
 BGL = load_machine("bgl")
 SHAPES = ((1, 1, 1), (2, 1, 1), (1, 2, 1), (2, 2, 1), (2, 2, 2), (3, 2, 1), (4, 1, 2), (8, 1, 1))
@@ -63,7 +64,7 @@ def test_a_flat_gap_must_be_long_and_wide_enough() -> None:
     machine = FlatMachine(10)
     held = Placement(1, 6)
     machine.allocate(held)
-    plan = Plan(machine, 0, [(1, 100, held)])
+    plan = Plan(machine, 0, [(1, 0, 100, held)])
     plan.book(2, 150, 250, Placement(2, 5))
     start = {
         (size, length): found[0]
@@ -104,7 +105,7 @@ def test_planning_leaves_the_machine_alone() -> None:
     plan = Plan(machine, 0, [])
     found = plan.fits_at(request(1, (2, 2, 2)), 0, 10)
     assert found is not None
-    plan.start(1, 10, found)
+    plan.book(1, 0, 10, found)
     assert plan.fits_at(request(2, (8, 4, 4)), 5, 10) is None
     assert plan.earliest(request(2, (8, 4, 4)), 5) is not None
     assert machine.free == 128

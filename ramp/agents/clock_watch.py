@@ -1,0 +1,81 @@
+"""An agent that compares its clock with the bank's, now and then, and tells its owner when it is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from ramp.agents.party_agent import PartyAgent
+from ramp.protocol import events as ev
+from ramp.protocol.clock_comparison import offset_text
+from ramp.protocol.progress import ClockCompared
+from ramp.runtime.identifiers import RandomIds
+
+SELDOM_S: Final = 60.0
+"""Pause between two comparisons of a clock that is right, in seconds."""
+
+OFTEN_S: Final = 5.0
+"""Pause while it is wrong or nothing is known, in seconds: that it has been set right shows soon."""
+
+_log = logging.getLogger(__name__)
+
+
+class ComparingAgent(PartyAgent):
+    """A user or resource, whose messages nobody takes when its clock is far from the bank's.
+
+    Attributes:
+        compared: the last comparison, or None.
+        told: is told every comparison.
+    """
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        self.compared: ClockCompared | None = None
+        self.told: Callable[[ClockCompared], None] = lambda _: None
+        self._fresh = False  # whether what is known is known of the clock as it is now
+        self._ids = RandomIds()
+        self._at_once = asyncio.Event()
+        self._comparing: asyncio.Task[None] | None = None
+        super().__init__(*args, **keywords)
+
+    async def setup(self) -> None:
+        """Begin, and compare the clock from now on."""
+        await super().setup()
+        self._comparing = asyncio.create_task(self._compare())
+
+    async def stop(self) -> None:
+        """End the agent, and its comparing."""
+        if self._comparing is not None:
+            self._comparing.cancel()
+        await super().stop()
+
+    def on_clock_set(self) -> None:
+        """Compare at once: whoever has set the clock wants to know."""
+        super().on_clock_set()
+        self._fresh = False
+        self._at_once.set()
+
+    def take_comparison(self, compared: ClockCompared) -> bool:
+        """Keep a comparison, and log when the clock goes wrong or is right again; returns whether it has done so."""
+        was_wrong = self.compared is not None and self.compared.wrong
+        self.compared, self._fresh = compared, True
+        self.told(compared)
+        if compared.wrong and not was_wrong:
+            _log.warning("%s: %s", self.jid, offset_text(compared))
+        elif was_wrong and not compared.wrong:
+            _log.warning("%s: the clock here agrees with the bank's again", self.jid)
+        return compared.wrong != was_wrong
+
+    async def _compare(self) -> None:
+        try:
+            while True:
+                self._at_once.clear()
+                await self.command(ev.ClockAsked(self._ids.new("clock")))
+                right = self._fresh and self.compared is not None and not self.compared.wrong
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(SELDOM_S if right else OFTEN_S):
+                        await self._at_once.wait()
+        except Exception as error:
+            self.on_behaviour_failed("clock", error)

@@ -1,0 +1,308 @@
+"""A guest in a process of its own, as the host asks it: never waited for, limited in time, killed and started again.
+
+Questions wait in their order; one is asked at a time. Whatever becomes of the process, every question gets an answer
+in the end. Offers (`quote`, `hold`, `price`) are refused at once where they cannot be had soon: while the guest rests
+after a failure, is not open yet, has long been at work on something else, or too many wait. What concerns a promise is
+asked as soon as the guest runs again, and is in doubt where that takes too long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Generic, TypeVar
+
+from ramp.agents.guests.messages import Asked, Blame, FromGuest, NonsenseSaid, NotOpened, Opened, Opening, Told
+from ramp.agents.guests.process import GuestGone, GuestProcess, how_ended
+from ramp.errors import ConfigurationError, PluginError
+from ramp.model.instant import MINUTE, SECOND, Duration, Instant
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.runtime.config import GuestLimits
+from ramp.runtime.guest_answers import SOURCES, answer_problem, call_of, plain, raised, without_answer
+from ramp.runtime.guest_health import GuestHealth
+from ramp.runtime.storage_errors import reason_of
+
+Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
+
+READING: Final = frozenset({"quote", "price", "snapshot"})
+"""Calls that change nothing: whoever has asked need not know how they end."""
+
+IMPATIENT: Final = READING | {"hold"}
+"""Calls that are refused where the guest cannot be asked soon: nothing has been promised yet."""
+
+TRIAL: Final[Duration] = SECOND
+"""So long the caller waits whose question finds out whether a guest that has failed is well again."""
+
+OPEN_SOON: Final[Duration] = 15 * SECOND
+"""So long a launch waits for a guest to say whether it can be opened; it is tried on in the background then."""
+
+STEADY: Final[Duration] = MINUTE
+"""A process that had ended by itself and then lives so long is well again."""
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A question that waits for its answer."""
+
+    question: fx.AskMachine | fx.PriceSlots
+    call: str
+    timer: asyncio.TimerHandle | None = None
+    answered: bool = False
+
+
+class IsolatedGuest(Generic[Asking]):
+    """One guest and its process.
+
+    Args:
+        opening: what the process opens.
+        environment: what it sees of the environment.
+        limits: how long its calls may take.
+        health: is told how they end, and knows when it is left alone.
+        now: the agent's clock.
+        deliver: takes the answers that come later, and what the machine's source is.
+        say: takes the lines that the guest prints.
+    """
+
+    def __init__(
+        self,
+        opening: Opening,
+        environment: Mapping[str, str],
+        limits: GuestLimits,
+        health: GuestHealth,
+        *,
+        now: Callable[[], Instant],
+        deliver: Callable[[ev.Answer], None],
+        say: Callable[[str], None],
+    ) -> None:
+        self._opening = opening
+        self._environment = environment
+        self._limits = limits
+        self._health = health
+        self._now = now
+        self._deliver = deliver
+        self._say = say
+        self._waiting: deque[_Waiting] = deque()
+        self._wake = asyncio.Event()
+        self._life: asyncio.Task[None] | None = None
+        self._first: asyncio.Future[None] | None = None
+        self._at_work: tuple[str, float] | None = None  # since when, by the loop's clock, which nobody sets
+        self._asked: _Waiting | None = None
+        self._process: GuestProcess | None = None
+        self._number = 0
+
+    # -- life ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the guest's warden, or None while there is none."""
+        return self._process.pid if self._process is not None else None
+
+    def begin(self) -> None:
+        """Start the process and keep it."""
+        self._first = asyncio.get_running_loop().create_future()
+        self._life = asyncio.create_task(self._live())
+
+    async def opened(self) -> None:
+        """Wait until the guest is open, has failed to open, or it is plain that this takes long.
+
+        Raises:
+            ConfigurationError: if the guest says that its options are wrong.
+            PluginError: if it says that opening it will never succeed.
+        """
+        assert self._first is not None
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self._first), min(OPEN_SOON, self._limits.open) / SECOND)
+        if not self._first.done():
+            self._first.set_result(None)
+
+    async def stop(self) -> None:
+        """End the process; questions that wait get no answer any more."""
+        if self._life is not None:
+            self._life.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._life
+        for waiting in (*self._waiting, *([self._asked] if self._asked is not None else [])):
+            self._settle(waiting)
+        self._waiting.clear()
+
+    async def _live(self) -> None:
+        pause = 0.0
+        while True:
+            await asyncio.sleep(pause)
+            failed = ""
+            try:
+                self._process = await GuestProcess.start(self._environment, self._say)
+                if await self._open(self._process):
+                    failed = await self._serve(self._process)
+                else:
+                    failed = "open"
+            except OSError as error:
+                failed = "open"
+                self._not_open(f"its process cannot be started: {reason_of(error)}")
+            except Exception as error:  # a fault of ours: it stays with this guest, is told, and is tried again
+                failed = "process"
+                self._health.failed(failed, raised(error), self._now())
+            finally:
+                self._at_work = None
+                process, self._process = self._process, None
+                if process is not None:
+                    await asyncio.shield(asyncio.ensure_future(process.kill()))
+            pause = self._health.restart_pause(failed, self._now()) / SECOND
+
+    async def _open(self, process: GuestProcess) -> bool:
+        self._at_work = "opening", asyncio.get_running_loop().time()
+        soon, limit = self._limits.quote / SECOND, self._limits.open / SECOND
+        watch = asyncio.get_running_loop().call_later(
+            soon, partial(self._not_open, f"it is not open after {soon:g} s", is_final=False)
+        )
+        try:
+            said = await asyncio.wait_for(process.ask(self._opening), limit)
+        except TimeoutError:
+            self._not_open(f"it does not open within {limit:g} s")
+        except (GuestGone, NonsenseSaid) as error:
+            self._not_open(f"it does not open: {error}")
+        else:
+            return self._is_open(said)
+        finally:
+            watch.cancel()
+            self._at_work = None
+        return False
+
+    def _is_open(self, said: FromGuest) -> bool:
+        first = self._first if self._first is not None and not self._first.done() else None
+        if isinstance(said, Opened) and (said.source in SOURCES or not said.source):
+            self._health.answered("open")
+            if said.source:
+                self._deliver(ev.MachineOpened(said.source))
+            if first is not None:
+                first.set_result(None)
+            return True
+        reason = plain(said.reason) if isinstance(said, NotOpened) else "it answers something else"
+        if first is not None and isinstance(said, NotOpened) and said.blame is not Blame.NOBODY:
+            is_option = said.blame is Blame.CONFIGURATION
+            first.set_exception(ConfigurationError(reason) if is_option else PluginError(self._opening.name, reason))
+        self._not_open(f"it does not open: {reason}")
+        return False
+
+    def _not_open(self, reason: str, *, is_final: bool = True) -> None:
+        """It is not open; whoever waits for it to be waits no longer, unless it is still on its way."""
+        self._health.failed("open", reason, self._now())
+        if is_final and self._first is not None and not self._first.done():
+            self._first.set_result(None)
+
+    # -- questions -----------------------------------------------------------------------------------------------------
+
+    def ask(self, question: Asking, now: Instant) -> ev.Answer | None:
+        """Take a question; None means that the answer comes later."""
+        call = call_of(question)
+        reason = self._unfit(call, now)
+        if reason:
+            return without_answer(question, reason, asked=False)
+        waiting = _Waiting(question, call)
+        limit = self._limits.of(call)
+        if call in IMPATIENT:
+            limit = min(limit, TRIAL if self._health.is_on_trial(call) else max(self._limits.quote, self._limits.price))
+        waiting.timer = asyncio.get_running_loop().call_later(limit / SECOND, self._too_late, waiting, limit)
+        self._waiting.append(waiting)
+        self._wake.set()
+        return None
+
+    def _unfit(self, call: str, now: Instant) -> str:
+        """Why a question is answered at once without being asked, or the empty string."""
+        if len(self._waiting) >= self._limits.waiting_max:
+            return f"{call}: {len(self._waiting)} questions wait already"
+        if call not in IMPATIENT:
+            return ""
+        reason = self._health.resting(call, now)
+        if not reason and self._at_work is not None:
+            what, since = self._at_work
+            lasted = asyncio.get_running_loop().time() - since
+            if lasted >= self._limits.quote / SECOND:
+                return f"{call}: it has been at work on {what} for {lasted:.0f} s"
+        return reason
+
+    def _too_late(self, waiting: _Waiting, limit: Duration) -> None:
+        """A question has waited too long; what changes the machine and has been begun ends by a limit of its own."""
+        queued = waiting in self._waiting
+        if queued:
+            self._waiting.remove(waiting)
+        elif waiting.call not in READING:
+            return
+        reason = f"{waiting.call}: no answer within {limit / SECOND:g} s"
+        self._answer(waiting, without_answer(waiting.question, reason, asked=not queued))
+
+    async def _serve(self, process: GuestProcess) -> str:
+        """Ask question by question until one fails or the process ends; returns the call that failed."""
+        steady = asyncio.get_running_loop().call_later(STEADY / SECOND, self._health.answered, "process")
+        try:
+            while True:
+                await self._next_or_end(process)
+                if process.ended.done():
+                    reason = how_ended(process.ended.result())
+                    self._health.failed("process", reason, self._now())
+                    return "process"
+                waiting = self._asked = self._waiting.popleft()
+                problem = await self._put(process, waiting)
+                if problem:
+                    sentence = f"{waiting.call}: {plain(problem)}"
+                    self._health.failed(waiting.call, sentence, self._now())
+                    self._answer(waiting, without_answer(waiting.question, sentence, asked=True))
+                    return waiting.call
+                self._health.answered("process")
+        finally:
+            steady.cancel()
+
+    async def _next_or_end(self, process: GuestProcess) -> None:
+        while not self._waiting and not process.ended.done():
+            self._wake.clear()
+            woken = asyncio.create_task(self._wake.wait())
+            try:
+                await asyncio.wait({woken, process.ended}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                woken.cancel()
+
+    async def _put(self, process: GuestProcess, waiting: _Waiting) -> str:
+        """Put one question to the guest and pass the answer on; returns why there is none."""
+        self._number += 1
+        self._at_work = waiting.call, asyncio.get_running_loop().time()
+        limit = self._limits.of(waiting.call) / SECOND
+        try:
+            asked = Asked(self._number, self._now(), waiting.question)
+            said = await asyncio.wait_for(process.ask(asked), limit)
+            if not isinstance(said, Told) or said.number != self._number:
+                return "the answer to something else"
+            problem = answer_problem(waiting.question, said.answer)
+        except TimeoutError:
+            return f"no answer within {limit:g} s"
+        except (GuestGone, NonsenseSaid) as error:
+            return str(error)
+        except Exception as error:  # an answer that breaks the check of it
+            return raised(error)
+        finally:
+            self._at_work = None
+        if problem:
+            return problem
+        failures = [finding.reason for finding in said.findings if finding.reason]
+        for reason in failures:
+            self._health.failed(waiting.call, plain(reason), self._now())
+        if not failures:
+            self._health.answered(waiting.call)
+        self._answer(waiting, said.answer)
+        return ""
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answer(self, waiting: _Waiting, answer: ev.Answer) -> None:
+        if not waiting.answered:
+            self._settle(waiting)
+            self._deliver(answer)
+
+    def _settle(self, waiting: _Waiting) -> None:
+        waiting.answered = True
+        if waiting.timer is not None:
+            waiting.timer.cancel()

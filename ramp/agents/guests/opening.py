@@ -1,0 +1,113 @@
+"""Opens a resource's plug-in and price strategy: those from outside the project in processes of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ramp.agents.guests.isolated import IsolatedGuest
+from ramp.agents.guests.messages import Opening
+from ramp.agents.guests.process import environment_of
+from ramp.errors import PluginError, StateDamaged
+from ramp.model.instant import Instant
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.progress import Progress
+from ramp.runtime.config import (
+    PLUGIN_GROUP,
+    PRICING_GROUP,
+    GuestLimits,
+    ResourceConfig,
+    entry_point,
+    has_own_process,
+    open_plugin,
+    plugin_settings,
+    pricing_strategy,
+)
+from ramp.runtime.guarded_plugin import GuardedPlugin
+from ramp.runtime.guarded_strategy import GuardedStrategy
+from ramp.runtime.guest_health import GuestHealth
+from ramp.runtime.host import Guest
+from ramp.runtime.sqlite_file import FROM_BACKUP
+
+Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
+
+UNKNOWN_YET = "live"
+"""The source of a machine whose plug-in is still to be opened; no offer is made before it says its own."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GuestPorts:
+    """What a resource's guests work with.
+
+    Attributes:
+        limits: of those that have processes of their own.
+        now: the agent's clock.
+        deliver: takes answers that come later.
+        say: takes what a guest prints, line by line: what it is, and the line.
+        watch: told the progress of the resource.
+    """
+
+    limits: GuestLimits
+    now: Callable[[], Instant]
+    deliver: Callable[[ev.Answer], None]
+    say: Callable[[str, str], None]
+    watch: Callable[[Progress], None]
+
+
+def open_machine(
+    resource: ResourceConfig, started_at: Instant, reservations: Path, ports: GuestPorts
+) -> tuple[Guest[fx.AskMachine], str]:
+    """Open a resource's plug-in, or prepare the process that will; and what drives the machine's queue.
+
+    Raises:
+        ConfigurationError: if there is no such plug-in, or one in this process does not accept its options.
+        PluginError: if one in this process cannot be opened now.
+        StateDamaged: if it can never be opened.
+    """
+    health = GuestHealth("plug-in", ports.watch)
+    entry = entry_point(PLUGIN_GROUP, resource.plugin)
+    if has_own_process(entry, resource.isolation):
+        settings = dataclasses.asdict(plugin_settings(resource, started_at, reservations.absolute()))
+        settings["state_dir"] = str(settings["state_dir"])
+        isolated: IsolatedGuest[fx.AskMachine] = _isolated(entry, settings, health, ports)
+        return isolated, UNKNOWN_YET
+    try:
+        plugin = open_plugin(resource, started_at, reservations)
+    except PluginError as error:
+        if error.transient:
+            raise
+        raise StateDamaged(reservations, error.reason, FROM_BACKUP) from error
+    return GuardedPlugin(plugin, health), plugin.source
+
+
+def open_pricing(resource: ResourceConfig, ports: GuestPorts) -> Guest[fx.PriceSlots]:
+    """Open a resource's price strategy, or prepare the process that will.
+
+    Raises:
+        ConfigurationError: if there is none of that name.
+    """
+    health = GuestHealth("price strategy", ports.watch)
+    entry = entry_point(PRICING_GROUP, resource.pricing)
+    if has_own_process(entry, resource.isolation):
+        isolated: IsolatedGuest[fx.PriceSlots] = _isolated(entry, None, health, ports)
+        return isolated
+    return GuardedStrategy(pricing_strategy(resource.pricing), health)
+
+
+def _isolated(
+    entry: EntryPoint, settings: dict[str, Any] | None, health: GuestHealth, ports: GuestPorts
+) -> IsolatedGuest[Asking]:
+    return IsolatedGuest(
+        Opening(entry.group, entry.name, entry.value, settings),
+        environment_of(os.environ, ports.limits.environment),
+        ports.limits,
+        health,
+        now=ports.now,
+        deliver=ports.deliver,
+        say=lambda line: ports.say(health.guest, line),
+    )

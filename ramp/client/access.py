@@ -1,0 +1,192 @@
+"""Where a market is and how its agents are reached; a running market's agents listen in its state folder."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from ramp.client.line import AsyncLine, AsyncSocketLine, Line, SocketLine
+from ramp.client.swarm import status
+from ramp.control.status import SwarmStatus
+from ramp.errors import ConfigurationError, NoMarket, RampError, TransportError
+from ramp.model.instant import Instant
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.identifiers import RandomIds
+from ramp.runtime.state_folder import StateFolder
+
+RECONNECT_LIMIT_S: Final = 60.0
+"""How long a User Agent that ended in the middle of a request is waited for, in seconds."""
+
+RECONNECT_PAUSE_S: Final = 0.2
+"""Pause between two tries, in seconds."""
+
+
+class SeenMarket(Protocol):
+    """A market, seen by one of its users."""
+
+    @property
+    def user(self) -> str:
+        """Local name of the user."""
+        ...
+
+    @property
+    def domain(self) -> str:
+        """Domain of the agents' names, empty where they have none."""
+        ...
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """Local names of all users."""
+        ...
+
+    def now(self) -> Instant:
+        """The market's time."""
+        ...
+
+    def new_id(self, kind: str) -> str:
+        """An identifier that never repeats; see `ramp.model.identifiers.IdSource`."""
+        ...
+
+
+class Access(SeenMarket, Protocol):
+    """A market with blocking connections to its user's agent."""
+
+    def open(self) -> Line:
+        """A new connection to the User Agent.
+
+        Raises:
+            TransportError: if it does not listen; says why where that is known.
+        """
+        ...
+
+    def reopen(self) -> Line:
+        """A connection to a User Agent that has just ended and is being restarted.
+
+        Raises:
+            TransportError: if the market has ended, or the agent does not come back.
+        """
+        ...
+
+
+class AsyncAccess(SeenMarket, Protocol):
+    """A market with connections for asyncio."""
+
+    async def open_async(self) -> AsyncLine:
+        """See `Access.open`."""
+        ...
+
+    async def reopen_async(self) -> AsyncLine:
+        """See `Access.reopen`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunningMarket:
+    """A market that runs in processes, with a state folder; both an `Access` and an `AsyncAccess`."""
+
+    state: StateFolder
+    user: str
+    domain: str
+    users: tuple[str, ...]
+
+    def now(self) -> Instant:
+        """The present."""
+        return SystemClock().now()
+
+    def new_id(self, kind: str) -> str:
+        """An unguessable identifier."""
+        return RandomIds().new(kind)
+
+    def open(self) -> Line:
+        """See `Access.open`."""
+        try:
+            return SocketLine(self.state.socket(self.user))
+        except NoMarket as error:
+            raise self._why_not() or error from error
+
+    def reopen(self) -> Line:
+        """See `Access.reopen`."""
+        end = time.monotonic() + RECONNECT_LIMIT_S
+        while True:
+            try:
+                return self.open()
+            except TransportError:
+                self._check_going_on(time.monotonic() > end)
+            time.sleep(RECONNECT_PAUSE_S)
+
+    async def open_async(self) -> AsyncLine:
+        """See `Access.open`."""
+        try:
+            return await AsyncSocketLine.open(self.state.socket(self.user))
+        except NoMarket as error:
+            raise self._why_not() or error from error
+
+    async def reopen_async(self) -> AsyncLine:
+        """See `Access.reopen`."""
+        end = time.monotonic() + RECONNECT_LIMIT_S
+        while True:
+            try:
+                return await self.open_async()
+            except TransportError:
+                self._check_going_on(time.monotonic() > end)
+            await asyncio.sleep(RECONNECT_PAUSE_S)
+
+    def _why_not(self) -> TransportError | None:
+        """What the supervisor knows of a User Agent that does not listen."""
+        found = status(self.state)
+        agent = found.agent(self.user) if found is not None else None
+        if agent is None or agent.is_up:
+            return None
+        return TransportError(f"{self.user} is {agent.state}{f': {agent.detail}' if agent.detail else ''}")
+
+    def _check_going_on(self, late: bool) -> None:
+        """To be called while an error of connecting is handled: raises it, or a better one, if waiting is no use."""
+        if status(self.state) is None:
+            raise NoMarket("the market has ended; `ramp up` takes its open business up again") from None
+        if late:
+            raise  # noqa: PLE0704 - what the caller is handling
+
+
+def find_market(state: StateFolder, user: str | None) -> RunningMarket:
+    """Find the market of a state folder.
+
+    Args:
+        state: its state folder.
+        user: as which user, or None for the first.
+
+    Raises:
+        NoMarket: if none is running.
+        ConfigurationError: if it has no such user.
+    """
+    found = running(state)
+    users = found.names("user")
+    domain = _domain(Path(found.config))
+    name = users[0] if user is None and users else (user or "").removesuffix(f"@{domain}")
+    if name not in users:
+        raise ConfigurationError(f"no user is called {user!r}; there are {', '.join(users)}")
+    return RunningMarket(state, name, domain, users)
+
+
+def running(state: StateFolder) -> SwarmStatus:
+    """What is up with a state folder.
+
+    Raises:
+        NoMarket: if nothing is.
+    """
+    found = status(state)
+    if found is None:
+        raise NoMarket(f"no market is running with the state folder {state.path}; `ramp up` launches one")
+    return found
+
+
+def _domain(config: Path) -> str:
+    """Domain of the running market; a configuration that was broken meanwhile only costs the short names."""
+    from ramp.runtime.config_file import load_config
+
+    try:
+        return load_config(config).domain
+    except RampError:
+        return ""

@@ -1,0 +1,188 @@
+"""A market for programs that run on asyncio: the blocking market's methods as coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from types import TracebackType
+from typing import Self, TypeVar
+
+from ramp.client import dialogues
+from ramp.client.access import AsyncAccess
+from ramp.client.dialogues import Dialogue
+from ramp.client.following import Approver, Following, OnEvent, nobody_approves
+from ramp.client.line import AsyncLine, refused
+from ramp.client.machine_state import MachineState
+from ramp.client.market import MACHINES_LIMIT_S, period
+from ramp.client.request import Requestable
+from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resource, purchase_of
+from ramp.client.submission import Approve, Prefer, auction_options, submission
+from ramp.client.times import duration_of
+from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
+from ramp.control.requests import Approve as Approved
+from ramp.control.requests import Submit, Watch
+from ramp.errors import RampError, TransportError
+from ramp.model.instant import HOUR
+from ramp.protocol.events import AuctionOptions
+
+WITHDRAW_LIMIT_S = 5.0
+"""How long a cancelled task waits until its withdrawal has been heard, in seconds."""
+
+T = TypeVar("T")
+
+
+async def converse(line: AsyncLine, dialogue: Dialogue[T]) -> T:
+    """Hold a dialogue over a connection; see `ramp.client.market.converse`."""
+    try:
+        request = next(dialogue)
+        while True:
+            *_, last = [event async for event in line.events(request)]
+            request = dialogue.send(last)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+class AsyncMarket:
+    """A market as one of its users; `ramp.connect_async` makes one. The methods are those of `ramp.Market`.
+
+    Args:
+        access: where the market is.
+    """
+
+    def __init__(self, access: AsyncAccess) -> None:
+        self.access = access
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing stays open between two calls."""
+
+    @property
+    def user(self) -> str:
+        """As whom: the local name."""
+        return self.access.user
+
+    async def submit(
+        self,
+        *requests: Requestable,
+        rounds: int = 3,
+        round_time: str | timedelta = "15s",
+        prefer: Prefer = "cheapest",
+        approve: Approve = "auto",
+        max_cost: int | str | Decimal | None = None,
+        on_event: OnEvent | None = None,
+    ) -> Purchase:
+        """See `Market.submit`; a task that is cancelled withdraws its request."""
+        options = auction_options(
+            rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost
+        )
+        asked = approve if callable(approve) else nobody_approves
+        return await self._purchase(self._submission(requests, options), asked, on_event)
+
+    async def quote(
+        self,
+        *requests: Requestable,
+        rounds: int = 3,
+        round_time: str | timedelta = "15s",
+        prefer: Prefer = "cheapest",
+        on_event: OnEvent | None = None,
+    ) -> Purchase:
+        """See `Market.quote`."""
+        options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True)
+        return await self._purchase(self._submission(requests, options), nobody_approves, on_event)
+
+    def _submission(self, requests: Sequence[Requestable], options: AuctionOptions) -> Submit:
+        return submission(requests, options, self.access.now(), self.access.new_id("request"))
+
+    async def _purchase(self, submitted: Submit, approve: Approver, on_event: OnEvent | None) -> Purchase:
+        following = Following.begin(submitted)
+        try:
+            ended = await self._follow(following, approve, on_event)
+        except asyncio.CancelledError:
+            with contextlib.suppress(RampError, TimeoutError):
+                async with asyncio.timeout(WITHDRAW_LIMIT_S):
+                    await self.ask(dialogues.withdraw(submitted.request_id))
+            raise
+        return purchase_of(ended.outcome, ended.files, self.access.domain)
+
+    async def _follow(self, following: Following, approve: Approver, on_event: OnEvent | None) -> RequestEnded:
+        line = await self.access.open_async()
+        while True:
+            try:
+                async with line:
+                    async for event in line.events(following.request):
+                        if on_event is not None:
+                            on_event(event)
+                        asked = following.heard(event)
+                        if asked is not None:
+                            await line.send(Approved(approve(asked.offers, asked.meets)))
+            except TransportError as error:
+                following.lost(error)
+            if following.ended is not None:
+                return following.ended
+            line = await self.access.reopen_async()
+
+    async def watch(self, request_id: str = "") -> AsyncIterator[Event]:
+        """See `Market.watch`."""
+        async with await self.access.open_async() as line:
+            async for event in line.events(Watch(request_id)):
+                if isinstance(event, Refused):
+                    raise refused(event)
+                yield event
+
+    async def reservations(self, *, everything: bool = False) -> tuple[Reservation, ...]:
+        """See `Market.reservations`."""
+        return await self.ask(dialogues.reservations(self.access.domain, everything=everything))
+
+    async def requests(self) -> tuple[RequestStanding, ...]:
+        """See `Market.requests`."""
+        return await self.ask(dialogues.requests())
+
+    async def cancel(self, any_id: str, reason: str = "") -> tuple[Cancelled, ...]:
+        """See `Market.cancel`."""
+        return await self.ask(dialogues.cancel(any_id, reason))
+
+    async def balance(self) -> Account:
+        """See `Market.balance`."""
+        return await self.ask(dialogues.account())
+
+    async def statement(self, since: str | datetime | None = None, until: str | datetime | None = None) -> Account:
+        """See `Market.statement`."""
+        return await self.ask(dialogues.account(*period(since, until, self.access.now())))
+
+    async def resources(self, *, machines: bool = False) -> tuple[Resource, ...]:
+        """See `Market.resources`."""
+        found = await self.ask(dialogues.resources(self.access.domain))
+        if not machines:
+            return found
+        states = await self.machines([each.address for each in found])
+        return tuple(Resource(each.name, each.address, states.get(each.address)) for each in found)
+
+    async def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:
+        """See `Market.machine`."""
+        return await self.ask(dialogues.machine(resource, duration_of(horizon, "horizon")))
+
+    async def machines(self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S) -> dict[str, MachineState]:
+        """See `Market.machines`."""
+        found: dict[str, MachineState] = {}
+
+        async def ask(name: str) -> None:
+            with contextlib.suppress(RampError):
+                found[name] = await self.ask(dialogues.machine(name, HOUR))
+
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                await asyncio.gather(*(ask(name) for name in names))
+        return dict(found)
+
+    async def ask(self, dialogue: Dialogue[T]) -> T:
+        """See `Market.ask`."""
+        async with await self.access.open_async() as line:
+            return await converse(line, dialogue)

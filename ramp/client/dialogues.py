@@ -1,0 +1,168 @@
+"""What is asked of an agent for each thing that a market can be asked, without any I/O.
+
+A dialogue is a generator: it yields requests, is sent the last event of each, and returns the result. The blocking
+market and the one for asyncio run the same dialogues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import TypeVar
+
+from ramp.client import results
+from ramp.client.identifiers import belonging, matching
+from ramp.client.line import refused
+from ramp.client.machine_state import MachineState, parse_snapshot
+from ramp.client.results import Account, Cancelled, Reservation, Resource
+from ramp.control.events import (
+    AgreementsListed,
+    AgreementStanding,
+    Done,
+    Event,
+    Refused,
+    RequestShown,
+    RequestsListed,
+    RequestStanding,
+)
+from ramp.control.requests import (
+    AskAccount,
+    AskMachine,
+    AskOverview,
+    AskResources,
+    Cancel,
+    Deposit,
+    ListAgreements,
+    ListRequests,
+    Request,
+    ShowRequest,
+    Withdraw,
+)
+from ramp.errors import ConfigurationError, ControlLineError
+from ramp.model.contents import AccountStatement, DepositMade, DirectoryListing, MachineStatus, MarketOverview
+from ramp.model.instant import Duration, Instant
+from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.progress import CancellationEnded
+
+OPEN_STATES = ("settling", "active", "cancelling")
+"""States of agreements that still mean something; the others are history."""
+
+T = TypeVar("T")
+E = TypeVar("E")
+Dialogue = Generator[Request, Event, T]
+
+
+def _expected(event: Event, kind: type[E]) -> E:
+    """The event, if it is of the kind that answers the request.
+
+    Raises:
+        MarketRefused: if it is a refusal.
+        ControlLineError: if it is anything else.
+    """
+    if isinstance(event, Refused):
+        raise refused(event)
+    if not isinstance(event, kind):
+        raise ControlLineError(f"the agent answered with {type(event).__name__} where {kind.__name__} belongs")
+    return event
+
+
+def account(since: Instant | None = None, until: Instant | None = None) -> Dialogue[Account]:
+    """Balance, and what was posted between two instants where one is given."""
+    return results.account_of(_expected((yield AskAccount(since, until)), AccountStatement))
+
+
+def machine(resource: str, horizon: Duration) -> Dialogue[MachineState]:
+    """How a resource's machine is.
+
+    Raises:
+        MarketRefused: if the resource answers, but its machine does not.
+    """
+    status = _expected((yield AskMachine(resource, horizon)), MachineStatus)
+    return parse_snapshot(status.snapshot, resource)
+
+
+def resources(domain: str) -> Dialogue[tuple[Resource, ...]]:
+    """Who sells now."""
+    listing = _expected((yield AskResources()), DirectoryListing)
+    return tuple(Resource(results.short_name(name, domain), name) for name in listing.names)
+
+
+def listing() -> Dialogue[RequestsListed]:
+    """Every request of the user, and how its agent's clock is."""
+    return _expected((yield ListRequests()), RequestsListed)
+
+
+def requests() -> Dialogue[tuple[RequestStanding, ...]]:
+    """Every request of the user."""
+    return (yield from listing()).requests
+
+
+def outcome(request_id: str) -> Dialogue[RequestOutcome | None]:
+    """How a request ended, with its rounds; None where it goes on, or the agent knows it no longer."""
+    return _expected((yield ShowRequest(request_id)), RequestShown).outcome
+
+
+def agreements() -> Dialogue[tuple[AgreementStanding, ...]]:
+    """Everything that the user has bought."""
+    return _expected((yield ListAgreements()), AgreementsListed).agreements
+
+
+def reservations(domain: str, *, everything: bool) -> Dialogue[tuple[Reservation, ...]]:
+    """What the user has, by start; also what it has no longer."""
+    listed = yield from agreements()
+    found = [results.reservation_of(each, domain) for each in listed if everything or each.state in OPEN_STATES]
+    return tuple(sorted(found, key=lambda each: (each.start, each.agreement_id)))
+
+
+def withdraw(request_id: str) -> Dialogue[None]:
+    """Stop a request that is going on."""
+    _expected((yield Withdraw(request_id)), Done)
+
+
+def find(any_id: str) -> Dialogue[tuple[RequestStanding | None, tuple[AgreementStanding, ...]]]:
+    """The request that an id means, if it is one's, and the agreements that it means: its own, or all of the request.
+
+    Raises:
+        ConfigurationError: if the id means nothing, or several things.
+    """
+    asked = yield from requests()
+    bought = yield from agreements()
+    return belonging(any_id, asked, bought)
+
+
+def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
+    """Give back what an id means: an agreement, a reservation, or all of a request; or stop one that is going on.
+
+    Raises:
+        ConfigurationError: if the id means nothing, several things, or a request that has bought nothing.
+    """
+    asked = yield from requests()
+    going_on = [each for each in matching(asked, any_id, lambda each: each.request_id) if each.outcome is None]
+    if len(going_on) == 1:
+        request_id = going_on[0].request_id
+        yield from withdraw(request_id)
+        return (Cancelled("", request_id, done=False, withdrawn=True),)
+    bought = yield from agreements()
+    _, entries = belonging(any_id, asked, bought)
+    if not entries:
+        raise ConfigurationError(f"{any_id}: this request has ended without buying anything")
+    if len(entries) > 1:
+        entries = tuple(entry for entry in entries if entry.state in OPEN_STATES) or entries
+    return (yield from _cancel_all(entries, reason))
+
+
+def _cancel_all(entries: Sequence[AgreementStanding], reason: str) -> Dialogue[tuple[Cancelled, ...]]:
+    found = []
+    for entry in entries:
+        ended = _expected((yield Cancel(entry.agreement.agreement_id, reason)), CancellationEnded)
+        found.append(results.cancelled_of(ended.outcome, entry.agreement.request_id))
+    return tuple(found)
+
+
+def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[DepositMade]:
+    """The keeper credits an account."""
+    return _expected((yield Deposit(account_name, amount, memo, deposit_id)), DepositMade)
+
+
+def overview(since: Instant | None, until: Instant | None) -> Dialogue[MarketOverview]:
+    """The keeper sees every account and all trading."""
+    return _expected((yield AskOverview(since, until)), MarketOverview)

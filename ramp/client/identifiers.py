@@ -1,0 +1,78 @@
+"""Identifiers cut short: as long as the beginning of one is unique it stands for the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, TypeVar
+
+from ramp.control.events import AgreementStanding, RequestStanding
+from ramp.errors import ConfigurationError
+
+SHORTEST: Final = 6
+"""So many characters of an identifier's random part are shown at least."""
+
+T = TypeVar("T")
+
+
+def random_part(identifier: str) -> str:
+    """An identifier without its kind: `1f0c9a5e7b3d2c4a` of `request-1f0c9a5e7b3d2c4a`."""
+    return identifier.partition("-")[2] or identifier
+
+
+def shortened(identifiers: Collection[str]) -> dict[str, str]:
+    """For each identifier the shortest beginning of its random part that no other one has."""
+    parts = {identifier: random_part(identifier) for identifier in identifiers}
+    length = SHORTEST
+    while len({part[:length] for part in parts.values()}) < len(set(parts.values())):
+        length += 1
+    return {identifier: part[:length] for identifier, part in parts.items()}
+
+
+def matching(entries: Sequence[T], any_id: str, key: Callable[[T], str]) -> list[T]:
+    """Entries whose id is this one; where none is, those whose id, or its random part, begins with it."""
+    exact = [entry for entry in entries if key(entry) == any_id]
+    if exact or not any_id:
+        return exact
+    return [entry for entry in entries if key(entry).startswith(any_id) or random_part(key(entry)).startswith(any_id)]
+
+
+def belonging(
+    any_id: str, requests: Sequence[RequestStanding], agreements: Sequence[AgreementStanding]
+) -> tuple[RequestStanding | None, tuple[AgreementStanding, ...]]:
+    """What an id means: one agreement by its own or its reservation's id, or a request with all its agreements.
+
+    Raises:
+        ConfigurationError: if the id means nothing, or several things.
+    """
+    bought = matching(agreements, any_id, lambda each: each.agreement.agreement_id) or matching(
+        agreements, any_id, lambda each: each.agreement.reservation_id
+    )
+    asked = matching(requests, any_id, lambda each: each.request_id)
+    if len(bought) + len(asked) != 1:
+        exactly = [each for each in bought if any_id in (each.agreement.agreement_id, each.agreement.reservation_id)]
+        if len(exactly) != 1:
+            raise not_one(f"request, agreement or reservation {any_id!r}", len(bought) + len(asked))
+        return None, (exactly[0],)
+    if bought:
+        return None, (bought[0],)
+    request_id = asked[0].request_id
+    return asked[0], tuple(each for each in agreements if each.agreement.request_id == request_id)
+
+
+def one_request(requests: Sequence[RequestStanding], any_id: str) -> RequestStanding:
+    """The request that an id means.
+
+    Raises:
+        ConfigurationError: if it means none, or several.
+    """
+    found = matching(requests, any_id, lambda each: each.request_id)
+    if len(found) != 1:
+        raise not_one(f"request {any_id!r}", len(found))
+    return found[0]
+
+
+def not_one(what: str, number: int) -> ConfigurationError:
+    """The error for an id that means nothing, or several things."""
+    if number == 0:
+        return ConfigurationError(f"there is no {what}; `ramp status --all` and `ramp reservations --all` list all")
+    return ConfigurationError(f"{what} is the beginning of {number} ids; give more of it")

@@ -1,0 +1,131 @@
+"""`ramp.launch`: a market of one's own, in processes with real XMPP or simulated in this one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from ramp.client import dialogues
+from ramp.client.access import Access, find_market
+from ramp.client.market import Market
+from ramp.client.swarm import OnEvent, start_detached, status, stop
+from ramp.errors import ConfigurationError
+from ramp.options import nearest_name
+from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
+from ramp.runtime.config_file import load_config
+from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
+from ramp.runtime.state_folder import StateFolder
+
+TRANSPORT_GROUP: Final = "ramp.transports"
+"""Entry points that open a market without processes: callables (SwarmConfig, user or None, seed) -> Access."""
+
+SERVERS: Final = (EMBEDDED, PROSODY, "external")
+"""Transports that are XMPP servers, as configurations name them."""
+
+REGISTRATION_LIMIT_S: Final = 15.0
+"""How long resources may take to register once their agents are ready, in seconds; they repeat it every few."""
+
+REGISTRATION_PAUSE_S: Final = 0.05
+"""Pause between two looks, in seconds."""
+
+OpenTransport = Callable[[SwarmConfig, "str | None", int], Access]
+
+
+def launch(
+    config: str | Path = DEFAULT_SWARM,
+    *,
+    transport: str | None = None,
+    state_dir: Path | str | None = None,
+    user: str | None = None,
+    seed: int = 0,
+) -> Market:
+    """Launch a market of one's own; the `with` block, or `close`, ends it, and so does the end of this program.
+
+    Args:
+        config: a TOML file, or the name of a market that comes with RAMP: `quickstart`, `table2`, `torus`.
+        transport: `embedded`, `prosody` or `external` for agents in processes on a real XMPP server, where the
+            configuration must say the same (default: as it says); `simulated` for the same parties in this process and
+            in virtual time, which begins in January 2027 and passes only while something is asked.
+        state_dir: where to keep keys, journals and the ledger (default: a temporary folder, removed at the end).
+            A simulated market keeps nothing.
+        user: as which user (default: the first).
+        seed: of whatever a simulated market draws.
+
+    Raises:
+        ConfigurationError: if the configuration or the transport is wrong.
+        TransportError: if it does not come up; what it said is part of the message.
+    """
+    loaded = load_config(find_config(str(config)))
+    if transport is None or transport in SERVERS:
+        if transport not in (None, loaded.server.kind):
+            raise ConfigurationError(
+                f"the configuration's server is {loaded.server.kind!r}, not {transport!r}; say so there",
+                path=loaded.path,
+                key="server.kind",
+            )
+        return _launch_processes(loaded, state_dir, user)
+    if state_dir is not None:
+        raise ConfigurationError(f"a market on the transport {transport!r} keeps no state; leave state_dir out")
+    return Market(_transport(transport)(loaded, user, seed))
+
+
+def _transport(name: str) -> OpenTransport:
+    entries = {entry.name: entry for entry in metadata.entry_points(group=TRANSPORT_GROUP)}
+    if name not in entries:
+        raise ConfigurationError(
+            f"there is no transport {name!r}{nearest_name(name, [*SERVERS, *sorted(entries)])}", key="transport"
+        )
+    opened: OpenTransport = entries[name].load()
+    return opened
+
+
+def _launch_processes(config: SwarmConfig, state_dir: Path | str | None, user: str | None) -> Market:
+    with contextlib.ExitStack() as stack:
+        path = state_dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="ramp-"))
+        state = StateFolder(Path(path).absolute())
+        start_detached(config.path.absolute(), state, parent=os.getpid())
+        stack.callback(stop, state)
+        wait_registered(config, state)
+        access = find_market(state, user)
+        return Market(access, stack.pop_all().close)
+
+
+def launch_detached(config: SwarmConfig, state: StateFolder, on_event: OnEvent | None = None) -> list[str]:
+    """Launch a market that outlives this program, and wait until its resources can be found.
+
+    Returns:
+        Names of the resources that could not be found in time.
+
+    Raises:
+        RampError: if it does not come up.
+    """
+    start_detached(config.path.absolute(), state, on_event)
+    return wait_registered(config, state)
+
+
+def wait_registered(config: SwarmConfig, state: StateFolder) -> list[str]:
+    """Wait until the directory lists every resource of a configuration that is up; returns those that do not appear.
+
+    Raises:
+        RampError: if the market has ended meanwhile.
+    """
+    found = status(state)
+    ready = {agent.name for agent in found.agents if agent.is_up} if found is not None else set()
+    asking = next((user.name for user in config.users if user.name in ready), None)
+    if asking is None:
+        return []
+    market = Market(find_market(state, asking))
+    wanted = {config.address(resource.name) for resource in config.resources if resource.name in ready}
+    end = time.monotonic() + REGISTRATION_LIMIT_S
+    while True:
+        listed = market.ask(dialogues.resources(market.access.domain))
+        missing = wanted.difference(each.address for each in listed)
+        if not missing or time.monotonic() > end:
+            return sorted(missing)
+        time.sleep(REGISTRATION_PAUSE_S)

@@ -1,0 +1,237 @@
+"""One connection to an agent: requests go out, typed events come back; blocking, and the same for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from ramp.control.codec import LINE_BYTES_MAX, VERSION, decode_event, encode_request
+from ramp.control.events import CALLERS_OWN, Event, Last, MarketRefusalCode, Refused, Welcome
+from ramp.control.requests import Hello, Request
+from ramp.errors import ControlLineError, MarketRefused, NoMarket, TransportError
+from ramp.runtime.state_folder import check_private
+
+
+class Line(Protocol):
+    """A blocking connection; a context manager that closes it. What was submitted goes on without it."""
+
+    def __enter__(self) -> Self:
+        """Use it."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        ...
+
+    def send(self, request: Request) -> None:
+        """Send a request, or the answer to `ApprovalAsked`.
+
+        Raises:
+            TransportError: if the agent has ended.
+        """
+        ...
+
+    def events(self, request: Request) -> Iterator[Event]:
+        """Send a request and yield what is told, up to and including the last event.
+
+        Raises:
+            TransportError: if the agent ends before that; what it had decided it takes up again when it is restarted,
+                and `Watch` finds it.
+            ControlLineError: if it says what is no event.
+        """
+        ...
+
+
+class AsyncLine(Protocol):
+    """The same for asyncio."""
+
+    async def __aenter__(self) -> Self:
+        """Use it."""
+        ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        ...
+
+    async def send(self, request: Request) -> None:
+        """See `Line.send`."""
+        ...
+
+    def events(self, request: Request) -> AsyncIterator[Event]:
+        """See `Line.events`."""
+        ...
+
+
+class SocketLine:
+    """A connection to an agent's control socket.
+
+    Args:
+        path: of the socket.
+
+    Raises:
+        NoMarket: if no agent listens there.
+        ConfigurationError: if the socket's folder is not the user's own alone.
+        MarketRefused: if the agent speaks another version.
+    """
+
+    def __init__(self, path: Path) -> None:
+        _check_folder(path)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.connect(str(path))
+        except OSError as error:
+            self._socket.close()
+            raise _nobody(path, error) from error
+        self._file = self._socket.makefile("rb")
+        try:
+            self.send(Hello(VERSION))
+            _check_welcome(self._read())
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; what was submitted goes on."""
+        self._file.close()
+        self._socket.close()
+
+    def send(self, request: Request) -> None:
+        """See `Line.send`."""
+        try:
+            self._socket.sendall(encode_request(request))
+        except OSError as error:
+            raise _ended() from error
+
+    def events(self, request: Request) -> Iterator[Event]:
+        """See `Line.events`."""
+        self.send(request)
+        while True:
+            event = decode_event(self._read())
+            yield event
+            if isinstance(event, Last):
+                return
+
+    def _read(self) -> bytes:
+        try:
+            line = self._file.readline(LINE_BYTES_MAX)
+        except OSError as error:
+            raise _ended() from error
+        if not line.endswith(b"\n"):
+            raise _ended()
+        return line
+
+
+class AsyncSocketLine:
+    """The same for asyncio; `open` makes one."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def open(cls, path: Path) -> Self:
+        """Connect; see `SocketLine` for what is raised."""
+        _check_folder(path)
+        try:
+            reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES_MAX)
+        except OSError as error:
+            raise _nobody(path, error) from error
+        line = cls(reader, writer)
+        try:
+            await line.send(Hello(VERSION))
+            _check_welcome(await line._read())
+        except BaseException:
+            await line.close()
+            raise
+        return line
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection; what was submitted goes on."""
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+    async def send(self, request: Request) -> None:
+        """See `Line.send`."""
+        try:
+            self._writer.write(encode_request(request))
+            await self._writer.drain()
+        except OSError as error:
+            raise _ended() from error
+
+    async def events(self, request: Request) -> AsyncIterator[Event]:
+        """See `Line.events`."""
+        await self.send(request)
+        while True:
+            event = decode_event(await self._read())
+            yield event
+            if isinstance(event, Last):
+                return
+
+    async def _read(self) -> bytes:
+        try:
+            line = await self._reader.readline()
+        except (OSError, ValueError) as error:  # ValueError: a line without end
+            raise _ended() from error
+        if not line.endswith(b"\n"):
+            raise _ended()
+        return line
+
+
+def refused(event: Refused) -> MarketRefused:
+    """A refusal as the exception that tells it."""
+    return MarketRefused(event.code, event.reason, exit_code=2 if event.code in CALLERS_OWN else 1)
+
+
+def _check_folder(path: Path) -> None:
+    if path.parent.exists():
+        check_private(path.parent)
+
+
+def _check_welcome(line: bytes) -> None:
+    try:
+        event = decode_event(line)
+    except ControlLineError as error:
+        raise MarketRefused(
+            MarketRefusalCode.OTHER_VERSION,
+            f"the agent does not speak version {VERSION} of the control channel ({error}); "
+            "`ramp down` and `ramp up` start the market in the version that is installed",
+            exit_code=2,
+        ) from error
+    if isinstance(event, Refused):
+        raise refused(event)
+    if not isinstance(event, Welcome) or event.version != VERSION:
+        raise MarketRefused(MarketRefusalCode.OTHER_VERSION, f"no welcome of version {VERSION} came", exit_code=2)
+
+
+def _nobody(path: Path, error: OSError) -> NoMarket:
+    return NoMarket(f"no market is running there ({path}: {error.strerror}); `ramp up` launches one")
+
+
+def _ended() -> TransportError:
+    return TransportError("the User Agent ended in the middle of the request; `ramp status` tells what became of it")

@@ -1,0 +1,128 @@
+"""A machine as its resource describes it: the plug-in's snapshot, read into types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import cattrs
+from cattrs.strategies import configure_union_passthrough
+
+from ramp.control.codec import findings_of
+from ramp.control.events import MarketRefusalCode
+from ramp.errors import MarketRefused
+
+
+@dataclass(frozen=True, slots=True)
+class MachineJob:
+    """A job that runs or waits; start and end of one that waits, and the end of one that runs, are projections."""
+
+    job: int | str
+    cores: int
+    start: datetime
+    end: datetime
+    submitted: datetime
+    user: int | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MachineReservation:
+    """A slot that the market has on a machine: held until a deadline, or firm."""
+
+    reservation_id: str
+    cores: int
+    start: datetime
+    end: datetime
+    firm: bool
+    held_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectedLoad:
+    """Share of a machine that will be taken, 0 to 1, from a moment until the next one's."""
+
+    time: datetime
+    load: float
+
+
+@dataclass(frozen=True, slots=True)
+class MachineState:
+    """How a machine is.
+
+    Attributes:
+        resource: who sells it.
+        source: what drives its queue: `log`, `synthetic` or `live`.
+        time: when this was so.
+        cores: of the machine.
+        cores_busy: of them taken.
+        load: share of the cores that is taken, 0 to 1.
+        running_total: jobs that run.
+        queued_total: jobs that wait.
+        running: the jobs that run, as many as fit a message.
+        queued: the jobs that wait, as many as fit a message.
+        reservations: what the market has on it.
+        projected_load: over the horizon that was asked for.
+        operating_system: JSDL 1.0 name, None where it is not stated.
+        architecture: JSDL 1.0 name, None where it is not stated.
+        start_price: what the resource begins to ask, in credits per core-hour.
+        snapshot: the whole JSON object, with what the plug-in says besides.
+    """
+
+    resource: str
+    source: str
+    time: datetime
+    cores: int
+    cores_busy: int
+    load: float
+    running_total: int
+    queued_total: int
+    running: tuple[MachineJob, ...] = field(repr=False)
+    queued: tuple[MachineJob, ...] = field(repr=False)
+    reservations: tuple[MachineReservation, ...] = field(repr=False)
+    projected_load: tuple[ProjectedLoad, ...] = field(repr=False)
+    operating_system: str | None = None
+    architecture: str | None = None
+    start_price: int | None = None
+    snapshot: Mapping[str, object] = field(default_factory=dict, repr=False)
+
+    @property
+    def cores_free(self) -> int:
+        """Cores that are free."""
+        return self.cores - self.cores_busy
+
+
+def parse_snapshot(text: str, resource: str) -> MachineState:
+    """Read a snapshot.
+
+    Args:
+        text: as `ramp.plugins.interface.ResourcePlugin.snapshot` describes it, as JSON.
+        resource: whose, for messages.
+
+    Raises:
+        MarketRefused: if the machine did not answer its resource, or says what is no snapshot.
+    """
+    try:
+        plain = json.loads(text)
+        if "error" in plain:
+            problem = str(plain["error"])
+        else:
+            return _CONVERTER.structure({**plain, "snapshot": plain}, MachineState)
+    except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
+        problem = f"what it says is no snapshot ({findings_of(error)})"
+    raise MarketRefused(MarketRefusalCode.MACHINE_FAILED, f"the machine of {resource} cannot be asked: {problem}")
+
+
+def _converter() -> cattrs.Converter:
+    converter = cattrs.Converter()
+    converter.register_structure_hook(datetime, lambda value, _: datetime.fromisoformat(value))
+    # what the plug-in says besides stays as it is
+    converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
+    for union in (int | str, int | str | None):
+        configure_union_passthrough(union, converter)
+    return converter
+
+
+_CONVERTER: Final = _converter()

@@ -1,0 +1,302 @@
+"""A market for programs that wait: every method blocks until the answer is there."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from ramp.client import dialogues
+from ramp.client.access import Access
+from ramp.client.dialogues import Dialogue
+from ramp.client.following import Approver, Following, OnEvent, nobody_approves
+from ramp.client.line import Line, refused
+from ramp.client.machine_state import MachineState
+from ramp.client.request import Requestable
+from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resource, purchase_of, short_name
+from ramp.client.submission import Approve, Prefer, auction_options, submission
+from ramp.client.times import duration_of, moment_of
+from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
+from ramp.control.requests import Approve as Approved
+from ramp.control.requests import Submit, Watch
+from ramp.errors import ConfigurationError, MarketRefused, RampError, TransportError
+from ramp.model.instant import HOUR, Instant
+from ramp.protocol.events import AuctionOptions
+
+MACHINES_LIMIT_S: Final = 25.0
+"""How long all machines together may take to say how they are, in seconds."""
+
+T = TypeVar("T")
+
+
+def converse(line: Line, dialogue: Dialogue[T]) -> T:
+    """Hold a dialogue over a connection; returns its result.
+
+    Raises:
+        RampError: what the dialogue raises, or the connection.
+    """
+    try:
+        request = next(dialogue)
+        while True:
+            *_, last = line.events(request)
+            request = dialogue.send(last)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+class Market:
+    """A market as one of its users; `ramp.connect` and `ramp.launch` make one, and a `with` block closes it.
+
+    Nothing stays open between two calls. Whatever is refused or fails raises a `ramp.RampError`; its subclasses say
+    what: `NoMarket` (none is running), `MarketRefused` with a `code` (a party says no), `ConfigurationError` and
+    `DocumentError` (bad input), other `TransportError` (an agent that ended or does not listen). How an auction ends
+    is no error: the `status` of a `Purchase` says it.
+
+    Args:
+        access: where the market is.
+        close: called when the block ends.
+    """
+
+    def __init__(self, access: Access, close: Callable[[], None] = lambda: None) -> None:
+        self.access = access
+        self._close = close
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End one's own market (`ramp.launch`); leave one that was running (`ramp.connect`) as it is."""
+        self._close()
+
+    @property
+    def user(self) -> str:
+        """As whom: the local name."""
+        return self.access.user
+
+    def short(self, address: str) -> str:
+        """An agent's name without the market's own domain; names of other domains stay whole."""
+        return short_name(address, self.access.domain)
+
+    # -- buying --------------------------------------------------------------------------------------------------
+
+    def submit(
+        self,
+        *requests: Requestable,
+        rounds: int = 3,
+        round_time: str | timedelta = "15s",
+        prefer: Prefer = "cheapest",
+        approve: Approve = "auto",
+        max_cost: int | str | Decimal | None = None,
+        on_event: OnEvent | None = None,
+    ) -> Purchase:
+        """Auction requests as one, buy what wins by two-phase commit, pay, and return how it ended.
+
+        All units are bought or none. A User Agent that is restarted meanwhile is waited for. Ctrl-C withdraws the
+        request, waits for its end, and is raised unless everything was bought before.
+
+        Args:
+            *requests: from `ramp.request`, or files of RFQL.
+            rounds: rounds of bidding.
+            round_time: limit of a round; it closes as soon as every answer is in.
+            prefer: how offers are ranked.
+            approve: `"auto"`, `"best-offer"`, or a function of the offers that says whether to buy.
+            max_cost: most to pay for everything together, in credits.
+            on_event: told everything that goes on: the events of `ramp.events`.
+
+        Raises:
+            RampError: see the class.
+            KeyboardInterrupt: after a withdrawal.
+        """
+        options = auction_options(
+            rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost
+        )
+        asked = approve if callable(approve) else nobody_approves
+        return self._purchase(self._submission(requests, options), asked, on_event)
+
+    def quote(
+        self,
+        *requests: Requestable,
+        rounds: int = 3,
+        round_time: str | timedelta = "15s",
+        prefer: Prefer = "cheapest",
+        on_event: OnEvent | None = None,
+    ) -> Purchase:
+        """Auction requests, but stop before accepting: nothing is held or bought; the arguments are `submit`'s.
+
+        Raises:
+            RampError: see the class.
+        """
+        options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True)
+        return self._purchase(self._submission(requests, options), nobody_approves, on_event)
+
+    def _submission(self, requests: Sequence[Requestable], options: AuctionOptions) -> Submit:
+        return submission(requests, options, self.access.now(), self.access.new_id("request"))
+
+    def _purchase(self, submitted: Submit, approve: Approver, on_event: OnEvent | None) -> Purchase:
+        following = Following.begin(submitted)
+        ended = self.follow(following, approve=approve, on_event=on_event)
+        purchase = purchase_of(ended.outcome, ended.files, self.access.domain)
+        if following.interrupted and not purchase.committed:
+            raise KeyboardInterrupt
+        return purchase
+
+    def follow(
+        self,
+        following: Following,
+        *,
+        approve: Approver = nobody_approves,
+        on_event: OnEvent | None = None,
+        on_interrupt: Callable[[], None] = lambda: None,
+        on_lost: Callable[[], None] = lambda: None,
+    ) -> RequestEnded:
+        """Submit a request and follow it to its end; what `submit` and the command line are made of.
+
+        Args:
+            following: the request.
+            approve: asked about offers.
+            on_event: told everything that goes on.
+            on_interrupt: told of the first Ctrl-C, before the request is withdrawn.
+            on_lost: told that the User Agent has ended in the middle, before it is waited for.
+
+        Raises:
+            RampError: see the class.
+            KeyboardInterrupt: for the second Ctrl-C; the first withdraws and waits.
+        """
+        line = self.access.open()
+        while True:
+            try:
+                with line:
+                    for event in line.events(following.request):
+                        if on_event is not None:
+                            on_event(event)
+                        asked = following.heard(event)
+                        if asked is not None:
+                            line.send(Approved(approve(asked.offers, asked.meets)))
+            except TransportError as error:
+                following.lost(error)
+                on_lost()
+            except KeyboardInterrupt:
+                if following.interrupted:
+                    raise
+                following.withdrawn()
+                on_interrupt()
+                with self.access.reopen() as other, contextlib.suppress(MarketRefused):  # it never was, or has ended
+                    converse(other, dialogues.withdraw(following.submission.request_id))
+            if following.ended is not None:
+                return following.ended
+            line = self.access.reopen()
+
+    def watch(self, request_id: str = "") -> Iterator[Event]:
+        """What goes on: of one request until it ends, or of all of this user's, without end.
+
+        Yields:
+            The events of `ramp.events`, whose times are integers of microseconds (`ramp.to_datetime`).
+
+        Raises:
+            RampError: see the class.
+        """
+        with self.access.open() as line:
+            for event in line.events(Watch(request_id)):
+                if isinstance(event, Refused):
+                    raise refused(event)
+                yield event
+
+    # -- what one has --------------------------------------------------------------------------------------------
+
+    def reservations(self, *, everything: bool = False) -> tuple[Reservation, ...]:
+        """What was bought, by start; with `everything` also what was cancelled or is void."""
+        return self.ask(dialogues.reservations(self.access.domain, everything=everything))
+
+    def requests(self) -> tuple[RequestStanding, ...]:
+        """Every request with how it stands or ended, in the order of submission."""
+        return self.ask(dialogues.requests())
+
+    def cancel(self, any_id: str, reason: str = "") -> tuple[Cancelled, ...]:
+        """Give back an agreement, a reservation, or all that a request has bought; or withdraw one that is going on.
+
+        Args:
+            any_id: of any of these; it may be cut short as long as it is unique.
+            reason: for the resource and the bank to keep.
+        """
+        return self.ask(dialogues.cancel(any_id, reason))
+
+    def balance(self) -> Account:
+        """The bank's answer to a query signed with one's own key."""
+        return self.ask(dialogues.account())
+
+    def statement(self, since: str | datetime | None = None, until: str | datetime | None = None) -> Account:
+        """The same with every payment, refund and deposit between two moments (default: all).
+
+        Raises:
+            ConfigurationError: if a moment is none, or the first lies after the last.
+        """
+        return self.ask(dialogues.account(*period(since, until, self.access.now())))
+
+    # -- who sells -----------------------------------------------------------------------------------------------
+
+    def resources(self, *, machines: bool = False) -> tuple[Resource, ...]:
+        """Who sells now; with `machines` each is also asked how its machine is.
+
+        A machine that does not answer in time has the `machine` None.
+        """
+        found = self.ask(dialogues.resources(self.access.domain))
+        if not machines:
+            return found
+        states = self.machines([each.address for each in found])
+        return tuple(Resource(each.name, each.address, states.get(each.address)) for each in found)
+
+    def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:
+        """How a resource's machine is, and its projected load over a horizon."""
+        return self.ask(dialogues.machine(resource, duration_of(horizon, "horizon")))
+
+    def machines(self, names: Sequence[str], limit_s: float = MACHINES_LIMIT_S) -> dict[str, MachineState]:
+        """Many machines, asked at the same time; those that do not answer within a limit (seconds) are missing."""
+        found: dict[str, MachineState] = {}
+
+        def ask(name: str) -> None:
+            with contextlib.suppress(RampError, OSError):
+                found[name] = self.ask(dialogues.machine(name, HOUR))
+
+        threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + limit_s
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        return dict(found)
+
+    def ask(self, dialogue: Dialogue[T]) -> T:
+        """Hold a dialogue over a connection of its own.
+
+        Raises:
+            RampError: see the class.
+        """
+        with self.access.open() as line:
+            return converse(line, dialogue)
+
+
+def period(since: str | datetime | None, until: str | datetime | None, now: Instant) -> tuple[Instant, Instant | None]:
+    """A statement's first and last instant.
+
+    Raises:
+        ConfigurationError: if a moment is none, or the first lies after the last.
+    """
+    try:
+        first = 0 if since is None else moment_of(since, now)
+        last = None if until is None else moment_of(until, now)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    if last is not None and first > last:
+        raise ConfigurationError(f"since={since!r} lies after until={until!r}")
+    return first, last

@@ -1,0 +1,209 @@
+"""A request for quotation as a program writes it: terms by keyword, times as people write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from ramp.client.times import duration_of, moment_of, whole_seconds_up
+from ramp.errors import ConfigurationError
+from ramp.model.instant import HOUR, Duration, Instant
+from ramp.model.request import (
+    NodeDiskSpace,
+    Nodes,
+    RequestForQuotation,
+    RequestUnit,
+    TorusTerms,
+    TotalCores,
+    TotalDiskSpace,
+)
+
+SLACK_LEAST: Final[Duration] = HOUR
+"""So much later than its start a run may begin at least, where nothing else is said."""
+
+_GEOMETRY: Final = re.compile(r"[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){1,7}")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTemplate:
+    """One unit's terms, whose times may still be relative to when it is submitted; `ramp.request` makes one.
+
+    Attributes:
+        unit: the terms; its times are filled in by `at`.
+        start: earliest start, a text or an aware datetime; None for as soon as possible.
+        end: complete by then; None for start, wall time and slack.
+        wall_time: length of the run in microseconds, None for the whole window.
+        slack: how much later than its start the run may begin, in microseconds; None for the longer of the wall time
+            and one hour. Without meaning where `end` is given.
+    """
+
+    unit: RequestUnit
+    start: str | datetime | None = None
+    end: str | datetime | None = None
+    wall_time: Duration | None = None
+    slack: Duration | None = None
+
+    def at(self, now: Instant) -> RequestForQuotation:
+        """The request as it is when submitted at an instant.
+
+        Raises:
+            ConfigurationError: if a time is none.
+        """
+        try:
+            start = None if self.start is None else whole_seconds_up(moment_of(self.start, now))
+            end = None if self.end is None else whole_seconds_up(moment_of(self.end, now))
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from error
+        wall_time = None if self.wall_time is None else whole_seconds_up(self.wall_time)
+        if end is None:
+            assert wall_time is not None, "ramp.request sees to it"
+            slack = max(wall_time, SLACK_LEAST) if self.slack is None else whole_seconds_up(self.slack)
+            end = (whole_seconds_up(now) if start is None else start) + wall_time + slack
+        return RequestForQuotation((replace(self.unit, not_before=start, deadline=end, wall_time=wall_time),))
+
+
+Requestable = RequestTemplate | RequestForQuotation | Path
+"""What can be submitted: a template, a request with fixed times, or the file of one."""
+
+
+def request(
+    *,
+    price: int,
+    cores: int | None = None,
+    nodes: int | None = None,
+    node_cores: int | None = None,
+    wall_time: str | timedelta | None = None,
+    start: str | datetime | None = None,
+    end: str | datetime | None = None,
+    slack: str | timedelta | None = None,
+    operating_system: str | None = None,
+    os_version: str | None = None,
+    architecture: str | None = None,
+    cpu_speed_mhz: int | None = None,
+    inter_node_bandwidth_mbps: int | None = None,
+    ram_per_core_mb: int | None = None,
+    disk_gb: int | None = None,
+    node_disk_gb: int | None = None,
+    geometry: str | Sequence[int] | None = None,
+    rotate: bool = True,
+    connection: str | None = None,
+    node_use: str | None = None,
+) -> RequestTemplate:
+    """A request for one unit; several given to `submit` together are bought together or not at all.
+
+    Args:
+        price: most to pay, whole credits per core-hour.
+        cores: cores in all, wherever they are.
+        nodes: nodes, together with `node_cores`, in place of `cores`.
+        node_cores: cores on each node.
+        wall_time: length of the run, such as `"1h30min"` (default: the whole window from `start` to `end`).
+        start: earliest start, such as `"tomorrow 08:00"`; what has no zone is UTC (default: as soon as possible).
+        end: complete by then (default: `start` + `wall_time` + `slack`).
+        slack: how much later than `start` the run may begin (default: the longer of `wall_time` and one hour).
+        operating_system: JSDL 1.0 name such as `"LINUX"`.
+        os_version: its exact version.
+        architecture: JSDL 1.0 name such as `"x86_64"`.
+        cpu_speed_mhz: least clock rate in MHz.
+        inter_node_bandwidth_mbps: least bandwidth between nodes in Mbit/s.
+        ram_per_core_mb: least memory per core in MB.
+        disk_gb: disk space in all in GB.
+        node_disk_gb: disk space on each node in GB, in place of `disk_gb`.
+        geometry: extents on a torus machine, such as `"8x8x16"` or `(8, 8, 16)`.
+        rotate: whether the extents may be taken in another order.
+        connection: wiring on a torus machine: `"torus"`, `"mesh"` or `"any"`.
+        node_use: Blue Gene's use of its nodes: `"coprocessor"` or `"virtual"`.
+
+    Raises:
+        ConfigurationError: if terms are missing or make no sense together; the rest is checked when it is submitted.
+    """
+    try:
+        length = None if wall_time is None else duration_of(wall_time, "wall_time")
+        room = None if slack is None else duration_of(slack, "slack")
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    if end is None and length is None:
+        raise ConfigurationError("how long? give wall_time=, or end=, or both")
+    unit = RequestUnit(
+        number=1,
+        cpu_hour_cost=price,
+        deadline=0,
+        cores=_cores(cores, nodes, node_cores),
+        operating_system=operating_system,
+        os_version=os_version,
+        architecture=architecture,
+        cpu_speed_mhz=cpu_speed_mhz,
+        inter_node_bandwidth_mbps=inter_node_bandwidth_mbps,
+        ram_per_core_mb=ram_per_core_mb,
+        disk=_disk(disk_gb, node_disk_gb),
+        torus=_torus(geometry, rotate, connection, node_use),
+    )
+    return RequestTemplate(unit, start, end, length, room)
+
+
+def combined(parts: Sequence[RequestForQuotation]) -> RequestForQuotation:
+    """Several requests as one with all their units, in the order given: bought together or not at all."""
+    units = (unit for part in parts for unit in part.units)
+    return RequestForQuotation(
+        tuple(replace(unit, number=number) for number, unit in enumerate(units, 1)),
+        tuple(warning for part in parts for warning in part.warnings),
+    )
+
+
+def resolved(parts: Sequence[Requestable], now: Instant) -> RequestForQuotation:
+    """What is submitted, with all times fixed.
+
+    Raises:
+        DocumentError: if a file is no valid request.
+        ConfigurationError: if nothing is given, or a time is none.
+    """
+    from ramp.rfql.request_for_quotation import load_request
+
+    if not parts:
+        raise ConfigurationError("nothing to submit; right would be at least one request")
+    found = []
+    for part in parts:
+        match part:
+            case RequestTemplate():
+                found.append(part.at(now))
+            case RequestForQuotation():
+                found.append(part)
+            case _:
+                found.append(load_request(part))
+    return combined(found)
+
+
+def _cores(cores: int | None, nodes: int | None, node_cores: int | None) -> TotalCores | Nodes:
+    if cores is not None and nodes is None and node_cores is None:
+        return TotalCores(cores)
+    if cores is None and nodes is not None and node_cores is not None:
+        return Nodes(nodes, node_cores)
+    raise ConfigurationError("how many cores? give either cores=, or both nodes= and node_cores=")
+
+
+def _disk(total: int | None, on_node: int | None) -> TotalDiskSpace | NodeDiskSpace | None:
+    if total is not None and on_node is not None:
+        raise ConfigurationError("give either disk_gb= or node_disk_gb=")
+    if total is not None:
+        return TotalDiskSpace(total)
+    return None if on_node is None else NodeDiskSpace(on_node)
+
+
+def _torus(
+    geometry: str | Sequence[int] | None, rotate: bool, connection: str | None, node_use: str | None
+) -> TorusTerms | None:
+    if geometry is None:
+        if not rotate:
+            raise ConfigurationError("rotate=False means nothing without geometry=")
+        if connection is None and node_use is None:
+            return None
+        extents: tuple[int, ...] = ()
+    else:
+        text = geometry if isinstance(geometry, str) else "x".join(str(extent) for extent in geometry)
+        if not _GEOMETRY.fullmatch(text):
+            raise ConfigurationError(f"geometry={text!r} is no extents; right would be for example 8x8x16")
+        extents = tuple(int(extent) for extent in text.split("x"))
+    return TorusTerms(extents, rotate, connection or "any", node_use or "")

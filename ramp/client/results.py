@@ -1,0 +1,293 @@
+"""What a market answers, for programs: aware datetimes, whole amounts, names without the market's domain.
+
+Amounts are integers of minor units, hundredths of a credit, so that sums are exact; `ramp.credits_text` writes them for
+people. Prices are whole credits per core-hour. Every result keeps the model's own value that it was made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from ramp.client.machine_state import MachineState
+from ramp.control.events import AgreementStanding
+from ramp.model.contents import AccountStatement, StatementLine
+from ramp.model.instant import to_datetime
+from ramp.model.offer import Offer
+from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus, RoundRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One unit that was bought or quoted.
+
+    Attributes:
+        number: the unit's number in the request, from 1.
+        resource: who sells it.
+        start: start of the slot.
+        end: end of the slot.
+        cores: cores charged for.
+        price: credits per core-hour.
+        cost: minor units.
+        agreement_id: of the signed agreement, empty for a quotation.
+        reservation_id: the resource's name for the slot, empty for a quotation.
+        meets_request: False for an approved best offer.
+        bought: the model's value.
+    """
+
+    number: int
+    resource: str
+    start: datetime
+    end: datetime
+    cores: int
+    price: int
+    cost: int
+    agreement_id: str
+    reservation_id: str
+    meets_request: bool
+    bought: BoughtUnit = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """How a request ended.
+
+    Attributes:
+        request_id: names it from now on.
+        status: how it ended; `ramp.RequestStatus` says what each means.
+        reason: one sentence for people; empty where everything was bought.
+        units: what was bought or quoted.
+        cost: what was paid, in minor units; 0 unless it was committed.
+        files: path of every signed agreement by its id; absent where the market keeps no files.
+        outcome: the model's value, with every round of bidding.
+    """
+
+    request_id: str
+    status: RequestStatus
+    reason: str
+    units: tuple[Unit, ...]
+    cost: int
+    files: Mapping[str, Path]
+    outcome: RequestOutcome = field(repr=False)
+
+    @property
+    def committed(self) -> bool:
+        """Whether everything was bought and paid."""
+        return self.status is RequestStatus.COMMITTED
+
+    @property
+    def rounds(self) -> tuple[RoundRecord, ...]:
+        """The rounds of bidding, with every offer and every refusal."""
+        return self.outcome.rounds
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Something bought, as it stands.
+
+    Attributes:
+        agreement_id: of the signed agreement.
+        reservation_id: the resource's name for the slot; launchers take it.
+        request_id: the request that it was bought by.
+        state: `settling`, `active`, `cancelling`, `cancelled` or `void`.
+        resource: who sells it.
+        start: start of the slot.
+        end: end of the slot.
+        cores: cores charged for.
+        cost: minor units.
+        file: the signed agreement, None where the market keeps no files.
+        standing: the model's value, with the whole agreement.
+    """
+
+    agreement_id: str
+    reservation_id: str
+    request_id: str
+    state: str
+    resource: str
+    start: datetime
+    end: datetime
+    cores: int
+    cost: int
+    file: Path | None
+    standing: AgreementStanding = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """One line of a statement.
+
+    Attributes:
+        at: when it was posted, by the bank's clock.
+        kind: `payment`, `refund` or `deposit`.
+        counterparty: with whom.
+        amount: minor units, negative for what was paid.
+        balance: minor units, after it.
+        agreement_id: what for, or empty.
+        line: the model's value.
+    """
+
+    at: datetime
+    kind: str
+    counterparty: str
+    amount: int
+    balance: int
+    agreement_id: str
+    line: StatementLine = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the bank says of one's account; amounts in minor units.
+
+    Attributes:
+        name: whose.
+        balance: what is there.
+        reserved: what is set aside for purchases that are not settled yet.
+        credit_limit: the overdraft.
+        at: the bank's clock.
+        postings: what was posted in the time asked for; empty where only the balance was.
+        statement: the model's value.
+    """
+
+    name: str
+    balance: int
+    reserved: int
+    credit_limit: int
+    at: datetime
+    postings: tuple[Posting, ...]
+    statement: AccountStatement = field(repr=False)
+
+    @property
+    def available(self) -> int:
+        """What can be spent: balance and overdraft without what is reserved."""
+        return self.balance + self.credit_limit - self.reserved
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """What became of a cancellation.
+
+    Attributes:
+        agreement_id: what was given back, or empty where a request that was going on has been withdrawn.
+        request_id: the request it belongs to.
+        done: whether it was given back.
+        withdrawn: whether a request that was going on was told to stop.
+        refund: minor units.
+        code: why it was not done, or empty.
+        detail: the same as a sentence.
+    """
+
+    agreement_id: str
+    request_id: str
+    done: bool
+    withdrawn: bool = False
+    refund: int = 0
+    code: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Who sells.
+
+    Attributes:
+        name: without the market's domain.
+        address: the full name.
+        machine: how the machine is, where it was asked and has answered.
+    """
+
+    name: str
+    address: str
+    machine: MachineState | None = None
+
+
+def short_name(address: str, domain: str) -> str:
+    """An agent's name without the market's own domain; names of other domains stay whole."""
+    return address.removesuffix(f"@{domain}") if domain else address
+
+
+def unit_of(bought: BoughtUnit, domain: str) -> Unit:
+    """A bought unit for programs."""
+    offer: Offer = bought.offer
+    return Unit(
+        number=bought.unit,
+        resource=short_name(offer.resource, domain),
+        start=to_datetime(offer.start),
+        end=to_datetime(offer.end),
+        cores=offer.cores,
+        price=offer.cpu_hour_cost,
+        cost=offer.cost,
+        agreement_id=bought.agreement_id,
+        reservation_id=bought.reservation_id,
+        meets_request=bought.meets_request,
+        bought=bought,
+    )
+
+
+def purchase_of(outcome: RequestOutcome, files: Mapping[str, str | None], domain: str) -> Purchase:
+    """A request that has ended for programs."""
+    return Purchase(
+        request_id=outcome.request_id,
+        status=outcome.status,
+        reason=outcome.reason,
+        units=tuple(unit_of(unit, domain) for unit in outcome.units),
+        cost=outcome.cost,
+        files={agreement_id: Path(path) for agreement_id, path in files.items() if path is not None},
+        outcome=outcome,
+    )
+
+
+def reservation_of(standing: AgreementStanding, domain: str) -> Reservation:
+    """Something bought for programs."""
+    agreement = standing.agreement
+    return Reservation(
+        agreement_id=agreement.agreement_id,
+        reservation_id=agreement.reservation_id,
+        request_id=agreement.request_id,
+        state=standing.state,
+        resource=short_name(agreement.resource, domain),
+        start=to_datetime(agreement.offer.start),
+        end=to_datetime(agreement.offer.end),
+        cores=agreement.offer.cores,
+        cost=agreement.cost,
+        file=None if standing.file is None else Path(standing.file),
+        standing=standing,
+    )
+
+
+def account_of(statement: AccountStatement) -> Account:
+    """The bank's answer for programs."""
+    return Account(
+        name=statement.account,
+        balance=statement.balance,
+        reserved=statement.reserved,
+        credit_limit=statement.credit_limit,
+        at=to_datetime(statement.bank_time),
+        postings=tuple(
+            Posting(
+                at=to_datetime(line.posted_at),
+                kind=line.kind,
+                counterparty=line.counterparty,
+                amount=line.amount,
+                balance=line.balance,
+                agreement_id=line.agreement_id,
+                line=line,
+            )
+            for line in statement.lines
+        ),
+        statement=statement,
+    )
+
+
+def cancelled_of(outcome: CancellationOutcome, request_id: str) -> Cancelled:
+    """A cancellation that has ended for programs."""
+    return Cancelled(
+        agreement_id=outcome.agreement_id,
+        request_id=request_id,
+        done=outcome.done,
+        refund=outcome.refund,
+        code=outcome.code,
+        detail=outcome.detail,
+    )

@@ -1,0 +1,64 @@
+"""What `submit` and `quote` of both markets take, as one request of the control channel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from decimal import Decimal
+from typing import Literal
+
+from ramp.client.following import Approver
+from ramp.client.request import Requestable, resolved
+from ramp.client.times import duration_of
+from ramp.control.requests import Submit
+from ramp.errors import ConfigurationError
+from ramp.model.instant import Instant
+from ramp.model.money import parse_credits
+from ramp.protocol.events import Approval, AuctionOptions, Preference
+
+Approve = Literal["auto", "best-offer"] | Approver
+"""`auto` buys what meets the request; `best-offer` also buys, unasked, the best offer where none meets it; a function
+is asked about the offers before anything is bought."""
+
+Prefer = Literal["cheapest", "soonest"]
+
+
+def auction_options(
+    *,
+    rounds: int,
+    round_time: str | timedelta,
+    prefer: str,
+    approve: Approve = "auto",
+    max_cost: int | str | Decimal | None = None,
+    quote_only: bool = False,
+) -> AuctionOptions:
+    """The options of an auction.
+
+    Raises:
+        ConfigurationError: naming the argument that makes no sense, and what would be right.
+    """
+    try:
+        limit = None if max_cost is None else parse_credits(str(max_cost))
+        return AuctionOptions(
+            rounds=rounds,
+            round_time=duration_of(round_time, "round_time"),
+            preference=Preference(prefer),
+            approval=Approval.ASK if callable(approve) else Approval(approve),
+            quote_only=quote_only,
+            max_cost=limit,
+        )
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def submission(parts: Sequence[Requestable], options: AuctionOptions, now: Instant, request_id: str) -> Submit:
+    """A submission under an id of its own, all times fixed.
+
+    Raises:
+        DocumentError: if a file is no valid request.
+        ConfigurationError: if terms make no sense.
+    """
+    from ramp.rfql.request_for_quotation import write_request
+
+    document = write_request(resolved(parts, now))
+    return Submit(document, request_id, options)

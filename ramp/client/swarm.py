@@ -1,0 +1,152 @@
+"""Launches a swarm in the background, stops it, and says what is up: the supervisor as seen from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, SwarmStatus, parse_status
+from ramp.errors import ConfigurationError, TransportError
+from ramp.runtime.state_folder import StateFolder, check_private
+
+STATUS_LIMIT_S: Final = 3.0
+"""How long a supervisor may take to say what is up, in seconds."""
+
+OnEvent = Callable[[dict[str, str]], None]
+"""Told what happens to agents: `agent`, `event`, `detail`."""
+
+
+def start_detached(
+    config_path: Path, state: StateFolder, on_event: OnEvent | None = None, *, parent: int | None = None
+) -> SwarmStatus:
+    """Launch a swarm in the background and wait until it is ready; returns its status.
+
+    Args:
+        config_path: the configuration's file.
+        state: the state folder.
+        on_event: told what happens to agents while waiting.
+        parent: process id of a program with which the swarm ends, or None.
+
+    Raises:
+        RampError: if it does not come up; what it wrote is part of the message.
+    """
+    from ramp.runtime.state_versions import (
+        check_versions,  # brings the ledger's driver along, and only a launch needs it
+    )
+
+    state.prepare()
+    check_versions(state)
+    if status(state) is not None:
+        raise ConfigurationError("a swarm is already up with this state folder; `ramp down` stops it", path=state.path)
+    log_path = state.logs / "supervisor.log"
+    begin = log_path.stat().st_size if log_path.exists() else 0
+    command = [sys.executable, "-m", "ramp.agents.supervise", str(config_path), "--state-dir", str(state.path)]
+    if parent is not None:
+        command += ["--parent", str(parent)]
+    with log_path.open("ab") as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        found = _wait_up(state, process, on_event)
+    except BaseException:  # an impatient Ctrl-C leaves nothing behind
+        process.terminate()
+        raise
+    if found is not None:
+        return found
+    process.terminate()
+    with log_path.open("rb") as log:
+        log.seek(begin)
+        said = log.read().decode(errors="replace").strip()
+    raise TransportError(f"the swarm did not come up: {said or 'no answer in time'}")
+
+
+def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnEvent | None) -> SwarmStatus | None:
+    """Wait for a supervisor in the background; its status once up, None if it ended or took too long."""
+    seen: dict[str, str] = {}
+    end = time.monotonic() + READY_LIMIT_S + 10
+    while time.monotonic() < end:
+        found = status(state)
+        for agent in found.agents if found is not None else ():
+            if on_event is not None and seen.get(agent.name) != agent.state:
+                seen[agent.name] = agent.state
+                on_event({"agent": agent.name, "event": agent.state, "detail": agent.detail})
+        if found is not None and found.state == UP and found.pid == process.pid:
+            return found
+        if process.poll() is not None:
+            return None
+        time.sleep(0.05)
+    return None
+
+
+def stop(state: StateFolder) -> bool:
+    """Stop the swarm of a state folder; returns whether there was one.
+
+    Raises:
+        TransportError: if it does not end.
+    """
+    found = status(state)
+    if found is None:
+        return False
+    pid = found.pid
+    os.kill(pid, signal.SIGTERM)
+    end = time.monotonic() + STOP_LIMIT_S + 10
+    while time.monotonic() < end:
+        if status(state) is None and not _is_alive(pid):
+            return True
+        time.sleep(0.05)
+    raise TransportError(f"the swarm (process {pid}) does not end")
+
+
+def status(state: StateFolder) -> SwarmStatus | None:
+    """What is up with a state folder, or None.
+
+    The supervisor itself is asked. Where it does not answer, what it wrote last to `run/swarm.json` is returned, with a
+    `note` that says how old that is.
+
+    Raises:
+        ConfigurationError: if the folder of the control sockets is not the user's own alone.
+        ControlLineError: if the supervisor is of another version.
+    """
+    told = _told(state)
+    if told is not None:
+        return told
+    try:
+        found = parse_status(state.status_file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not _is_alive(found.pid):
+        return None
+    return replace(found, note=f"the supervisor does not answer; this is what it wrote at {found.as_of}")
+
+
+def _told(state: StateFolder) -> SwarmStatus | None:
+    """What the supervisor says is up, or None where nobody answers."""
+    if not state.sockets.exists():
+        return None
+    check_private(state.sockets)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            line.settimeout(STATUS_LIMIT_S)
+            line.connect(str(state.status_socket))
+            with line.makefile("rb") as answer:
+                return parse_status(answer.read())
+    except (OSError, ValueError):
+        return None
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended but was not waited for does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"

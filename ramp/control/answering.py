@@ -1,0 +1,181 @@
+"""From the table to a party's protocol and back: what whoever serves a control channel has in common.
+
+The agents serve it over a Unix socket, a simulated market in its own process; both use these functions, so that the
+same request gets the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, assert_never
+
+from ramp.control.events import (
+    AgreementsListed,
+    AgreementStanding,
+    Event,
+    MarketRefusalCode,
+    Refused,
+    RequestEnded,
+    RequestsListed,
+    RequestStanding,
+)
+from ramp.control.requests import AskAccount, AskMachine, AskResources, Submit
+from ramp.errors import ConfigurationError, DocumentError, RampError
+from ramp.model.contents import AccountQueryRefused, KeeperRefused
+from ramp.model.instant import MILLISECOND, SECOND
+from ramp.protocol import events as ev
+from ramp.protocol import progress as pr
+from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.user_party import UserParty
+from ramp.rfql.request_for_quotation import parse_request
+
+ROUNDS_MAX: Final = 100
+"""So many rounds an auction may have at most."""
+
+ROUND_TIME_LEAST: Final = 100 * MILLISECOND
+"""Shortest limit of a round; below it answers of another machine could not be in."""
+
+FileOf = Callable[[str], Path | None]
+"""The file that belongs to an agreement's id, or None."""
+
+
+def no_files(_: str) -> None:
+    """For markets that keep no files."""
+
+
+def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
+    """The command that a submission means.
+
+    Raises:
+        DocumentError: if the document is no valid request.
+        ConfigurationError: if the options make no sense.
+    """
+    options = request.options
+    if not 1 <= options.rounds <= ROUNDS_MAX:
+        raise ConfigurationError(f"{options.rounds} rounds; right would be 1 to {ROUNDS_MAX}")
+    if options.round_time < ROUND_TIME_LEAST:
+        raise ConfigurationError(
+            f"a round of {options.round_time / SECOND:g} s; right would be at least {ROUND_TIME_LEAST / SECOND:g} s"
+        )
+    if options.max_cost is not None and options.max_cost <= 0:
+        raise ConfigurationError(f"a greatest cost of {options.max_cost}; right would be minor units above 0")
+    return ev.RequestSubmitted(request_id, parse_request(request.document), options)
+
+
+def question(request: AskAccount | AskMachine | AskResources, query_id: str, domain: str) -> ev.Command:
+    """The command that a question means.
+
+    Args:
+        request: the question.
+        query_id: names it.
+        domain: of resources that are given by their local name; empty where names have none.
+    """
+    match request:
+        case AskAccount(since, until):
+            return ev.AccountAsked(query_id, since, until)
+        case AskMachine(resource, horizon):
+            return ev.MachineAsked(query_id, full_name(resource, domain), horizon)
+        case AskResources():
+            return ev.ResourcesAsked(query_id)
+        case _:
+            assert_never(request)
+
+
+def full_name(name: str, domain: str) -> str:
+    """An agent's full name, whether it was given with its domain or without."""
+    return name if "@" in name or not domain else f"{name}@{domain}"
+
+
+def answer(answered: pr.QueryAnswered) -> Event:
+    """What a question was answered with, or why it was not."""
+    found = answered.answer
+    if found is None:
+        return Refused(MarketRefusalCode.NO_ANSWER, "no answer came; is the agent up? `ramp ps` tells")
+    if isinstance(found, AccountQueryRefused | KeeperRefused):
+        return Refused(MarketRefusalCode.BANK_REFUSED, f"the bank refuses: {found.detail or found.code}")
+    return found
+
+
+def refusal(error: RampError) -> Refused:
+    """What an error that a request has met is told as."""
+    if isinstance(error, DocumentError):
+        return Refused(MarketRefusalCode.BAD_DOCUMENT, str(error))
+    own = error.exit_code == ConfigurationError.exit_code
+    return Refused(MarketRefusalCode.NOT_UNDERSTOOD if own else MarketRefusalCode.AGENT_FAILED, str(error))
+
+
+def unknown(request_id: str) -> Refused:
+    """There is no such request."""
+    return Refused(MarketRefusalCode.UNKNOWN_REQUEST, f"there is no request {request_id}")
+
+
+def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
+    """A party's progress as its owner is told it; None for what is not the owner's."""
+    match progress:
+        case pr.RequestEnded(outcome):
+            return ended(outcome, file_of)
+        case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced() | pr.CancellationEnded():
+            return progress
+        case pr.ClockCompared():
+            return progress
+        case pr.QueryAnswered() | pr.GuestFailed() | pr.KeeperOrdered() | pr.RecordsMissing():
+            return None
+        case _:
+            assert_never(progress)
+
+
+def request_of(progress: pr.Progress) -> str:
+    """The request that a progress belongs to, or empty."""
+    match progress:
+        case pr.RequestEnded(outcome):
+            return outcome.request_id
+        case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced():
+            return progress.request_id
+        case _:
+            return ""
+
+
+def ended(outcome: RequestOutcome, file_of: FileOf) -> RequestEnded:
+    """How a request ended, with the files of what was bought."""
+    files = {unit.agreement_id: _text(file_of(unit.agreement_id)) for unit in outcome.units if unit.agreement_id}
+    return RequestEnded(outcome, files)
+
+
+def requests_of(party: UserParty) -> RequestsListed:
+    """Every request of a user with how it stands."""
+    return RequestsListed(
+        tuple(
+            RequestStanding(
+                request_id,
+                purchase.stage,
+                purchase.doubt,
+                len(purchase.request.units),
+                purchase.started_at,
+                purchase.outcome,
+            )
+            for request_id, purchase in party.purchases.items()
+        ),
+        party.clock,
+    )
+
+
+def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) -> AgreementsListed:
+    """Everything that a user has bought with how it stands."""
+    doubts = party.doubts()
+    return AgreementsListed(
+        tuple(
+            AgreementStanding(
+                agreement,
+                party.agreement_state(agreement_id),
+                doubts.get(agreement_id, ""),
+                _text(file_of(agreement_id)),
+                _text(payment_file_of(agreement_id)),
+            )
+            for agreement_id, agreement in party.agreements.items()
+        )
+    )
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

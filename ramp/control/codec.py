@@ -1,0 +1,116 @@
+"""Requests and events as lines of JSON and back, with one converter for both sides.
+
+A line is an object whose `verb` (of a request) or `event` names the class in `VERBS` or `EVENTS`; the other keys are
+the class's fields. Types are checked, not coerced, and an unknown key is an error: what one side does not know it must
+not pass over. So the version is told first (`Hello`, `Welcome`), and a difference is said in one sentence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import cattrs
+
+from ramp.control.events import EVENTS, Event
+from ramp.control.requests import VERBS, Request
+from ramp.errors import ControlLineError
+from ramp.runtime.model_json import model_converter
+
+VERSION: Final = 1
+"""Version of the table; it grows by one with every change of a request or an event."""
+
+LINE_BYTES_MAX: Final = 16_000_000
+"""Longest line that a client reads; an outcome of many rounds with many resources has some hundred kilobytes."""
+
+REQUEST_BYTES_MAX: Final = 1_000_000
+"""Longest request line; a document is at most a tenth of it."""
+
+FINDINGS_SHOWN: Final = 3
+
+Message = TypeVar("Message", bound="Request | Event")
+
+
+def encode_request(request: Request) -> bytes:
+    """A request as a line."""
+    return _encode("verb", _VERB_NAMES[type(request)], request)
+
+
+def encode_event(event: Event) -> bytes:
+    """An event as a line."""
+    return _encode("event", _EVENT_NAMES[type(event)], event)
+
+
+def decode_request(line: bytes) -> Request:
+    """Read a request.
+
+    Raises:
+        ControlLineError: if it is none of this version; it names what is wrong.
+    """
+    return _decode(line, "verb", VERBS)
+
+
+def decode_event(line: bytes) -> Event:
+    """Read an event.
+
+    Raises:
+        ControlLineError: if it is none of this version; it names what is wrong.
+    """
+    return _decode(line, "event", EVENTS)
+
+
+def verb_of(request: Request) -> str:
+    """A request's name on the wire."""
+    return _VERB_NAMES[type(request)]
+
+
+def strict_converter() -> cattrs.Converter:
+    """A converter of model values that takes no text for a number and no number for a text."""
+    converter = model_converter()
+    for kind, accepted in ((int, (int,)), (float, (int, float)), (str, (str,)), (bool, (bool,))):
+        converter.register_structure_hook(kind, _exactly(kind, accepted))  # also for enumerations of that kind
+    return converter
+
+
+def findings_of(error: Exception) -> str:
+    """What a converter found wrong, in one line with the paths of the fields."""
+    if isinstance(error, cattrs.BaseValidationError):
+        found = [each.replace("@ $", "at $") for each in cattrs.transform_error(error)]
+    else:
+        found = [str(error)]
+    more = f" (and {len(found) - FINDINGS_SHOWN} more)" if len(found) > FINDINGS_SHOWN else ""
+    return "; ".join(found[:FINDINGS_SHOWN]) + more
+
+
+def _exactly(kind: type, accepted: tuple[type, ...]) -> Callable[[Any, Any], Any]:
+    def structure(value: Any, target: Any) -> Any:
+        if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+            raise ValueError(f"{value!r:.80} where a value of type {kind.__name__} belongs")
+        return target(value)
+
+    return structure
+
+
+_CONVERTER: Final = strict_converter()
+_VERB_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in VERBS.items()}
+_EVENT_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in EVENTS.items()}
+
+
+def _encode(tag: str, name: str, message: Request | Event) -> bytes:
+    return json.dumps({tag: name, **_CONVERTER.unstructure(message)}, separators=(",", ":")).encode() + b"\n"
+
+
+def _decode(line: bytes, tag: str, table: Mapping[str, type[Message]]) -> Message:
+    try:
+        plain = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ControlLineError("a line that is no JSON object") from error
+    name = plain.pop(tag, None) if isinstance(plain, dict) else None
+    kind = table.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise ControlLineError(f"the {tag} {name!r:.80} is not known; there are {', '.join(table)}")
+    try:
+        return _CONVERTER.structure(plain, kind)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, cattrs.BaseValidationError) as error:
+        raise ControlLineError(f"{tag} {name}: {findings_of(error)}") from error

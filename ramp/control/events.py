@@ -1,0 +1,211 @@
+"""What an agent tells its owner: progress while a request is under way, and one last event for every request.
+
+`EVENTS` is the table of them all by their names on the wire. Progress and answers are the protocol's and the model's
+own classes wherever those say it; the classes here add what only the owner's side needs, such as files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from ramp.model.agreement import Agreement
+from ramp.model.contents import AccountStatement, DepositMade, DirectoryListing, MachineStatus, MarketOverview
+from ramp.model.instant import Instant
+from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.progress import (
+    ApprovalAsked,
+    CancellationEnded,
+    ClockCompared,
+    RoundClosed,
+    RoundOpened,
+    UnitAdvanced,
+)
+
+
+class MarketRefusalCode(StrEnum):
+    """Why an agent does not do what its owner asks; closed, so that clients can count on it.
+
+    OTHER_VERSION: client and agent speak different versions of this table. NOT_UNDERSTOOD: no request of this table,
+    or values that make no sense. BAD_DOCUMENT: the request for quotation cannot be taken as it is. UNKNOWN_REQUEST:
+    no request has that id. NO_ANSWER: bank, directory or resource did not answer. BANK_REFUSED: the bank answers no.
+    MACHINE_FAILED: the resource answers, but its machine does not. AGENT_FAILED: a fault of the agent; it is in its
+    log.
+    """
+
+    OTHER_VERSION = "other_version"
+    NOT_UNDERSTOOD = "not_understood"
+    BAD_DOCUMENT = "bad_document"
+    UNKNOWN_REQUEST = "unknown_request"
+    NO_ANSWER = "no_answer"
+    BANK_REFUSED = "bank_refused"
+    MACHINE_FAILED = "machine_failed"
+    AGENT_FAILED = "agent_failed"
+
+
+CALLERS_OWN: Final = frozenset(
+    {
+        MarketRefusalCode.OTHER_VERSION,
+        MarketRefusalCode.NOT_UNDERSTOOD,
+        MarketRefusalCode.BAD_DOCUMENT,
+        MarketRefusalCode.UNKNOWN_REQUEST,
+    }
+)
+"""Refusals that asking again in the same way does not change: bad input, exit code 2; the others are 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """The answer to `Hello`: both speak the same version; `agent` is the full name of who answers."""
+
+    version: int
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A request has been taken; warnings are about its document."""
+
+    request_id: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """From now on everything that goes on is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestEnded:
+    """A request has ended; `files` has the path of every signed agreement by its id, None where there is no file."""
+
+    outcome: RequestOutcome
+    files: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """It is done, and there is nothing more to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It is not done."""
+
+    code: MarketRefusalCode
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStanding:
+    """How a request stands.
+
+    Attributes:
+        request_id: which.
+        stage: the state of the machine at work, or how it ended.
+        doubt: what is in doubt and how that will end, or empty.
+        units: how many.
+        started_at: when it was submitted.
+        outcome: how it ended, which may be without its rounds; None while it goes on.
+        archived: whether it is in the user's archive only.
+    """
+
+    request_id: str
+    stage: str
+    doubt: str
+    units: int
+    started_at: Instant
+    outcome: RequestOutcome | None = None
+    archived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementStanding:
+    """How something bought stands.
+
+    Attributes:
+        agreement: what was bought.
+        state: `settling`, `active`, `cancelling`, `cancelled` or `void`; in the archive also `past`.
+        doubt: what is in doubt and how that will end, or empty.
+        file: path of the signed agreement, None where there is none.
+        payment_file: path of the bank's sealed word that it is paid, None where there is none.
+        archived: whether it is in the user's archive only.
+    """
+
+    agreement: Agreement
+    state: str
+    doubt: str = ""
+    file: str | None = None
+    payment_file: str | None = None
+    archived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RequestShown:
+    """How a request ended, with its rounds; None where it goes on, or the agent knows it no longer."""
+
+    outcome: RequestOutcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsListed:
+    """Every request, in the order of submission; and how the agent's clock compares with the bank's, where known."""
+
+    requests: tuple[RequestStanding, ...]
+    clock: ClockCompared | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsListed:
+    """Everything that was bought, in the order of buying."""
+
+    agreements: tuple[AgreementStanding, ...]
+
+
+Progress = Watching | Submitted | RoundOpened | RoundClosed | ApprovalAsked | UnitAdvanced | ClockCompared
+"""What is told while a request goes on."""
+
+Last = (
+    Welcome
+    | RequestEnded
+    | CancellationEnded
+    | RequestsListed
+    | RequestShown
+    | AgreementsListed
+    | AccountStatement
+    | MachineStatus
+    | DirectoryListing
+    | DepositMade
+    | MarketOverview
+    | Done
+    | Refused
+)
+"""What ends an answer."""
+
+Event = Progress | Last
+
+EVENTS: Final[dict[str, type[Event]]] = {
+    "welcome": Welcome,
+    "watching": Watching,
+    "submitted": Submitted,
+    "round_opened": RoundOpened,
+    "round_closed": RoundClosed,
+    "approval_asked": ApprovalAsked,
+    "unit_advanced": UnitAdvanced,
+    "clock_compared": ClockCompared,
+    "request_ended": RequestEnded,
+    "cancellation_ended": CancellationEnded,
+    "requests": RequestsListed,
+    "request": RequestShown,
+    "agreements": AgreementsListed,
+    "account": AccountStatement,
+    "machine": MachineStatus,
+    "resources": DirectoryListing,
+    "deposit": DepositMade,
+    "overview": MarketOverview,
+    "done": Done,
+    "refused": Refused,
+}
+"""Every event by its name on the wire."""

@@ -1,0 +1,160 @@
+"""What an owner may ask of its agent: one frozen dataclass a verb, and `VERBS`, the table of them all.
+
+Instants and durations are integers of microseconds, amounts integers of minor units, as everywhere in the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from ramp.model.instant import DAY, Duration, Instant
+from ramp.protocol.events import AuctionOptions
+
+HORIZON_DEFAULT: Final[Duration] = DAY
+"""How far ahead a machine's projected load is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The first line of every connection: which version of the table the client speaks."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Auction a request, and buy what wins unless the options say to stop before that.
+
+    Attributes:
+        document: the request for quotation, RFQL as text.
+        request_id: the client's own id, by which it may ask again; empty for a new one.
+        options: how it is auctioned.
+    """
+
+    document: str
+    request_id: str = ""
+    options: AuctionOptions = field(default_factory=AuctionOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class Approve:
+    """The owner's answer to `ApprovalAsked`, in the middle of `Submit` or `Watch`."""
+
+    approved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Follow a request until it ends; with no id everything that goes on, until the connection is closed."""
+
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Stop a request that is going on; without effect once it has been decided."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListRequests:
+    """Every request of this user with how it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRequest:
+    """One request that has ended, with its rounds, which are on record only."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListAgreements:
+    """Everything that was bought with how it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Give a bought unit back."""
+
+    agreement_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskAccount:
+    """Ask the bank for the balance; with a first or last instant also for what was posted between them."""
+
+    since: Instant | None = None
+    until: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskMachine:
+    """Ask a resource, by its local or full name, how its machine is."""
+
+    resource: str
+    horizon: Duration = HORIZON_DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class AskResources:
+    """Ask the directory who sells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deposit:
+    """The keeper credits an account; the same `deposit_id` is credited once, an empty one is made anew."""
+
+    account: str
+    amount: int
+    memo: str = ""
+    deposit_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskOverview:
+    """The keeper asks for every account and all trading."""
+
+    since: Instant | None = None
+    until: Instant | None = None
+
+
+UserRequest = (
+    Submit
+    | Watch
+    | Withdraw
+    | ListRequests
+    | ShowRequest
+    | ListAgreements
+    | Cancel
+    | AskAccount
+    | AskMachine
+    | AskResources
+)
+"""What a user may ask of its User Agent."""
+
+KeeperRequest = Deposit | AskOverview
+"""What the market's keeper may ask of its agent."""
+
+Request = Hello | Approve | UserRequest | KeeperRequest
+
+VERBS: Final[dict[str, type[Request]]] = {
+    "hello": Hello,
+    "submit": Submit,
+    "approve": Approve,
+    "watch": Watch,
+    "withdraw": Withdraw,
+    "requests": ListRequests,
+    "request": ShowRequest,
+    "agreements": ListAgreements,
+    "cancel": Cancel,
+    "account": AskAccount,
+    "machine": AskMachine,
+    "resources": AskResources,
+    "deposit": Deposit,
+    "overview": AskOverview,
+}
+"""Every request by its name on the wire."""

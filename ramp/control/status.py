@@ -1,0 +1,118 @@
+"""What a supervisor tells of its swarm, at the status socket and in `run/swarm.json`; `ramp ps --json` shows it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+import cattrs
+
+from ramp.control.codec import findings_of, strict_converter
+from ramp.errors import ControlLineError
+
+READY_LIMIT_S: Final = 90.0
+"""How long a whole swarm may take until every agent is ready, in seconds."""
+
+STOP_LIMIT_S: Final = 10.0
+"""How long the processes of a swarm may take to end after SIGTERM, in seconds."""
+
+UP: Final = "up"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """The XMPP server: its kind and address; the process where the swarm runs it."""
+
+    kind: str
+    host: str
+    port: int
+    pid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """What is known of one agent.
+
+    Attributes:
+        name: local name.
+        role: `directory`, `bank`, `keeper`, `user` or `resource`.
+        pid: of its process.
+        state: `starting`, `ready`, `failed`, `degraded`, `broken` or `stopped`.
+        detail: why, where it is not well; what drives a resource's queue, where it is.
+        restarts: how often it was started again.
+        since: when it came into this state, ISO 8601; empty before the first.
+        is_up: whether it is on the market; a `degraded` resource is where only its plug-in or price strategy fails.
+        clock_offset_ms: by how much its clock is ahead of the bank's, in milliseconds; None where that is not known.
+        clock_uncertainty_ms: by how much that may be wrong.
+        clock_warning: that its clock is wrong, or the empty string.
+    """
+
+    name: str
+    role: str
+    pid: int
+    state: str
+    detail: str
+    restarts: int
+    since: str
+    is_up: bool = False
+    clock_offset_ms: float | None = None
+    clock_uncertainty_ms: float | None = None
+    clock_warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SwarmStatus:
+    """What is up.
+
+    Attributes:
+        state: `starting`, or `up` once every agent is ready or says why it cannot be.
+        as_of: when this was said, ISO 8601.
+        pid: the supervisor's process.
+        config: the configuration's file.
+        server: the XMPP server.
+        agents: every agent, in the order of starting.
+        note: what is wrong with the telling itself, or empty.
+    """
+
+    state: str
+    as_of: str
+    pid: int
+    config: str
+    server: ServerStatus
+    agents: tuple[AgentStatus, ...]
+    note: str = ""
+
+    def names(self, role: str) -> tuple[str, ...]:
+        """Local names of the agents of a role."""
+        return tuple(agent.name for agent in self.agents if agent.role == role)
+
+    def agent(self, name: str) -> AgentStatus | None:
+        """The agent of that local name."""
+        return next((agent for agent in self.agents if agent.name == name), None)
+
+
+def status_object(status: SwarmStatus) -> dict[str, object]:
+    """A status as JSON types."""
+    plain: dict[str, object] = _CONVERTER.unstructure(status)
+    return plain
+
+
+def parse_status(text: str | bytes) -> SwarmStatus:
+    """Read a status back.
+
+    Raises:
+        ValueError: if the text is no JSON.
+        ControlLineError: if it is no status of this version.
+    """
+    plain = json.loads(text)
+    try:
+        return _CONVERTER.structure(plain, SwarmStatus)
+    except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
+        raise ControlLineError(
+            f"the supervisor tells its status in another version than this program's ({findings_of(error)}); "
+            "end it with the version that has started it"
+        ) from error
+
+
+_CONVERTER: Final = strict_converter()

@@ -1,0 +1,311 @@
+"""Options from files, command lines and callers, read into frozen dataclasses: one reader for all of them.
+
+The dataclass says everything: names, types, defaults, and in `Annotated` what a value must satisfy. Nothing is
+converted on the way: a text is no number and `true` is no 1. All findings are told at once, each with its path, in a
+file with its line, and with the nearest right name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from fractions import Fraction
+from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
+
+from ramp.errors import ConfigurationError, RampError
+
+_Options = TypeVar("_Options")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_TAKEN: Final[dict[Callable[..., Any], type]] = {}
+_Path = tuple[str | int, ...]
+_HEADER: Final = re.compile(r"\s*(\[\[?)([^\[\]]+)\]")
+_KEY: Final = re.compile(r"\s*([\w.\"'-]+)\s*=")
+_VALUE_SHOWN_MAX: Final = 60
+_SCALARS: Final[dict[Any, tuple[str, tuple[type, ...]]]] = {
+    bool: ("true or false", (bool,)),
+    int: ("a whole number", (int,)),
+    float: ("a number", (int, float)),
+    Fraction: ("a number", (int, float)),
+    str: ("a text", (str,)),
+}
+"""What a value of each type is called, and the types in which it may arrive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A number's least and largest value, both allowed.
+
+    Attributes:
+        least: the smallest.
+        most: the largest; None where there is none.
+    """
+
+    least: float
+    most: float | None = None
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is within."""
+        return self.least <= value and (self.most is None or value <= self.most)
+
+    def __str__(self) -> str:
+        return f"from {self.least:g}" + ("" if self.most is None else f" to {self.most:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A condition on a value; to be a module's constant, as functions in annotations do not see their module.
+
+    Attributes:
+        words: what is wanted, for messages.
+        holds: whether a value is right.
+    """
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def nearest_name(word: str, known: Sequence[str]) -> str:
+    """The end of an error message about an unknown name: which one was meant, or which there are."""
+    close = difflib.get_close_matches(word, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; there are {', '.join(known)}" if known else ""
+
+
+def read_options(
+    values: Mapping[str, Any],
+    into: type[_Options],
+    *,
+    source: str | None = None,
+    within: str = "",
+    text: str = "",
+) -> _Options:
+    """Read a table into a dataclass.
+
+    Args:
+        values: the table.
+        into: the dataclass; fields with defaults may be absent.
+        source: the file that the table comes from, for messages.
+        within: what the table is part of, for messages (`thunder1`).
+        text: the text of the file, so that lines can be told.
+
+    Raises:
+        ConfigurationError: with every finding.
+    """
+    reader = _Reader()
+    read: _Options = reader.table(values, into, ())
+    if reader.findings:
+        raise wrong_options(reader.findings, source=source, within=within, text=text)
+    return read
+
+
+def wrong_options(
+    findings: Iterable[tuple[_Path, str]], *, source: str | None, within: str = "", text: str = ""
+) -> ConfigurationError:
+    """The error that tells of findings: path into the table, and what is wrong there; see `read_options`."""
+    told = [(line_of(text, path), ".".join(filter(None, (within, _dotted(path)))), words) for path, words in findings]
+    if len(told) == 1:
+        ((line, key, words),) = told
+        return ConfigurationError(words, path=source if line is None else f"{source}:{line}", key=key or None)
+    lines = [(f"line {line}: " if line is not None else "") + f"{key}: {words}" for line, key, words in told]
+    return ConfigurationError("\n  ".join((f"{len(told)} things are wrong", *lines)), path=source)
+
+
+def line_of(text: str, path: _Path) -> int | None:
+    """The line of a TOML text where a key stands, or else the nearest thing around it; None where nothing is."""
+    best, depth = None, 0
+    here: _Path = ()
+    counts: dict[_Path, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            here = ()
+            names = _names(header[2])
+            for index, name in enumerate(names):
+                here = (*here, name)
+                if header[1] == "[[" and index == len(names) - 1:
+                    counts[here] = counts.get(here, -1) + 1
+                if here in counts:
+                    here = (*here, counts[here])
+            found = here
+        elif key := _KEY.match(line):
+            found = (*here, *_names(key[1]))
+        else:
+            continue
+        if len(found) > depth and path[: len(found)] == found:
+            best, depth = number, len(found)
+    return best
+
+
+def path_of(key: str) -> _Path:
+    """A key as messages write it (`failed_links[0].node`), as a path."""
+    return tuple(int(index) if index else name for name, index in re.findall(r"([^.\[\]]+)(?=[.\[]|$)|\[(\d+)\]", key))
+
+
+def value_of_text(text: str) -> Any:
+    """The value that stands behind `NAME=` on a command line: as in TOML, and any other word is a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def takes(options: type) -> Callable[[_Function], _Function]:
+    """Say of a function which dataclass its options are, so that they can be listed (`options_of`)."""
+
+    def mark(function: _Function) -> _Function:
+        _TAKEN[function] = options
+        return function
+
+    return mark
+
+
+def options_of(function: Callable[..., Any]) -> type | None:
+    """The dataclass that a function marked by `takes` reads; None of any other."""
+    return _TAKEN.get(function)
+
+
+def described_options(options: type | None) -> list[dict[str, str]]:
+    """The options of a dataclass for people: name, type, default, and the words of its docstring."""
+    if options is None:
+        return []
+    hints = get_type_hints(options, include_extras=True)
+    docstrings = "\n".join(each.__doc__ or "" for each in reversed(options.__mro__[:-1]))
+    told = dict(re.findall(r"^ {4,8}(\w+): (.+)$", docstrings, flags=re.MULTILINE))
+    return [
+        {
+            "name": one.name,
+            "type": _type_words(hints[one.name]),
+            "default": _default_words(one),
+            "about": told.get(one.name, ""),
+        }
+        for one in fields(options)
+    ]
+
+
+def _names(dotted: str) -> tuple[str, ...]:
+    return tuple(name.strip().strip("\"'") for name in dotted.split("."))
+
+
+def _dotted(path: _Path) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def _default_words(one: Field[Any]) -> str:
+    if one.default is MISSING:
+        return "required" if one.default_factory is MISSING else ""
+    return "" if one.default is None else str(one.default)
+
+
+def _type_words(kind: Any) -> str:
+    if get_origin(kind) is Annotated:
+        inner, *conditions = get_args(kind)
+        words = [each.words for each in conditions if isinstance(each, Wanted)]
+        return " and ".join(words) or " ".join([_type_words(inner), *map(str, conditions)])
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return " | ".join(str(each.value) for each in kind)
+    if type(None) in get_args(kind):
+        return " | ".join(_type_words(each) for each in get_args(kind) if each is not type(None))
+    if kind in _SCALARS:
+        return _SCALARS[kind][0].removeprefix("a ")
+    return "list" if get_origin(kind) in {tuple, list} else "table"
+
+
+class _Reader:
+    """Reads values of the types that options have; collects findings instead of stopping at the first."""
+
+    def __init__(self) -> None:
+        self.findings: list[tuple[_Path, str]] = []
+
+    def read(self, value: Any, kind: Any, path: _Path) -> Any:
+        """The value as a field of that type holds it; None after a finding."""
+        if get_origin(kind) is Annotated:
+            return self._conditional(value, kind, path)
+        if type(None) in get_args(kind) and len(get_args(kind)) == 2:
+            (inner,) = (each for each in get_args(kind) if each is not type(None))
+            return None if value is None else self.read(value, inner, path)
+        if get_origin(kind) in {tuple, list}:
+            if not isinstance(value, list | tuple):
+                return self._wrong(path, value, "a list")
+            return get_origin(kind)(
+                [self.read(each, get_args(kind)[0], (*path, index)) for index, each in enumerate(value)]
+            )
+        if get_origin(kind) in {dict, Mapping} or is_dataclass(kind):
+            if not isinstance(value, Mapping):
+                return self._wrong(path, value, "a table")
+            return self.table(value, kind, path) if is_dataclass(kind) else dict(value)
+        if isinstance(kind, type) and issubclass(kind, enum.Enum):
+            known = [each.value for each in kind]
+            return kind(value) if value in known else self._wrong(path, value, f"one of {', '.join(known)}")
+        return self._scalar(value, kind, path)
+
+    def table(self, values: Mapping[str, Any], into: Any, path: _Path) -> Any:
+        """A table as a dataclass."""
+        try:
+            hints = get_type_hints(into, include_extras=True)
+        except Exception as error:  # a guest's class, whose annotations name what is not there
+            self.findings.append((path, f"{into.__name__} cannot be read: {type(error).__name__}: {error}"))
+            return None
+        known = {one.name: one for one in fields(into) if one.init}
+        before = len(self.findings)
+        for name in values:
+            if name not in known:
+                near = nearest_name(str(name), sorted(known)) or "; there are no options"
+                self.findings.append(((*path, name), f"unknown{near}"))
+        read = {}
+        for name, one in known.items():
+            if name in values:
+                read[name] = self.read(values[name], hints[name], (*path, name))
+            elif one.default is MISSING and one.default_factory is MISSING:
+                wanted = [each for each in get_args(hints[name]) if isinstance(each, Wanted)]
+                self.findings.append(((*path, name), f"is missing{_wanted_words(wanted)}"))
+        if len(self.findings) > before:
+            return None
+        try:
+            return into(**read)
+        except ConfigurationError as error:
+            self.findings.append(((*path, *path_of(error.key or "")), error.reason))
+        except (RampError, ValueError) as error:
+            self.findings.append((path, str(error)))
+        return None
+
+    def _conditional(self, value: Any, kind: Any, path: _Path) -> Any:
+        """A value with conditions on it."""
+        inner, *conditions = get_args(kind)
+        before = len(self.findings)
+        found = self.read(value, inner, path)
+        if len(self.findings) == before and found is not None:
+            for each in conditions:
+                if not each.holds(found):
+                    return self._wrong(path, value, _condition_words(found, each))
+        return found
+
+    def _scalar(self, value: Any, kind: Any, path: _Path) -> Any:
+        if kind is Any:
+            return value
+        if kind not in _SCALARS:
+            self.findings.append((path, f"its declaration has the type {kind}, which no option can have"))
+            return None
+        wanted, accepted = _SCALARS[kind]
+        # a truth value is an int to Python, but not to people who write 'processors = true'
+        if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+            return self._wrong(path, value, wanted)
+        return Fraction(str(value)) if kind is Fraction else kind(value)
+
+    def _wrong(self, path: _Path, value: Any, wanted: str) -> None:
+        shown = repr(value)
+        shown = shown if len(shown) <= _VALUE_SHOWN_MAX else f"{shown[:_VALUE_SHOWN_MAX]}..."
+        self.findings.append((path, f"is {shown}; {wanted} is wanted"))
+
+
+def _wanted_words(conditions: Sequence[Wanted]) -> str:
+    return "".join(f"; {each.words} is wanted" for each in conditions)
+
+
+def _condition_words(found: Any, condition: Bounds | Wanted) -> str:
+    if isinstance(condition, Wanted):
+        return condition.words
+    return f"{_SCALARS[type(found)][0]} {condition}"

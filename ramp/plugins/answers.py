@@ -1,0 +1,121 @@
+"""What a plug-in's answer cannot be: judged by the host for every call, and by the contract suite."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from ramp.model.instant import Instant, from_iso
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit
+from ramp.model.slot import Reservation, Slot
+
+CORES_MAX: Final = 10**9
+"""Most cores of a slot; far above any machine."""
+
+INSTANT_MAX: Final[Instant] = from_iso("9000-01-01")
+"""Documents tell of the years before this one only."""
+
+_UNFIT: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What is no character of XML 1.0 (section 2.2)."""
+
+IDENTIFIER_MAX: Final = 200
+"""Characters of a reservation's id, as in the documents that carry it."""
+
+PLACEMENT_MAX: Final = 4_000
+"""Characters of a placement, as in the documents that carry it."""
+
+TOKEN_MAX: Final = 20_000
+"""Characters of a plug-in's own mark on a slot, which stays in the resource's journal."""
+
+
+def quote_problem(unit: RequestUnit, answer: Any) -> str:
+    """What is impossible about the answer to a quote, or the empty string."""
+    if isinstance(answer, Slot):
+        return slot_problem(answer, unit.cores.total) or _window_problem(unit, answer)
+    return refusal_problem(answer) or (no("Slot or Refusal", answer) if not isinstance(answer, Refusal) else "")
+
+
+def _window_problem(unit: RequestUnit, slot: Slot) -> str:
+    if unit.not_before is not None and slot.start < unit.not_before:
+        return f"the slot starts at {slot.start}, before the {unit.not_before} asked"
+    if unit.wall_time is not None and slot.end - slot.start < unit.wall_time:
+        return f"the slot is {slot.end - slot.start} microseconds long, less than the {unit.wall_time} asked"
+    return ""
+
+
+def slot_problem(slot: Any, cores_min: int) -> str:
+    """What is impossible about a slot, or the empty string."""
+    if not all(type(value) is int for value in (slot.start, slot.end, slot.cores)):
+        return f"start {slot.start!r:.50}, end {slot.end!r:.50} and cores {slot.cores!r:.50} are not all whole numbers"
+    if not 0 <= slot.start < slot.end:
+        return f"the slot ends at {slot.end}, which is not after its start {slot.start}"
+    if slot.end >= INSTANT_MAX:
+        return "the slot ends after the year 8999"
+    if slot.cores < cores_min:
+        return f"{slot.cores} cores are fewer than the {cores_min} asked"
+    if slot.cores > CORES_MAX:
+        return f"{slot.cores} cores are more than the {CORES_MAX} that any machine may have"
+    shares = (slot.load, slot.fragmentation, slot.links_taken)
+    if not all(isinstance(share, int | float) and 0 <= share <= 1 for share in shares):
+        return f"load {slot.load!r}, fragmentation {slot.fragmentation!r} or links {slot.links_taken!r} is no share"
+    return text_problem("placement", slot.placement, PLACEMENT_MAX) or text_problem("token", slot.token, TOKEN_MAX)
+
+
+def text_problem(what: str, text: Any, limit: int) -> str:
+    """Why a text can be in no document, or the empty string."""
+    if not isinstance(text, str):
+        return f"the {what} is no text"
+    if len(text) > limit:
+        return f"the {what} has {len(text)} characters; at most {limit} are taken"
+    return f"the {what} {text!a:.50} has characters that no document takes" if _UNFIT.search(text) else ""
+
+
+def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
+    """What is impossible about a reservation, or the empty string; refusals are judged elsewhere."""
+    if isinstance(answer, Refusal):
+        return ""
+    if not isinstance(answer, Reservation):
+        return no("Reservation", answer)
+    given: Any = answer.slot
+    if answer.key != key:
+        return f"the reservation is for {answer.key!r:.50}, not {key!r}"
+    if not answer.reservation_id:
+        return f"the reservation's id is {answer.reservation_id!r}; right would be a text"
+    wrong_id = text_problem("reservation's id", answer.reservation_id, IDENTIFIER_MAX)
+    if wrong_id:
+        return wrong_id
+    if not isinstance(given, Slot):
+        return no("Slot", given)
+    if slot is not None and (given.start, given.end) != (slot.start, slot.end):
+        return "the slot set aside is not the one asked for"
+    return slot_problem(given, slot.cores if slot is not None else 0)
+
+
+def held_problem(key: str, slot: Slot, answer: Any) -> str:
+    """What is impossible about the answer to a hold, or the empty string."""
+    return refusal_problem(answer) or reservation_problem(key, slot, answer)
+
+
+def firm_problem(key: str, answer: Any) -> str:
+    """What is impossible about the answer to a confirmation, or the empty string."""
+    problem = refusal_problem(answer) or reservation_problem(key, None, answer)
+    if not problem and isinstance(answer, Reservation) and answer.firm is not True:
+        return "the reservation is not firm after its confirmation"
+    return problem
+
+
+def refusal_problem(answer: Any) -> str:
+    """What is wrong with a refusal, or the empty string; whatever is none is judged elsewhere."""
+    if not isinstance(answer, Refusal):
+        return ""
+    code: Any = answer.code
+    if not isinstance(code, RefusalCode):
+        return f"the refusal's code is {code!r:.50}; right would be one of RefusalCode"
+    nearest = text_problem("refusal's nearest value", answer.nearest, PLACEMENT_MAX)
+    return nearest or text_problem("refusal's detail", answer.detail, PLACEMENT_MAX)
+
+
+def no(right: str, answer: Any) -> str:
+    """That an answer is of the wrong type."""
+    return f"the answer is a {type(answer).__name__}; right would be a {right}"

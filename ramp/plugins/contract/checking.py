@@ -1,0 +1,87 @@
+"""Runs the whole contract against a plug-in, each rule for a limited time, and says how each ended."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ramp.errors import RampError
+from ramp.plugins.contract.rules import RULES
+from ramp.plugins.contract.subject import ContractBroken, NotChecked, Rule, Subject
+
+
+class Verdict(StrEnum):
+    """How a rule ended."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    NOT_CHECKED = "not checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One rule on one plug-in.
+
+    Attributes:
+        rule: the rule.
+        verdict: how it ended.
+        reason: what was wrong, or why it could not be tried; empty where it was kept.
+    """
+
+    rule: Rule
+    verdict: Verdict
+    reason: str = ""
+
+
+def check_plugin(
+    subject: Subject, limit_s: float, told: Callable[[Result], None] = lambda _: None, rules: Sequence[Rule] = RULES
+) -> list[Result]:
+    """Try every rule on a plug-in; after a call that does not return, the rest are not tried.
+
+    Args:
+        subject: the plug-in.
+        limit_s: how long one rule may take, in seconds.
+        told: is told each result as it comes.
+        rules: which rules.
+    """
+    results: list[Result] = []
+    stuck = ""
+    for rule in rules:
+        if stuck:
+            result = Result(rule, Verdict.NOT_CHECKED, f"{stuck} did not return before")
+        else:
+            answer = _within(rule, subject, limit_s)
+            if answer is None:
+                stuck = rule.name
+                answer = Result(rule, Verdict.BROKEN, f"a call did not return within {limit_s:g} s")
+            result = answer
+        results.append(result)
+        told(result)
+    return results
+
+
+def _within(rule: Rule, subject: Subject, limit_s: float) -> Result | None:
+    """The rule's result, or None after the limit; a call that hangs ends with the process."""
+    found: list[Result] = []
+    # A thread of its own for each: nothing else gets back from a call that hangs.
+    thread = threading.Thread(target=lambda: found.append(_tried(rule, subject)), daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    return found[0] if found else None
+
+
+def _tried(rule: Rule, subject: Subject) -> Result:
+    try:
+        rule.check(subject)
+    except NotChecked as why:
+        return Result(rule, Verdict.NOT_CHECKED, str(why))
+    except (ContractBroken, RampError) as error:
+        return Result(rule, Verdict.BROKEN, " ".join(str(error).split()))
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{where.filename}, line {where.lineno}"
+        return Result(rule, Verdict.BROKEN, f"raised {type(error).__name__}: {error} ({place})")
+    return Result(rule, Verdict.KEPT)

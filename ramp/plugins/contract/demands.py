@@ -1,0 +1,89 @@
+"""What rules ask of answers: each returns the answer as what it should be, or says what is wrong with it."""
+
+from __future__ import annotations
+
+from ramp.model.instant import HOUR, Instant, from_iso
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit
+from ramp.model.slot import Reservation, Slot
+from ramp.plugins.contract.subject import AskedPlugin, ContractBroken, NotChecked, Subject
+
+
+def demand(right: bool, wrong: str) -> None:
+    """Say what is wrong unless it is right.
+
+    Raises:
+        ContractBroken: with that sentence.
+    """
+    if not right:
+        raise ContractBroken(wrong)
+
+
+def slot_for(machine: AskedPlugin, unit: RequestUnit, now: Instant) -> Slot:
+    """The slot quoted for a unit that fits."""
+    answer = machine.quote(unit, now)
+    if not isinstance(answer, Slot):
+        raise ContractBroken(f"quote: {answer.code} ({answer.detail}) for {unit.cores.total} cores that are free")
+    return answer
+
+
+def held(machine: AskedPlugin, key: str, unit: RequestUnit, until: Instant, now: Instant) -> Reservation:
+    """A hold of the slot quoted for a unit that fits."""
+    return reserved("hold", machine.hold(key, unit, slot_for(machine, unit, now), until, now))
+
+
+def reserved(what: str, answer: Reservation | Refusal) -> Reservation:
+    """The reservation that a call was to answer."""
+    if isinstance(answer, Refusal):
+        raise ContractBroken(f"{what}: refused with {answer.code} ({answer.detail}); right would be the reservation")
+    return answer
+
+
+def refused(what: str, answer: object, *codes: RefusalCode) -> Refusal:
+    """The refusal, with one of the codes, that a call was to answer."""
+    right = " or ".join(codes)
+    if not isinstance(answer, Refusal):
+        raise ContractBroken(f"{what}: answered {answer!r:.200}; right would be a refusal with {right}")
+    demand(answer.code in codes, f"{what}: refused with {answer.code} ({answer.detail}); right would be {right}")
+    return answer
+
+
+def same(what: str, answer: object, before: object) -> None:
+    """Two answers that are to be equal."""
+    demand(answer == before, f"{what}: answered {answer!r:.300}; right would be, as before, {before!r:.300}")
+
+
+def instant_of(what: str, text: str) -> Instant:
+    """The instant that a refusal names as the nearest one that would pass."""
+    try:
+        return from_iso(text)
+    except ValueError as error:
+        raise ContractBroken(f"{what}: nearest is {text!r}; right would be an instant in ISO 8601") from error
+
+
+def fill(machine: AskedPlugin, subject: Subject, until: Instant, now: Instant) -> list[str]:
+    """Hold all that is free in the tried window, the largest pieces first; the keys, at least one.
+
+    Raises:
+        ContractBroken: if more is held than the machine has.
+    """
+    keys: list[str] = []
+    taken = 0
+    cores = subject.cores
+    while cores:
+        unit = subject.unit(cores)
+        slot = machine.quote(unit, now)
+        if isinstance(slot, Refusal):
+            cores = cores // 2 if cores > 1 else 0
+            continue
+        keys.append(subject.key("all"))
+        taken += reserved("hold", machine.hold(keys[-1], unit, slot, until, now)).slot.cores
+        demand(taken <= subject.cores, f"hold: {taken} cores are set aside at once, the machine has {subject.cores}")
+    if not keys:
+        raise NotChecked("the cores that were free are not free any more")
+    return keys
+
+
+def hour_at(subject: Subject, start: Instant, cores: int) -> RequestUnit:
+    """A request for an hour that begins at one instant and no later."""
+    return subject.unit(cores, after=start - subject.start, run=HOUR)

@@ -1,0 +1,266 @@
+"""The plug-in that the contract's rules are tried on: opened anew for each, every answer judged, all given back."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from ramp.errors import PluginError
+from ramp.model.instant import DAY, HOUR, MINUTE, Duration, Instant
+from ramp.model.offer import Refusal
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.slot import Reservation, Slot
+from ramp.plugins import answers
+from ramp.plugins.interface import PluginSettings, ResourcePlugin
+
+OpenPlugin = Callable[[PluginSettings], ResourcePlugin]
+Answer = TypeVar("Answer")
+
+LEAD: Final[Duration] = MINUTE
+"""How far ahead of the first call the tried windows begin at the earliest."""
+
+RUN: Final[Duration] = HOUR
+"""How long the tried slots are."""
+
+SEARCHED: Final[Duration] = 7 * DAY
+"""How far ahead free cores are looked for."""
+
+PARTS: Final = 4
+"""Reservations that some rules have side by side."""
+
+NUMBER: Final = 3
+"""The unit's number in all requests: not 1, so that one who does not look at it is found out."""
+
+PRICE: Final = 70
+"""Asking price in credits per core hour; plug-ins do not look at it."""
+
+
+class ContractBroken(AssertionError):
+    """A plug-in does not what the interface says; the message names the call, the answer and what would be right."""
+
+
+class NotChecked(Exception):
+    """A rule cannot be tried on this plug-in as it is; the message says why."""
+
+
+class AskedPlugin:
+    """A plug-in whose every answer is judged, and of which is remembered what is to be given back.
+
+    Args:
+        plugin: the plug-in.
+        slowest: longest time of each call so far, in seconds; kept up to date.
+    """
+
+    def __init__(self, plugin: ResourcePlugin, slowest: dict[str, float]) -> None:
+        self.plugin = plugin
+        self.held: set[str] = set()
+        self._slowest = slowest
+
+    @property
+    def source(self) -> str:
+        """What drives the machine's queue."""
+        return self.plugin.source
+
+    def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
+        """See `ResourcePlugin.quote`."""
+        return self._ask(
+            "quote", lambda: self.plugin.quote(unit, now), lambda given: answers.quote_problem(unit, given)
+        )
+
+    def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
+        """See `ResourcePlugin.hold`."""
+        self.held.add(key)
+        return self._ask(
+            "hold",
+            lambda: self.plugin.hold(key, unit, slot, until, now),
+            lambda given: answers.held_problem(key, slot, given),
+        )
+
+    def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
+        """See `ResourcePlugin.confirm`."""
+        return self._ask(
+            "confirm", lambda: self.plugin.confirm(key, now), lambda given: answers.firm_problem(key, given)
+        )
+
+    def release(self, key: str, now: Instant) -> None:
+        """See `ResourcePlugin.release`."""
+        self._ask("release", lambda: self.plugin.release(key, now), lambda _: "")
+
+    def reservation(self, key: str, now: Instant) -> Reservation | None:
+        """See `ResourcePlugin.reservation`."""
+
+        def problem(given: object) -> str:
+            return "" if given is None else answers.reservation_problem(key, None, given)
+
+        return self._ask("reservation", lambda: self.plugin.reservation(key, now), problem)
+
+    def reservations(self, now: Instant) -> tuple[Reservation, ...]:
+        """See `ResourcePlugin.reservations`."""
+
+        def problem(given: Any) -> str:
+            if not isinstance(given, tuple):
+                return f"the answer is a {type(given).__name__}; right would be a tuple"
+            found = (answers.reservation_problem(getattr(each, "key", ""), None, each) for each in given)
+            return next((text for text in found if text), "")
+
+        return self._ask("reservations", lambda: self.plugin.reservations(now), problem)
+
+    def next_event(self, now: Instant) -> Instant | None:
+        """See `ResourcePlugin.next_event`."""
+        return self._ask(
+            "next_event",
+            lambda: self.plugin.next_event(now),
+            lambda given: "" if given is None or type(given) is int else f"{given!r} is no instant",
+        )
+
+    def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
+        """See `ResourcePlugin.snapshot`; as it reads after a journey as JSON."""
+        shown = self._ask("snapshot", lambda: self.plugin.snapshot(now, horizon), lambda _: "")
+        try:
+            text = json.dumps(shown, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ContractBroken(f"snapshot: no plain JSON: {error}") from error
+        read: dict[str, Any] = json.loads(text)
+        return read
+
+    def _ask(self, what: str, call: Callable[[], Answer], problem_of: Callable[[Answer], str]) -> Answer:
+        began = time.perf_counter()
+        try:
+            answer = call()
+        except PluginError:
+            raise
+        except Exception as error:
+            raise ContractBroken(
+                f"{what}: raised {type(error).__name__}: {error}; a plug-in raises nothing but PluginError"
+            ) from error
+        finally:
+            self._slowest[what] = max(self._slowest.get(what, 0.0), time.perf_counter() - began)
+        problem = problem_of(answer)
+        if problem:
+            raise ContractBroken(f"{what}: {problem}")
+        return answer
+
+
+class Subject:
+    """A plug-in under the contract: how to open it, and where and when it has cores to spare.
+
+    Args:
+        open_plugin: what its entry point names.
+        settings: the machine and its options; `state_dir` is not looked at, each rule has a folder of its own.
+        now: the instant of the first calls. In the week after it an hour with some free cores is looked for.
+        folder: an empty folder for the plug-in's durable state.
+    """
+
+    def __init__(self, open_plugin: OpenPlugin, settings: PluginSettings, now: Instant, folder: Path) -> None:
+        self.settings = settings
+        self.now = now
+        self.slowest: dict[str, float] = {}
+        self._open = open_plugin
+        self._folder = folder
+        self._numbers = count(1)
+        self._window: tuple[Instant, int] | None = None
+
+    @property
+    def cores(self) -> int:
+        """Cores of the machine."""
+        return self.settings.cores
+
+    def new_folder(self) -> Path:
+        """A new empty folder for state."""
+        folder = self._folder / f"state-{next(self._numbers)}"
+        folder.mkdir(parents=True)
+        return folder
+
+    def open_raw(self, **changes: Any) -> ResourcePlugin:
+        """The plug-in opened with settings changed, in a new folder unless one is among them."""
+        return self._open(replace(self.settings, **{"state_dir": self.new_folder(), **changes}))
+
+    @contextmanager
+    def machine(self, folder: Path | None = None) -> Iterator[AskedPlugin]:
+        """The plug-in opened; what is held meanwhile is released at the end.
+
+        Args:
+            folder: its state from an earlier opening, or None for a new one.
+        """
+        asked = AskedPlugin(self.open_raw(state_dir=folder or self.new_folder()), self.slowest)
+        try:
+            yield asked
+        finally:
+            for key in sorted(asked.held):
+                asked.plugin.release(key, self.now)
+
+    def key(self, name: str) -> str:
+        """A key that no earlier rule has used, as the machine may remember it."""
+        return f"contract-{self._folder.name}-{next(self._numbers)}-{name}"
+
+    @property
+    def start(self) -> Instant:
+        """When the tried windows begin."""
+        return self._found()[0]
+
+    @property
+    def portion(self) -> int:
+        """Cores of which `PARTS` times as many are free together from `start` on for `RUN`."""
+        return self._found()[1]
+
+    def unit(
+        self, cores: int | None = None, *, after: Duration = 0, slack: Duration = 0, run: Duration = RUN
+    ) -> RequestUnit:
+        """A request for cores (by default a portion) that begins `after` the tried window, with slack at its end."""
+        start = self.start + after
+        wanted = TotalCores(self.portion if cores is None else cores)
+        return RequestUnit(NUMBER, PRICE, start + run + slack, wanted, not_before=start, wall_time=run)
+
+    def _found(self) -> tuple[Instant, int]:
+        if self._window is None:
+            with self.machine() as machine:
+                self._window = self._search(machine)
+        return self._window
+
+    def _search(self, machine: AskedPlugin) -> tuple[Instant, int]:
+        first = self.now + LEAD
+        portion = max(1, self.cores // (2 * PARTS))
+        while portion:
+            wanted = TotalCores(min(PARTS * portion, self.cores))
+            unit = RequestUnit(NUMBER, PRICE, first + SEARCHED, wanted, not_before=first, wall_time=RUN)
+            slot = machine.quote(unit, self.now)
+            if isinstance(slot, Slot):
+                return slot.start, portion
+            portion //= 2
+        raise NotChecked(
+            f"{self.settings.resource} has no {min(PARTS, self.cores)} cores free for an hour in the next week; free "
+            "some, or open the plug-in with options that leave some"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing that every plug-in must do.
+
+    Attributes:
+        name: the rule in a few words with hyphens.
+        sentence: what is right.
+        trial: raises `ContractBroken` where a subject does not do it, `NotChecked` where that cannot be tried.
+    """
+
+    name: str
+    sentence: str
+    trial: Callable[[Subject], None]
+
+    def check(self, subject: Subject) -> None:
+        """Try the rule.
+
+        Raises:
+            ContractBroken: if the plug-in does not keep it.
+            NotChecked: if it cannot be tried on this plug-in as it is.
+        """
+        try:
+            self.trial(subject)
+        except PluginError as error:
+            raise ContractBroken(f"raised {error}; this call has an answer") from error

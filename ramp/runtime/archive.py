@@ -1,0 +1,155 @@
+"""The archive of one agent: the records of what is over, in a file that no start reads.
+
+Records come from the journal, in their order and with their numbers. They are durable here before they leave the
+journal, so after a crash in between they are in both, and are archived again: what is there is not written twice.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.runtime.sqlite_file import connect, damage_named, format_version, transaction
+from ramp.runtime.storage_errors import storing
+
+ARCHIVE_VERSION: Final = 1
+"""Of the file's format."""
+
+_SCHEMA: Final = (
+    """
+    CREATE TABLE IF NOT EXISTS archived (
+        number    INTEGER PRIMARY KEY,
+        sequence  INTEGER NOT NULL,
+        reference TEXT NOT NULL,
+        kind      TEXT NOT NULL,
+        record    TEXT NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX IF NOT EXISTS archived_reference ON archived (reference, sequence)",
+    "CREATE INDEX IF NOT EXISTS archived_kind ON archived (kind, reference)",
+)
+
+# A journal put back from a backup counts on from an older number, so the number alone does not tell a record.
+_INSERT: Final = """
+INSERT INTO archived (sequence, reference, kind, record)
+SELECT :sequence, :reference, iif(json_valid(:record), coalesce(json_extract(:record, '$.type'), ''), ''), :record
+WHERE NOT EXISTS (
+    SELECT 1 FROM archived WHERE reference = :reference AND sequence = :sequence AND record = :record
+)
+"""
+
+_REQUESTS: Final = """
+SELECT ended.reference, json_remove(json_extract(ended.record, '$.outcome'), '$.rounds'), (
+    SELECT json_array_length(started.record, '$.request.units') FROM archived AS started
+    WHERE started.reference = ended.reference AND started.kind = 'RequestStarted'
+)
+FROM archived AS ended WHERE ended.kind = 'RequestConcluded' ORDER BY ended.number
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record on its way from the journal.
+
+    Attributes:
+        sequence: its number in the journal.
+        reference: what it is about (`reference_of`).
+        record: as JSON text.
+    """
+
+    sequence: int
+    reference: str
+    record: str
+
+
+class Archive:
+    """An agent's archive; the file is opened for each use and made at the first.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def check(self) -> None:
+        """See that the file, if there is one, can be added to.
+
+        Raises:
+            VersionTooNew: if it is of a later version.
+            StateDamaged: if it is no archive, or broken.
+            StorageFailed: if it cannot be opened.
+        """
+        if self.path.exists():
+            self._open().close()
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add records that are not there yet; all are durable when this returns.
+
+        Raises:
+            StorageFailed: if they cannot be written; then none of them is.
+            StateDamaged: if the file is no archive, or broken.
+        """
+        with storing(self.path):
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            broken = damage_named(self.path, "the archive is broken")
+            with closing(self._open()) as connection, broken, transaction(connection):
+                for statement in _SCHEMA:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version={ARCHIVE_VERSION:d}")
+                connection.executemany(_INSERT, [asdict(row) for row in rows])
+
+    def of_reference(self, reference: str) -> Iterator[dict[str, Any]]:
+        """All records of one reference in the order of their writing, as the plain objects of their JSON text.
+
+        Raises:
+            StateDamaged: if the file is broken.
+        """
+        where = "SELECT record FROM archived WHERE reference = ? ORDER BY sequence, number"
+        yield from (json.loads(text) for (text,) in self._rows(where, reference))
+
+    def of_kind(self, kind: str) -> Iterator[dict[str, Any]]:
+        """All records of one class as the plain objects of their JSON text, oldest first.
+
+        Raises:
+            StateDamaged: if the file is broken.
+        """
+        where = "SELECT record FROM archived WHERE kind = ? ORDER BY number"
+        yield from (json.loads(text) for (text,) in self._rows(where, kind))
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Every request of a user's archive, oldest first: `request_id`, `units`, and `outcome` without its rounds.
+
+        Raises:
+            StateDamaged: if the file is broken.
+        """
+        return [
+            {"request_id": request_id, "units": units or 0, "outcome": json.loads(outcome)}
+            for request_id, outcome, units in self._rows(_REQUESTS)
+        ]
+
+    def request_count(self) -> int:
+        """How many requests there are."""
+        counted = self._rows("SELECT count(*) FROM archived WHERE kind = 'RequestConcluded'")
+        return sum(count for (count,) in counted)
+
+    def _rows(self, query: str, *parameters: str) -> Iterator[Any]:
+        if not self.path.exists():
+            return
+        broken = damage_named(self.path, "the archive is broken")
+        with storing(self.path), closing(self._open()) as connection, broken:
+            yield from connection.execute(query, parameters).fetchall()
+
+    def _open(self) -> sqlite3.Connection:
+        connection = connect(self.path, "archive")
+        try:
+            format_version(connection, self.path, "archive", ARCHIVE_VERSION)
+        except BaseException:
+            connection.close()
+            raise
+        return connection

@@ -1,0 +1,41 @@
+"""Values of the model as plain JSON types and back: the converter that journal and control channel share.
+
+cattrs reads the types from the classes themselves; wherever a field may hold one of several classes, the text names the
+class, so that what was written stays readable by people and by later versions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import cattrs
+from cattrs.strategies import configure_tagged_union
+
+from ramp.model.request import NodeDiskSpace, Nodes, TotalCores, TotalDiskSpace
+
+TYPE_TAG: Final = "type"
+"""The key that names the class."""
+
+
+def model_converter() -> cattrs.Converter:
+    """A converter for values of the model: fields that may hold one of several classes name it; no extra keys."""
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    configure_tagged_union(TotalDiskSpace | NodeDiskSpace, converter, tag_name=TYPE_TAG)
+    _optional_disk(converter)
+    configure_tagged_union(TotalCores | Nodes, converter, tag_name=TYPE_TAG)
+    return converter
+
+
+def _optional_disk(converter: cattrs.Converter) -> None:
+    """`disk` is a union with None, which the tagged strategy does not take apart by itself."""
+    disk = TotalDiskSpace | NodeDiskSpace
+    optional = TotalDiskSpace | NodeDiskSpace | None
+
+    def unstructure(value: Any) -> Any:
+        return None if value is None else converter.unstructure(value, unstructure_as=disk)
+
+    def structure(value: Any, _: Any) -> Any:
+        return None if value is None else converter.structure(value, disk)  # type: ignore[arg-type]
+
+    converter.register_unstructure_hook(optional, unstructure)
+    converter.register_structure_hook(optional, structure)

@@ -1,0 +1,43 @@
+"""Looks, before a market is launched, whether a later version of the program has written to its state folder."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from ramp.errors import VersionTooNew
+from ramp.runtime.archive import ARCHIVE_VERSION
+from ramp.runtime.journal import JOURNAL_VERSION
+from ramp.runtime.ledger_schema import SCHEMA_VERSION
+from ramp.runtime.sqlite_file import format_version
+from ramp.runtime.state_folder import StateFolder
+
+
+def check_versions(state: StateFolder) -> None:
+    """Refuse a state folder of a later version as a whole, before any agent has written to a part of it.
+
+    What cannot be read is passed over: its agent says so.
+
+    Raises:
+        VersionTooNew: names the file and its version.
+    """
+    for path in sorted(state.journals.glob("*.sqlite")):
+        _check(path, "journal", JOURNAL_VERSION)
+    for path in sorted(state.archives.glob("*.sqlite")):
+        _check(path, "archive", ARCHIVE_VERSION)
+    if state.ledger.exists():
+        with contextlib.suppress(sqlite3.Error), _opened(state.ledger) as ledger:
+            (version,) = ledger.execute("SELECT version FROM ledger_version").fetchone()
+            if version > SCHEMA_VERSION:
+                raise VersionTooNew(state.ledger, "ledger", version, SCHEMA_VERSION)
+
+
+def _check(path: Path, what: str, newest: int) -> None:
+    with contextlib.suppress(sqlite3.Error), _opened(path) as connection:
+        format_version(connection, path, what, newest)
+
+
+def _opened(path: Path) -> closing[sqlite3.Connection]:
+    return closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True))

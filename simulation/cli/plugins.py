@@ -1,0 +1,135 @@
+"""`ramp plugins`: what is installed of each sort that can be added to, with its options."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import Any, Final
+
+import click
+
+from ramp.cli.main import VERB_GROUP
+from ramp.cli.options import example
+from ramp.cli.output import print_json, say
+from ramp.errors import ConfigurationError
+from ramp.options import described_options, nearest_name, options_of
+from ramp.runtime.config import PLUGIN_GROUP, PRICING_GROUP
+from simulation.experiments.discovery import GUESTS, shipped_experiments
+from simulation.machines.allocator_declaration import ALLOCATORS
+from simulation.machines.description import KINDS
+from simulation.schedulers.declaration import SCHEDULERS
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """One thing that is installed.
+
+    Attributes:
+        sort: what it is.
+        name: under which it is chosen.
+        origin: where it comes from.
+        about: one line.
+        options: name, type, default and words of each.
+        error: why it cannot be used; empty where it can.
+    """
+
+    sort: str
+    name: str
+    origin: str
+    about: str = ""
+    options: tuple[dict[str, str], ...] = ()
+    error: str = ""
+
+
+def _schedulers() -> Iterator[Plugin]:
+    for one in SCHEDULERS.listed():
+        its = one.declaration
+        about, options = (its.about, tuple(described_options(its.options))) if its else ("", ())
+        yield Plugin("scheduler", one.name, one.origin, about, options, one.error)
+
+
+def _allocators() -> Iterator[Plugin]:
+    for one in ALLOCATORS.listed():
+        its = one.declaration
+        about, options = (its.about, tuple(described_options(its.make))) if its else ("", ())
+        yield Plugin("allocator", one.name, one.origin, about, options, one.error)
+
+
+def _machines() -> Iterator[Plugin]:
+    for one in KINDS.listed():
+        its = one.declaration
+        about, options = (its.about, tuple(described_options(its.description))) if its else ("", ())
+        yield Plugin("machine", one.name, one.origin, about, options, one.error)
+
+
+def _experiments() -> Iterator[Plugin]:
+    for name, shipped in shipped_experiments().items():
+        yield Plugin("experiment", name, shipped.run.__module__, shipped.about)
+    for one in GUESTS.listed():
+        yield Plugin(
+            "experiment", one.name, one.origin, one.declaration.about if one.declaration else "", error=one.error
+        )
+
+
+def _of_group(sort: str, group: str) -> Callable[[], Iterator[Plugin]]:
+    """What the entry points of a group load."""
+
+    def listed() -> Iterator[Plugin]:
+        for entry in sorted(metadata.entry_points(group=group), key=lambda each: each.name):
+            try:
+                loaded = entry.load()
+            except Exception as error:
+                why = f"cannot be loaded: {type(error).__name__}: {error}"
+                yield Plugin(sort, entry.name, entry.value, error=why)
+                continue
+            told: Any = loaded if isinstance(loaded, click.Command) else inspect.getmodule(loaded)
+            words = (inspect.getdoc(getattr(loaded, "callback", None) or told) or "").partition("\n")[0]
+            yield Plugin(sort, entry.name, entry.value, words, tuple(described_options(options_of(loaded))))
+
+    return listed
+
+
+SORTS: Final[dict[str, Callable[[], Iterator[Plugin]]]] = {
+    "scheduler": _schedulers,
+    "allocator": _allocators,
+    "machine": _machines,
+    "resource": _of_group("resource", PLUGIN_GROUP),
+    "pricing": _of_group("pricing", PRICING_GROUP),
+    "experiment": _experiments,
+    "verb": _of_group("verb", VERB_GROUP),
+}
+"""Lists of all sorts, by what one thing of the sort is."""
+
+
+@click.command(epilog=example("ramp plugins scheduler", "ramp plugins --json"))
+@click.argument("sorts", nargs=-1, metavar=f"[{'|'.join(SORTS)}]...")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def plugins(sorts: tuple[str, ...], as_json: bool) -> None:
+    """Show what is installed, here and by other packages, with its options; of the named sorts, or all.
+
+    What cannot be used is listed with the reason and stops nothing else.
+    """
+    for sort in sorts:
+        if sort not in SORTS:
+            raise ConfigurationError(f"there is no sort {sort!r}{nearest_name(sort, list(SORTS))}", key="plugins")
+    found = [plugin for sort in sorts or SORTS for plugin in SORTS[sort]()]
+    if as_json:
+        print_json([asdict(plugin) for plugin in found])
+        return
+    for sort in sorts or SORTS:
+        click.echo(f"{sort}:")
+        for plugin in found:
+            if plugin.sort == sort:
+                _print(plugin)
+    if broken := [plugin.name for plugin in found if plugin.error]:
+        say(f"cannot be used: {', '.join(broken)}")
+
+
+def _print(plugin: Plugin) -> None:
+    foreign = "" if plugin.origin.startswith(("ramp.", "simulation.")) else f"  [{plugin.origin}]"
+    click.echo(f"  {plugin.name:<18} {plugin.error and 'cannot be used: '}{plugin.error or plugin.about}{foreign}")
+    for option in plugin.options:
+        default = f" [{option['default']}]" if option["default"] else ""
+        click.echo(f"      {option['name']}: {option['type']}{default}  {option['about']}".rstrip())

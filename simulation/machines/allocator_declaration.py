@@ -1,0 +1,84 @@
+"""How an allocator is declared, and all that are: in `simulation.machines.allocators`, or by other packages.
+
+A declaration stands at the end of the allocator's own file, and its options are the fields of its class:
+
+    ALLOCATOR = allocator(TorusDistance, about="Compact boxes by the distances that packets really travel.")
+
+Guests give such a constant, or just the class, as an entry point of the group `ramp.allocators` or by its place
+(`module:Name`, `FILE.py:Name`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from ramp.errors import ConfigurationError
+from ramp.options import read_options
+from simulation.declarations import Sort
+from simulation.machines.box_policy import BoxPolicy
+from simulation.machines.cable_policy import CablePolicy
+
+Policy = BoxPolicy | CablePolicy
+_Policy = TypeVar("_Policy", BoxPolicy, CablePolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatorDeclaration:
+    """An allocator that can be had by name.
+
+    Attributes:
+        make: its class, a dataclass whose fields are its options.
+        about: one line.
+    """
+
+    make: type[Policy]
+    about: str
+
+
+def allocator(make: type[Policy], *, about: str = "") -> AllocatorDeclaration:
+    """Declare an allocator.
+
+    Args:
+        make: derived from `BoxPolicy`, for a torus of boxes, or from `CablePolicy`, for a machine of cabled lines.
+        about: one line; by default the first of the docstring.
+
+    Raises:
+        ConfigurationError: the class is not derived from one of the two.
+    """
+    if not (isinstance(make, type) and issubclass(make, Policy)):
+        raise ConfigurationError(
+            f"{make!r} is no allocator: it is derived neither from BoxPolicy nor from CablePolicy", key="allocator"
+        )
+    return AllocatorDeclaration(make, about or (inspect.getdoc(make) or "").partition("\n")[0])
+
+
+def _adopt(given: Any) -> AllocatorDeclaration:
+    return given if isinstance(given, AllocatorDeclaration) else allocator(given)
+
+
+ALLOCATORS: Final = Sort("allocator", "simulation.machines.allocators", "ALLOCATOR", "ramp.allocators", _adopt)
+"""All allocators."""
+
+
+def make_policy(name: str, options: Mapping[str, Any], wanted: type[_Policy]) -> _Policy:
+    """An allocator with options.
+
+    Args:
+        name: of `ALLOCATORS`, or its place.
+        options: by name; the others have their defaults.
+        wanted: what it has to be derived from.
+
+    Raises:
+        ConfigurationError: there is none of that name for such machines, or an option is unknown or wrong.
+    """
+    made = ALLOCATORS.find(name).make
+    if not issubclass(made, wanted):
+        listed = [
+            each for each in ALLOCATORS.listed() if each.declaration and issubclass(each.declaration.make, wanted)
+        ]
+        suitable = ", ".join(each.name for each in listed)
+        raise ConfigurationError(f"{name!r} is not for such a machine; there are {suitable}", key="allocator")
+    return read_options(options, made, within="allocator_options")

@@ -1,0 +1,140 @@
+"""Machines of cabled lines: Blue Gene/L and the plain torus it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ramp.errors import ConfigurationError, MachineError
+from ramp.options import Bounds, Wanted
+from simulation.machines.allocator_declaration import make_policy
+from simulation.machines.cable_policy import CablePolicy
+from simulation.machines.description import BuildOptions, Prefix, dimension_index, machine_kind, set_nodes
+from simulation.machines.names import DIGITS
+from simulation.machines.wiring import LineWiring, parse_wiring, ring_wiring
+
+if TYPE_CHECKING:
+    from simulation.machines.bluegene import BlueGene
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One dimension of such a machine: a ring, or a width and the cables of a line.
+
+    Attributes:
+        name: of the dimension.
+        ring: numbers of the switches in the order in which the cables join them.
+        width: midplanes of a line, where it is no ring.
+        cables: of a line, where it is no ring: switch.port>switch.port.
+        pass_through: switches pass foreign traffic through.
+    """
+
+    name: str
+    ring: Annotated[tuple[int, ...], Wanted("a list of switch numbers", bool)] | None = None
+    width: int | None = None
+    cables: tuple[str, ...] | None = None
+    pass_through: bool = True
+
+    def __post_init__(self) -> None:
+        width = self.wiring().width
+        if width > len(DIGITS):
+            raise MachineError(
+                f"a line of {width} midplanes; names have one digit a dimension, for at most {len(DIGITS)}"
+            )
+
+    def wiring(self) -> LineWiring:
+        """How a line is cabled.
+
+        Raises:
+            MachineError: that makes no line.
+        """
+        if self.ring is not None:
+            if self.width is not None or self.cables is not None:
+                raise MachineError("a ring has neither `cables` nor `width`")
+            return ring_wiring(self.ring, pass_through=self.pass_through)
+        if self.width is None or self.cables is None:
+            raise MachineError("wanted is `ring`, or `width` and `cables`")
+        return parse_wiring(self.width, self.cables, pass_through=self.pass_through)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCables:
+    """Cables of one line that are out of service.
+
+    Attributes:
+        dimension: in which the line runs.
+        line: its coordinates in the other dimensions.
+        labels: of the cables.
+    """
+
+    dimension: str
+    line: tuple[int, ...]
+    labels: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CabledDescription:
+    """The file of a machine of cabled lines.
+
+    Attributes:
+        name: of the machine.
+        prefix: what a midplane's name begins with.
+        dimension: its dimensions, one table each.
+        allocator: where jobs are placed.
+        allocator_options: of that allocator.
+        cnodes_per_midplane: compute nodes of a midplane.
+        processors_per_midplane: processors of a midplane.
+        drained: host list of midplanes that get no new jobs.
+        down: host list of midplanes that have failed.
+        failed_links: cables that have failed.
+    """
+
+    name: str
+    prefix: Prefix
+    dimension: Annotated[tuple[Dimension, ...], Wanted("at least one [[dimension]]", bool)]
+    allocator: str = "two-phase"
+    allocator_options: Mapping[str, Any] = field(default_factory=dict)
+    cnodes_per_midplane: Annotated[int, Bounds(1)] = 512
+    processors_per_midplane: Annotated[int, Bounds(1)] = 1024
+    drained: str = ""
+    down: str = ""
+    failed_links: tuple[FailedCables, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [one.name for one in self.dimension]
+        if len(set(names)) != len(names):
+            raise ConfigurationError(f"dimensions {names} do not all have different names", key="dimension")
+
+
+def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
+    """Make the machine.
+
+    Raises:
+        ConfigurationError: there is no such allocator, midplane or cable.
+    """
+    # brings the compiler along, which takes most of a second: not for flat machines
+    from simulation.machines.bluegene import BlueGene, Layout
+
+    layout = Layout(
+        name=description.name,
+        prefix=description.prefix,
+        dimension_names=tuple(one.name for one in description.dimension),
+        tables=tuple(options.link_table(one.wiring()) for one in description.dimension),
+        cnodes=description.cnodes_per_midplane,
+        processors=description.processors_per_midplane,
+    )
+    chosen, its_options = options.allocator_of(description.allocator, description.allocator_options)
+    machine = BlueGene(layout, make_policy(chosen, its_options, CablePolicy))
+    set_nodes(machine, description.prefix, drained=description.drained, down=description.down)
+    for index, failed in enumerate(description.failed_links):
+        key = f"failed_links[{index}]"
+        dimension = dimension_index(layout.dimension_names, failed.dimension, key)
+        try:
+            machine.fail_links(dimension, failed.line, failed.labels)
+        except MachineError as error:
+            raise ConfigurationError(str(error), key=key) from error
+    return machine
+
+
+KIND = machine_kind(CabledDescription, build, about="Midplanes on cabled lines, as of Blue Gene/L.")

@@ -1,0 +1,127 @@
+"""What may be seen of a simulated market from outside: by checkers, experiments and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from ramp.ledger.interface import Ledger
+from ramp.model.instant import Instant
+from ramp.plugins.interface import ResourcePlugin
+from ramp.protocol.party import Party
+from ramp.protocol.records import Record
+from ramp.protocol.resource_party import ResourceParty
+from ramp.protocol.timing import Timing
+from ramp.protocol.user_party import UserParty
+from ramp.runtime.journal import MemoryJournal
+from simulation.kernel import EventQueue
+from simulation.market.actors import BANK, Actor
+from simulation.market.late_guests import GuestCounts, LateGuests
+from simulation.market.liars import Liar
+from simulation.market.network import Network
+
+P = TypeVar("P", bound=Party)
+
+
+class MarketView:
+    """The parties, their machines, the ledger and the network of a market; `World` fills it."""
+
+    _queue: EventQueue[Any]
+    _timing: Timing
+    _machines: Mapping[str, ResourcePlugin]
+    _ledger: Ledger
+    _network: Network
+    _actors: dict[str, Actor]
+    _liars: Mapping[str, Liar]
+    _guests: LateGuests
+    _up: dict[tuple[type, bool], Mapping[str, Party]]
+
+    @property
+    def now(self) -> Instant:
+        """Virtual time."""
+        return self._queue.now
+
+    @property
+    def users(self) -> Mapping[str, UserParty]:
+        """User parties that are up, by name."""
+        return self._parties(UserParty)
+
+    @property
+    def resources(self) -> Mapping[str, ResourceParty]:
+        """Resource parties that are up, by name."""
+        return self._parties(ResourceParty)
+
+    @property
+    def timing(self) -> Timing:
+        """The protocol's limits."""
+        return self._timing
+
+    @property
+    def machines(self) -> Mapping[str, ResourcePlugin]:
+        """Every resource's machine."""
+        return self._machines
+
+    @property
+    def ledger(self) -> Ledger:
+        """The bank's ledger."""
+        return self._ledger
+
+    @property
+    def bank_is_up(self) -> bool:
+        """Whether the bank is up."""
+        return self._actors[BANK].host is not None
+
+    @property
+    def everyone_is_up(self) -> bool:
+        """Whether no party is down."""
+        return all(actor.host is not None for actor in self._actors.values())
+
+    @property
+    def network(self) -> Network:
+        """The network, for its counts."""
+        return self._network
+
+    @property
+    def guest_counts(self) -> GuestCounts:
+        """What machines and price strategies did that answer late."""
+        return self._guests.counts
+
+    def is_asking(self, name: str, key: str = "") -> bool:
+        """Whether a question of a resource to its machine is under way; see `LateGuests.is_asking`."""
+        return self._guests.is_asking(name, key)
+
+    def archived(self, name: str) -> Sequence[Record]:
+        """What a party has moved from its journal to its archive."""
+        journal = self._actors[name].journal
+        return journal.archived if isinstance(journal, MemoryJournal) else ()
+
+    def time_of(self, name: str) -> Instant:
+        """What a party's clock shows now."""
+        return self._actors[name].clock.time(self.now)
+
+    @property
+    def honest_users(self) -> Mapping[str, UserParty]:
+        """User parties that are up and keep to the protocol."""
+        return self._parties(UserParty, honest=True)
+
+    @property
+    def honest_resources(self) -> Mapping[str, ResourceParty]:
+        """Resource parties that are up and keep to the protocol."""
+        return self._parties(ResourceParty, honest=True)
+
+    @property
+    def liars(self) -> Collection[str]:
+        """Who says whatever it can form under its own key."""
+        return self._liars.keys()
+
+    def _parties(self, kind: type[P], *, honest: bool = False) -> Mapping[str, P]:
+        """Parties of a kind that are up; looked up after every event, so kept until somebody crashes or starts."""
+        known = self._up.get((kind, honest))
+        if known is None:
+            known = self._up[kind, honest] = {
+                name: actor.host.party
+                for name, actor in self._actors.items()
+                if actor.host is not None and isinstance(actor.host.party, kind)
+                if not (honest and name in self._liars)
+            }
+        return cast("Mapping[str, P]", known)

@@ -1,0 +1,254 @@
+"""A simulated market behind the same door as a running one: the control channel's table, served in this process.
+
+Parties and hosts are the agents' own; the messages travel through the simulated network without a server. Virtual time
+passes only while something is asked, and as far as that takes. Nothing is kept on disk.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Final, Self
+
+from ramp.client.line import Line
+from ramp.control import answering
+from ramp.control.codec import verb_of
+from ramp.control.events import Done, Event, MarketRefusalCode, Refused, RequestShown, Submitted, Watching
+from ramp.control.requests import (
+    Approve,
+    AskAccount,
+    AskMachine,
+    AskResources,
+    Cancel,
+    ListAgreements,
+    ListRequests,
+    Request,
+    ShowRequest,
+    Submit,
+    Watch,
+    Withdraw,
+)
+from ramp.errors import RampError, TransportError
+from ramp.model.instant import DAY, SECOND, Duration, Instant
+from ramp.protocol import events as ev
+from ramp.protocol import progress as pr
+from ramp.protocol.user_party import UserParty
+from ramp.runtime.config import SwarmConfig, open_plugin, pricing_strategy
+from simulation.market.counted_ids import CountedIds
+from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.world import START, World
+
+REGISTRATION: Final[Duration] = 1 * SECOND
+"""From the start of the parties until all have registered."""
+
+ANSWER_LIMIT: Final[Duration] = 2 * DAY
+"""How far virtual time may advance until something happens; far above every limit of the protocol."""
+
+
+def open_market(config: SwarmConfig, user: str | None, seed: int) -> SimulatedAccess:
+    """Open a market of a configuration in virtual time (entry point group `ramp.transports`).
+
+    Args:
+        config: its users, resources and limits; server, ledger and quotas of messages mean nothing here.
+        user: as which user, or None for the first.
+        seed: of whatever is drawn.
+
+    Raises:
+        ConfigurationError: if it has no such user, or a plug-in cannot be opened.
+    """
+    name = config.users[0].name if user is None else config.user(user).name
+    heard: list[tuple[str, pr.Progress]] = []
+    resources = [
+        ResourceSpec(
+            each.name,
+            open_plugin(each, START, None, seed),
+            each.terms,
+            each.prices,
+            pricing_strategy(each.pricing),
+            each.credit_limit,
+        )
+        for each in config.resources
+    ]
+    users = [UserSpec(each.name, each.deposit) for each in config.users]
+    world = World(
+        resources,
+        users,
+        seed=seed,
+        timing=config.timing,
+        listen=lambda who, progress, _: heard.append((who, progress)),
+    )
+    world.approve = lambda _: None
+    world.run(limit=REGISTRATION)
+    return SimulatedAccess(world, heard, name, tuple(each.name for each in config.users))
+
+
+class SimulatedAccess:
+    """A simulated market, seen by one of its users; an `Access` of `ramp.client`.
+
+    Args:
+        world: the market.
+        heard: filled by it with every party's progress.
+        user: name of the user.
+        users: names of all users.
+    """
+
+    domain = ""
+
+    def __init__(self, world: World, heard: list[tuple[str, pr.Progress]], user: str, users: tuple[str, ...]) -> None:
+        self.world = world
+        self.heard = heard
+        self.user = user
+        self.users = users
+        self.lock = threading.RLock()
+        self._ids = CountedIds(f"{user}-asks")
+
+    def now(self) -> Instant:
+        """Virtual time."""
+        return self.world.now
+
+    def new_id(self, kind: str) -> str:
+        """An identifier that is counted, so that runs repeat."""
+        return self._ids.new(kind)
+
+    def open(self) -> Line:
+        """A connection; there may be several, one of which is served at a time."""
+        return _SimulatedLine(self)
+
+    def reopen(self) -> Line:
+        """The same: nobody here crashes."""
+        return self.open()
+
+
+class _SimulatedLine:
+    """A connection to a simulated user."""
+
+    def __init__(self, access: SimulatedAccess) -> None:
+        self._access = access
+        self._world = access.world
+        self._approved: bool | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """What was submitted goes on when something else is asked."""
+
+    def send(self, request: Request) -> None:
+        """Take the answer to `ApprovalAsked`."""
+        if isinstance(request, Approve):
+            self._approved = request.approved
+
+    def events(self, request: Request) -> Iterator[Event]:
+        """See `ramp.client.line.Line.events`."""
+        with self._access.lock:
+            try:
+                yield from self._answer(request)
+            except RampError as error:
+                yield answering.refusal(error)
+
+    def _answer(self, request: Request) -> Iterator[Event]:
+        party = self._party
+        match request:
+            case Submit():
+                command = answering.submission(request, request.request_id or self._access.new_id("request"))
+                yield Submitted(command.request_id, command.request.warnings)
+                self._access.heard.clear()
+                self._command(command)
+                yield from self._follow(command.request_id)
+            case Watch(""):
+                yield from self._watch_all()
+            case Watch(request_id) | Withdraw(request_id) if request_id not in party.purchases:
+                yield answering.unknown(request_id)
+            case Watch(request_id):
+                outcome = party.purchases[request_id].outcome
+                if outcome is not None:
+                    yield answering.ended(outcome, answering.no_files)
+                else:
+                    yield from self._follow(request_id)
+            case Withdraw(request_id):
+                self._command(ev.RequestWithdrawn(request_id))
+                yield Done()
+            case ListRequests():
+                yield answering.requests_of(party)
+            case ShowRequest(request_id):
+                purchase = party.purchases.get(request_id)
+                yield RequestShown(None if purchase is None else purchase.outcome)
+            case ListAgreements():
+                yield answering.agreements_of(party, answering.no_files, answering.no_files)
+            case Cancel(agreement_id, reason):
+                yield self._cancel(agreement_id, reason or "cancelled by the user")
+            case AskAccount() | AskMachine() | AskResources():
+                yield self._ask(request)
+            case _:
+                reason = f"a user's agent does not serve the verb {verb_of(request)!r}"
+                yield Refused(MarketRefusalCode.NOT_UNDERSTOOD, reason)
+
+    @property
+    def _party(self) -> UserParty:
+        return self._world.users[self._access.user]
+
+    def _command(self, command: ev.Command) -> None:
+        self._world.command(self._access.user, command)
+
+    def _next(self, wanted: Callable[[pr.Progress], bool]) -> pr.Progress:
+        """Let virtual time pass until the user is told something that is wanted; the rest is thrown away.
+
+        Raises:
+            TransportError: if nothing comes.
+        """
+        heard = self._access.heard
+
+        def come() -> pr.Progress | None:
+            while heard:
+                who, progress = heard.pop(0)
+                if who == self._access.user and wanted(progress):
+                    return progress
+            return None
+
+        end = self._world.now + ANSWER_LIMIT
+        while (found := come()) is None:
+            if self._world.now >= end:
+                raise TransportError("the simulated market has come to rest without an answer")
+            self._world.run(until=lambda: bool(heard), limit=end - self._world.now)
+            if not heard:
+                raise TransportError("the simulated market has come to rest without an answer")
+        return found
+
+    def _follow(self, request_id: str) -> Iterator[Event]:
+        while True:
+            progress = self._next(lambda told: answering.request_of(told) == request_id)
+            event = answering.told(progress, answering.no_files)
+            assert event is not None, "what belongs to a request is its owner's"
+            self._approved = None
+            yield event
+            if isinstance(progress, pr.RequestEnded):
+                return
+            if isinstance(progress, pr.ApprovalAsked):
+                self._command(ev.OffersApproved(request_id, self._approved is True))
+
+    def _watch_all(self) -> Iterator[Event]:
+        """Everything that goes on until nothing does: between two questions no time passes here."""
+        yield Watching()
+        while any(purchase.outcome is None for purchase in self._party.purchases.values()):
+            event = answering.told(self._next(lambda _: True), answering.no_files)
+            if event is not None:
+                yield event
+        yield Done()
+
+    def _cancel(self, agreement_id: str, reason: str) -> Event:
+        self._command(ev.AgreementCancelled(agreement_id, reason))
+        ended = self._next(
+            lambda told: isinstance(told, pr.CancellationEnded) and told.outcome.agreement_id == agreement_id
+        )
+        assert isinstance(ended, pr.CancellationEnded)
+        return ended
+
+    def _ask(self, request: AskAccount | AskMachine | AskResources) -> Event:
+        query_id = self._access.new_id("query")
+        self._command(answering.question(request, query_id, ""))
+        answered = self._next(lambda told: isinstance(told, pr.QueryAnswered) and told.query_id == query_id)
+        assert isinstance(answered, pr.QueryAnswered)
+        return answering.answer(answered)

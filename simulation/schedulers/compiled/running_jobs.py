@@ -1,0 +1,59 @@
+"""Running jobs of a flat machine in the order of their expected ends, for the compiled loops."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulation.compiling import compiled
+
+Int64Array = NDArray[np.int64]
+
+NEVER: Final = np.iinfo(np.int64).max
+"""Later than every event."""
+
+
+@compiled
+def doubled_end(start: int, requested: int, now: int) -> int:
+    """Expected end of a running job: its request, doubled until the end lies after `now`."""
+    length = max(requested, 1)
+    while start + length <= now:
+        length *= 2
+    return start + length
+
+
+@compiled
+def insert(running: Int64Array, count: int, expected_end: Int64Array, job: int) -> None:
+    """Insert a job into `running[:count]`, which is in order of expected ends."""
+    position = count
+    while position > 0 and expected_end[running[position - 1]] > expected_end[job]:
+        running[position] = running[position - 1]
+        position -= 1
+    running[position] = job
+
+
+@compiled
+def remove(running: Int64Array, count: int, job: int) -> int:
+    """Remove a job from `running[:count]`, keeping the order; the new count."""
+    position = 0
+    while running[position] != job:
+        position += 1
+    for index in range(position, count - 1):
+        running[index] = running[index + 1]
+    return count - 1
+
+
+@compiled
+def promise(running: Int64Array, expected_end: Int64Array, size: Int64Array, free: int, wanted: int) -> tuple[int, int]:
+    """When enough processors for `wanted` will be free (shadow time), and how many more there will be (extra nodes)."""
+    available = free
+    shadow = -1
+    for job in running:
+        if shadow >= 0 and expected_end[job] > shadow:
+            break
+        available += size[job]
+        if shadow < 0 and available >= wanted:
+            shadow = expected_end[job]
+    return shadow, available - wanted

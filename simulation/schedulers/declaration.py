@@ -1,0 +1,140 @@
+"""How a scheduler is declared, and all that are: in `simulation.schedulers.policies`, or by other packages.
+
+A declaration stands at the end of the scheduler's own file:
+
+    SCHEDULER = scheduler(WindowFirstFit, about="First-fit over a window of the queue.", options=WindowOptions)
+
+Guests give such a constant, or just the class, as an entry point of the group `ramp.schedulers` or by its place
+(`module:Name`, `FILE.py:Name`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Final
+
+from ramp.errors import ConfigurationError, RampError
+from ramp.options import read_options
+from simulation.declarations import Sort
+from simulation.schedulers.interface import Scheduler
+
+FlatLoop = Callable[..., Any]
+"""Start times of all jobs of a log on a flat machine: `simulation.schedulers.compiled` says how it is called."""
+_METHODS: Final = ("submit", "released", "waiting", "decide")
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerDeclaration:
+    """A scheduler that can be had by name.
+
+    Attributes:
+        make: makes one with an empty queue; given the options where there are any.
+        about: one line.
+        options: the dataclass of its options; None where it has none.
+        compiled: its second version for whole logs on flat machines, or the place (`module:function`) of it.
+        compiled_by_event: the same that decides after every single event, as the simulator pyss does.
+    """
+
+    make: Callable[..., Scheduler]
+    about: str
+    options: type[Any] | None = None
+    compiled: str | FlatLoop | None = None
+    compiled_by_event: str | FlatLoop | None = None
+
+    def read(self, values: Mapping[str, Any], within: str = "") -> Any:
+        """The options as their dataclass; None where the scheduler has none.
+
+        Args:
+            values: options by name; the others have their defaults.
+            within: where they stand, for messages.
+
+        Raises:
+            ConfigurationError: an option is unknown or wrong.
+        """
+        if self.options is not None:
+            return read_options(values, self.options, within=within)
+        for name in values:
+            listed = [(each.name, each.declaration) for each in SCHEDULERS.listed() if each.declaration]
+            having = [other for other, its in listed if its.options and name in its.options.__dataclass_fields__]
+            others = f"; {', '.join(having)} have" if having else ""
+            raise ConfigurationError(f"has no option {name!r}{others}", key=within or None)
+        return None
+
+    def new(self, options: Any) -> Scheduler:
+        """A scheduler with an empty queue.
+
+        Raises:
+            ConfigurationError: it cannot be made, or is no scheduler.
+        """
+        try:
+            made = self.make() if self.options is None else self.make(options)
+        except RampError:
+            raise
+        except Exception as error:
+            raise ConfigurationError(f"cannot be made: {type(error).__name__}: {error}", key="scheduler") from error
+        missing = [name for name in _METHODS if not callable(getattr(made, name, None))]
+        if missing:
+            raise ConfigurationError(
+                f"{type(made).__name__} is no scheduler: it has no method {', '.join(missing)}", key="scheduler"
+            )
+        return made
+
+
+def scheduler(
+    make: Callable[..., Scheduler],
+    *,
+    about: str = "",
+    options: type | None = None,
+    compiled: str | FlatLoop | None = None,
+    compiled_by_event: str | FlatLoop | None = None,
+) -> SchedulerDeclaration:
+    """Declare a scheduler; arguments as of `SchedulerDeclaration`, `about` by default the docstring's first line.
+
+    Raises:
+        ConfigurationError: `make` cannot be called, or is a class that lacks a scheduler's methods.
+    """
+    if not callable(make):
+        raise ConfigurationError(f"{make!r} is no class or function that makes a scheduler", key="scheduler")
+    missing = [name for name in _METHODS if isinstance(make, type) and not hasattr(make, name)]
+    if missing:
+        raise ConfigurationError(
+            f"{getattr(make, '__name__', make)} is no scheduler: it has no method {', '.join(missing)}", key="scheduler"
+        )
+    if options is not None and not is_dataclass(options):
+        raise ConfigurationError(f"{options!r} is no dataclass of options", key="scheduler")
+    first_line = (inspect.getdoc(make) or "").partition("\n")[0]
+    return SchedulerDeclaration(make, about or first_line, options, compiled, compiled_by_event)
+
+
+def _adopt(given: Any) -> SchedulerDeclaration:
+    return given if isinstance(given, SchedulerDeclaration) else scheduler(given)
+
+
+SCHEDULERS: Final = Sort("scheduler", "simulation.schedulers.policies", "SCHEDULER", "ramp.schedulers", _adopt)
+"""All schedulers."""
+
+
+def make_scheduler(name: str, options: Mapping[str, Any] | None = None) -> Scheduler:
+    """A scheduler with an empty queue.
+
+    Args:
+        name: of `SCHEDULERS`, or its place.
+        options: by name; the others have their defaults.
+
+    Raises:
+        ConfigurationError: there is no such scheduler or option, or an option is wrong.
+    """
+    declaration = SCHEDULERS.find(name)
+    return declaration.new(declaration.read(options or {}, name))
+
+
+def flat_loop(declared: str | FlatLoop) -> FlatLoop:
+    """The loop that a declaration names or holds."""
+    if not isinstance(declared, str):
+        return declared
+    module, _, function = declared.partition(":")
+    loop: FlatLoop = getattr(importlib.import_module(module), function)
+    return loop

@@ -1,0 +1,141 @@
+"""What every scheduler must do that is declared, here or by an installed package, on every sort of machine.
+
+A scheduler joins by its declaration; nothing is listed here.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import numpy as np
+import pytest
+
+from simulation.machine_files import load_machine
+from simulation.machines.interface import Connection, JobRequest, Machine, has_places
+from simulation.queueing.job_table import JobTable
+from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
+from simulation.queueing.whole_log import SchedulerOptions, run_log
+from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
+from simulation.schedulers.interface import Job
+from simulation.schedulers.planner import placements_conflict
+
+SECOND = 1_000_000
+JOBS = 60
+SCHEDULER_NAMES = SCHEDULERS.names()
+MACHINES = {
+    "flat": (("flat:16",), {}),
+    "cabled": (("bgl-half",), {}),
+    "boxes": (("angara-4x4x2",), {}),
+    "boxes-told-of-ends": (("angara-4x4x2",), {"allocator": "room-ahead"}),
+}
+
+
+@cache
+def loaded(machine: str) -> Machine:
+    names, further = MACHINES[machine]
+    return load_machine(*names, **further)
+
+
+def jobs_for(machine: Machine, seed: int) -> list[Job]:
+    """Jobs that come in bursts, some with shapes, some that outrun their requests, some of no length."""
+    draw = random.Random(seed)
+    jobs = []
+    submitted = 0
+    for number in range(1, JOBS + 1):
+        submitted += draw.choice((0, 0, 1, 7)) * SECOND
+        length = draw.choice((0, 3, 20, 100)) * SECOND
+        size = draw.choice((1, 1, 2, 4, 8, 16))
+        connection = draw.choice((Connection.MESH, Connection.TORUS)) if has_places(machine) else Connection.MESH
+        request = JobRequest(number, size, connection=connection)
+        if machine.traits.exclusive_cables:
+            shapes = {1: (1, 1, 1), 2: (2, 1, 1), 4: (2, 2, 1), 8: (2, 2, 2), 16: (4, 2, 2)}
+            request = JobRequest(number, size, shapes[size], connection=connection)
+        jobs.append(Job(number, submitted, length, max(0, length + draw.choice((-5, 0, 0, 30)) * SECOND), request))
+    return jobs
+
+
+def history(name: str, machine: str, *, overrun: Overrun = Overrun.CUT, reserve: bool = False) -> list[EndedJob]:
+    """Run the jobs, looking at every moment."""
+    ended: list[EndedJob] = []
+    at = loaded(machine).copy()
+    simulation = QueueSimulation(at, make_scheduler(name), overrun=overrun, on_end=ended.append)
+    jobs = jobs_for(at, seed=7)
+    if reserve:
+        assert simulation.reserve(JobRequest(-1, at.capacity), 40 * SECOND, 50 * SECOND) is not None
+    for job in jobs:
+        simulation.submit(job)
+    while simulation.step():
+        waiting = [job.job_number for job in simulation.waiting]
+        assert len(set(waiting)) == len(waiting)
+        assert not set(waiting) & set(simulation.running)
+        assert sum(each.placement.size for each in simulation.running.values()) <= at.capacity
+    assert at.free == at.capacity
+    return ended
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", SCHEDULER_NAMES)
+@pytest.mark.parametrize("overrun", list(Overrun))
+def test_every_job_runs_once_and_not_before_it_comes(name: str, machine: str, overrun: Overrun) -> None:
+    ended = history(name, machine, overrun=overrun)
+    refused = {job.job_number for job in jobs_for(loaded(machine), 7) if not loaded(machine).fits_ever(job.request)}
+    assert sorted([one.job.job_number for one in ended] + list(refused)) == list(range(1, JOBS + 1))
+    assert all(one.start_time >= one.job.submit_time for one in ended)
+    kept = [one for one in ended if one.end_time - one.start_time == one.job.run_time]
+    assert len(kept) == len(ended) or overrun is Overrun.CUT
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", SCHEDULER_NAMES)
+def test_the_same_jobs_give_the_same_schedule(name: str, machine: str) -> None:
+    assert history(name, machine) == history(name, machine)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", SCHEDULER_NAMES)
+def test_nobody_runs_in_a_reservation_of_all(name: str, machine: str) -> None:
+    for one in history(name, machine, reserve=True):
+        assert one.end_time <= 40 * SECOND or one.start_time >= 90 * SECOND or one.end_time == one.start_time
+        assert one.reason is not EndReason.RESERVATION_BEGAN
+
+
+@pytest.mark.parametrize("name", SCHEDULER_NAMES)
+def test_no_two_jobs_share_a_cable(name: str) -> None:
+    ended = history(name, "cabled")
+    for index, one in enumerate(ended):
+        for other in ended[:index]:
+            if one.start_time < other.end_time and other.start_time < one.end_time:
+                assert not placements_conflict(one.placement, other.placement)
+
+
+@pytest.mark.parametrize("overrun", list(Overrun))
+@pytest.mark.parametrize(
+    "name", [one.name for one in SCHEDULERS.listed() if one.declaration and one.declaration.compiled]
+)
+def test_the_compiled_version_decides_alike(name: str, overrun: Overrun) -> None:
+    machine = loaded("flat")
+    jobs = jobs_for(machine, 7)
+    columns = ("job_number", "submit_time", "run_time", "requested_time")
+    table = JobTable(
+        *(np.array([getattr(job, column) for job in jobs], np.int64) for column in columns),
+        np.array([job.request.size for job in jobs], np.int64),
+        np.arange(JOBS),
+    )
+    starts = run_log(machine, table, SchedulerOptions(name, overrun=overrun)).schedule.start_time.tolist()
+    by_events = {one.job.job_number: one.start_time for one in history(name, "flat", overrun=overrun)}
+    assert starts == [by_events[number] for number in range(1, JOBS + 1)]
+
+
+def test_names_are_found_without_the_compiler() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys\nfrom simulation.schedulers.declaration import SCHEDULERS\n"
+        "from simulation.machines.allocator_declaration import ALLOCATORS\n"
+        "from simulation.machines.description import KINDS\n"
+        "assert SCHEDULERS.names() and KINDS.listed() and ALLOCATORS.listed()\n"
+        "assert 'numba' not in sys.modules and 'matplotlib' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,76 @@
+"""The runner of pages' commands finds what is wrong with a page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from command_blocks import missing_lines, read_page, run
+
+PAGE = """
+# A page
+
+```console
+$ cat > name.txt <<END
+> Ada
+> END
+$ greeting=hello
+```
+
+```toml
+not = "run"
+```
+
+*Not run by the tests: needs root.*
+
+```console
+$ reboot
+```
+
+```console
+$ echo $greeting $(cat name.txt), you are number 17
+hello Ada, you are number 3
+$ cat nothing # exit code 1
+...
+$ false
+$ echo never > after.txt
+```
+"""
+
+
+def findings(text: str, folder: Path) -> list[str]:
+    (folder / "work").mkdir()
+    return run(read_page(text).commands, folder / "work", os.environ)
+
+
+def test_commands_share_a_shell_and_stop_at_the_first_that_fails(tmp_path: Path) -> None:
+    page = read_page(PAGE)
+    assert page.left_out == ["needs root"]
+    assert [command.line for command in page.commands] == [5, 8, 22, 24, 26, 27]
+    (finding,) = findings(PAGE, tmp_path)
+    assert finding.startswith("line 26: false\nended with 1, not 0")
+    assert not (tmp_path / "work" / "after.txt").exists()
+
+
+def test_output_that_the_page_does_not_promise_is_found(tmp_path: Path) -> None:
+    (finding,) = findings("```console\n$ echo good day\ngood night\n```\n", tmp_path)
+    assert "does not say ['good night']" in finding
+
+
+def test_an_exit_code_that_the_page_does_not_state_is_found(tmp_path: Path) -> None:
+    (finding,) = findings("```console\n$ true # exit code 2\n```\n", tmp_path)
+    assert "ended with 0, not 2" in finding
+
+
+@pytest.mark.parametrize("block", ["```sh\nls\n```\n", "```console\nls\n```\n"])
+def test_commands_without_a_prompt_are_an_error(block: str) -> None:
+    with pytest.raises(ValueError, match="line 2: "):
+        read_page(block)
+
+
+def test_numbers_and_names_with_digits_may_differ() -> None:
+    output = "unit 2: thunder3: settled\nRequest request-77 committed in 0.3 s\n"
+    assert missing_lines(["unit 1: curie1: settled", "...", "Request request-1: committed"], output) == []
+    assert missing_lines(["unit 1: curie1: refused"], output) == ["unit 1: curie1: refused"]

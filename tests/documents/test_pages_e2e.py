@@ -1,0 +1,69 @@
+"""Every command of the README and of the pages under docs works, in its order, without workload logs.
+
+`simulating-and-extending.md` has files to be written first: `tests/integration/test_simulating_page.py` runs it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from command_blocks import read_page, run
+
+ROOT = Path(__file__).parents[2]
+WITH_FILES = ROOT / "docs" / "simulating-and-extending.md"
+PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - {WITH_FILES})]
+WITH_COMMANDS = [page for page in PAGES if read_page(page.read_text("utf-8")).commands]
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
+
+
+@pytest.fixture
+def work() -> Iterator[Path]:
+    """A folder that looks like a checkout where `make install` was done, and a home beside it.
+
+    What was launched from there is stopped. The path is short, for the sockets under it.
+    """
+    with tempfile.TemporaryDirectory(prefix="ramp-page-") as folder:
+        work, home = Path(folder) / "ramp", Path(folder) / "home"
+        work.mkdir()
+        home.mkdir()
+        for entry in ROOT.iterdir():
+            if entry.name not in {".git", ".venv", "build", "out"}:
+                (work / entry.name).symlink_to(entry)
+        _make_environment(work / ".venv")
+        yield work
+        subprocess.run([work / ".venv" / "bin" / "ramp", "down"], env=_environment(work), capture_output=True)
+
+
+def _make_environment(folder: Path) -> None:
+    """An environment that has all that this one has, and into which a page may install more."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    bin_folder, here = folder / "bin", sysconfig.get_path("purelib")
+    (packages,) = (folder / "lib").glob("python*/site-packages")
+    (packages / "all_of_it.pth").write_text(f"import site; site.addsitedir({here!r})\n")
+    for name, module in (("ramp", "ramp.cli.main"), ("pytest", "pytest")):
+        script = bin_folder / name
+        body = f"import sys\nfrom {module} import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
+        script.write_text(f"#!{bin_folder / 'python'}\n{body}")
+        script.chmod(0o755)
+    (folder / ".installed").touch()
+
+
+def _environment(work: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("RAMP_", "XDG_", "PYTEST_"))}
+    path = f"{work / '.venv' / 'bin'}:{os.environ['PATH']}"
+    return kept | {"HOME": str(work.parent / "home"), "PATH": path, "COLUMNS": "120"}
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_of_a_page_works_in_its_order(page: Path, work: Path) -> None:
+    findings = run(read_page(page.read_text("utf-8")).commands, work, _environment(work))
+    assert not findings, "\n\n".join(findings)

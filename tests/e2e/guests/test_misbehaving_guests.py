@@ -1,0 +1,222 @@
+"""A plug-in and a price strategy from outside the project that misbehave, beside resources that do not.
+
+Attack sheet, "A plug-in or a pricing strategy that misbehaves" and A3: whatever they do, buyers buy from the others at
+once, no other agent of their process notices, `ramp ps` says what is wrong, nothing is paid that is not booked, and a
+mended guest is back by itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+import pytest
+from guest_package import MoodyPackage
+from swarm_books import Books
+from swarm_market import Machine, Market, in_hours, unit, until
+
+from ramp.cli.main import main
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+
+MACHINES = (
+    Machine("moody1", 64, 20, plugin="moody"),
+    Machine("haggler", 64, 25, pricing="moody"),
+    Machine("good1", 256, 40),
+    Machine("good2", 256, 45),
+)
+"""The guests' machines are the cheapest, so who can buy there does."""
+
+GUESTS = {"quote_s": 3, "price_s": 3, "change_s": 3, "open_s": 10, "environment": ["MOODY_MOODS"]}
+HOURS, NUMBERS = itertools.count(2), itertools.count()
+
+
+@pytest.fixture(scope="module")
+def shared(module_market: Any, package: MoodyPackage) -> Market:
+    """All resources in one process."""
+    market = module_market(users={"alice": 1_000_000}, machines=MACHINES, per_process=4, guests=GUESTS)
+    market.up()
+    return market
+
+
+@pytest.fixture
+def market(shared: Market, moody: MoodyPackage) -> Iterator[Market]:
+    """The market with everybody well; nobody is restarted."""
+    shared.wait_ready()
+    yield shared
+    status = shared.status()
+    assert status is not None, shared.logs()
+    assert {agent["name"]: agent["restarts"] for agent in status["agents"] if agent["restarts"]} == {}
+
+
+def request_id() -> str:
+    return f"request-{next(NUMBERS)}"
+
+
+def standing(market: Market, name: str) -> str:
+    agent = market.agent(name)
+    return f"{agent['state']}: {agent['detail']}"
+
+
+def complaints(market: Market) -> int:
+    """Lines of the log about the plug-in's failures."""
+    return sum(path.read_text().count("its plug-in failed") for path in market.state.logs.glob("*.log"))
+
+
+def buy(market: Market) -> tuple[str, list[dict[str, Any]]]:
+    """Buy eight cores: who sold them (or why nobody did), and the rounds."""
+    events = list(market.submit("alice", request_id(), [unit(1, 8, in_hours(next(HOURS)))]))
+    outcome = events[-1]["outcome"]
+    rounds = outcome["rounds"]
+    if outcome["status"] != "committed":
+        return outcome["reason"], rounds
+    return outcome["units"][0]["offer"]["resource"].partition("@")[0], rounds
+
+
+def refusals(rounds: list[dict[str, Any]], name: str) -> list[tuple[str, str]]:
+    """What a resource refused with, round by round: code and detail."""
+    given = [refusal for each in rounds for refusal in each["refusals"] if refusal["resource"] == f"{name}@localhost"]
+    return [(refusal["refusal"]["code"], refusal["refusal"]["detail"]) for refusal in given]
+
+
+def is_back(market: Market, seller: str) -> None:
+    """The mended guest sells again, and all says so."""
+    until(lambda: buy(market)[0] == seller, lambda: standing(market, seller), 90)
+    until(lambda: market.agent(seller)["state"] == "ready", lambda: standing(market, seller))
+    Books(market).come_right(60)
+
+
+QUOTES = {
+    "raise": "quote: ValueError: the parser of sinfo broke",
+    "lasting": "quote: that partition is gone",
+    "hang": "quote: no answer within 3 s",
+    "fork": "quote: no answer within 3 s",
+    "exit": "quote: its process ended with status 3",
+    "scribble": "quote: a message of 4294967295 bytes; at most 1000000 are taken",
+    "none": "quote: the answer is a NoneType; right would be a Slot or Refusal",
+    "backwards": "which is not after its start",
+}
+
+
+@pytest.mark.parametrize("how", QUOTES)
+def test_a_quote(market: Market, moody: MoodyPackage, how: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = complaints(market)
+    moody.be(quote=how)
+    first, rounds = buy(market)
+    assert first == "haggler"
+    assert {code for code, _ in refusals(rounds, "moody1")} == {"machine_unavailable"}  # refused in time, never silent
+    until(lambda: QUOTES[how] in standing(market, "moody1"), lambda: standing(market, "moody1"))
+    assert standing(market, "moody1").startswith("degraded: plug-in: quote: ")
+    capsys.readouterr()
+    assert main(["ps", "--state-dir", str(market.state.path)]) == 0
+    assert "degraded: plug-in: quote: " in " ".join(capsys.readouterr().out.split())
+    again, rounds = buy(market)
+    assert again == "haggler"
+    assert {code for code, _ in refusals(rounds, "moody1")} == {"machine_unavailable"}
+    assert complaints(market) <= lines + 1
+    moody.be()
+    is_back(market, "moody1")
+
+
+@pytest.mark.parametrize("how", ["raise", "hang", "exit", "negative", "word"])
+def test_a_price(market: Market, moody: MoodyPackage, how: str) -> None:
+    moody.be(price=how, quote="raise")
+    first, rounds = buy(market)
+    assert first == "good1"
+    assert {code for code, _ in refusals(rounds, "haggler")} == {"machine_unavailable"}
+    until(lambda: "degraded: price strategy: " in standing(market, "haggler"), lambda: standing(market, "haggler"))
+    moody.be(quote="raise")
+    is_back(market, "haggler")
+    moody.be()
+    is_back(market, "moody1")
+
+
+HOLDS = ("raise", "hang", "after hang", "after die", "after raise", "none", "transient", "lasting")
+
+
+@pytest.mark.parametrize("how", HOLDS)
+def test_a_hold(market: Market, moody: MoodyPackage, how: str) -> None:
+    moody.be(hold=how)
+    seller, _ = buy(market)
+    assert seller in ("haggler", "moody1"), seller  # moody1: it was booked all the same, and found so in time
+    if seller != "moody1":  # a sale that is confirmed shows it to be well
+        until(lambda: "plug-in: hold: " in standing(market, "moody1"), lambda: standing(market, "moody1"))
+    Books(market).come_right(60)
+    moody.be()
+    is_back(market, "moody1")
+
+
+@pytest.mark.parametrize("how", ["raise", "hang", "after hang", "after die", "none", "transient", "lasting", "nul"])
+def test_a_confirmation(market: Market, moody: MoodyPackage, how: str) -> None:
+    moody.be(confirm=how)
+    seller, _ = buy(market)
+    assert seller in ("moody1", "haggler", "good1") or "moody1" in seller, seller
+    until(lambda: "plug-in: confirm: " in standing(market, "moody1"), lambda: standing(market, "moody1"))
+    moody.be()
+    Books(market).come_right(90)
+    is_back(market, "moody1")
+
+
+def test_releases_and_looks_that_fail_are_repeated(market: Market, moody: MoodyPackage) -> None:
+    moody.be(hold="after raise", release="raise", reservation="raise")
+    assert buy(market)[0] == "haggler"
+    assert len(Books(market).holds()) == 1
+    moody.be()
+    Books(market).come_right(60)
+    is_back(market, "moody1")
+
+
+@pytest.mark.parametrize("how", ["raise", "hang", "exit"])
+def test_one_that_does_not_open(new_market: Any, moody: MoodyPackage, how: str) -> None:
+    moody.be(open=how)
+    market = new_market(users={"alice": 1_000_000}, machines=MACHINES, per_process=4, guests=GUESTS)
+    market.up()
+    until(lambda: "degraded: plug-in: it " in standing(market, "moody1"), lambda: standing(market, "moody1"))
+    until(lambda: len(market.listed()) == 4, lambda: str(market.listed()))
+    assert buy(market)[0] == "haggler"
+    moody.be()
+    is_back(market, "moody1")
+    assert market.agent("moody1")["restarts"] == 0
+
+
+def test_what_is_wrong_in_its_configuration_is_told_at_the_launch(
+    new_market: Any, moody: MoodyPackage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machines = (Machine("moody1", 64, 20, plugin="moody"), MACHINES[2])
+    market = new_market(users={"alice": 1_000_000}, machines=machines, guests=GUESTS)
+    market.config.write_text(market.config.read_text().replace("load = 0.0", "colour = 1", 1))
+    assert main(["up", str(market.config), "--detach", "--state-dir", str(market.state.path)]) != 0
+    assert "colour: is unknown; there is load" in capsys.readouterr().err
+    moody.be(open="lasting")
+    market.config.write_text(market.config.read_text().replace("colour = 1", "load = 0.0", 1))
+    market.up()
+    assert standing(market, "moody1").startswith("broken: plug-in moody: ")
+    assert "that partition is gone" in standing(market, "moody1")
+    until(lambda: market.listed() == ["good1"], lambda: str(market.listed()))
+    assert buy(market)[0] == "good1"
+
+
+def test_guests_end_with_their_agents(new_market: Any, moody: MoodyPackage) -> None:
+    """Whatever ends the agents' process, or the supervisor: no process of a guest is left."""
+    market = new_market(users={"alice": 1_000_000}, machines=MACHINES, per_process=4, guests=GUESTS)
+    market.up()
+    market.wait_ready()
+    moody.be(quote="fork")
+    with market.submitted("alice", request_id(), [unit(1, 8, in_hours(1))]):
+        process = psutil.Process(market.agent("moody1")["pid"])
+        until(lambda: any(words[0] == "children" for words in moody.notes()), "the guest has children")
+        family = process.children(recursive=True)
+        assert len(family) >= 4
+        process.kill()
+        until(lambda: not any(each.is_running() for each in family), lambda: str(family))
+    moody.be()
+    until(lambda: market.agent("moody1")["pid"] not in (0, process.pid), "it is started again")
+    is_back(market, "moody1")
+    status = market.status()
+    assert status is not None
+    supervisor = psutil.Process(status["pid"])
+    family = supervisor.children(recursive=True)
+    supervisor.kill()
+    until(lambda: not any(each.is_running() for each in family), lambda: str(family))

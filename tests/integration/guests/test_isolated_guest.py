@@ -1,0 +1,393 @@
+"""Guests in real processes that raise, hang, exit, print, answer nonsense or a gigabyte, fork, and ignore signals.
+
+Every question is answered, a process that has failed is gone with all that it has started, and a mended guest is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import psutil
+import pytest
+from guest_package import MODULE, MoodyPackage
+
+from ramp.agents.guests.isolated import IsolatedGuest
+from ramp.agents.guests.messages import Opening
+from ramp.agents.guests.process import environment_of
+from ramp.errors import ConfigurationError, PluginError
+from ramp.model.instant import HOUR, SECOND
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.slot import Reservation, Slot
+from ramp.plugins.interface import PluginSettings
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.pricing import PriceQuestion, PriceRefusal
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.config import PLUGIN_GROUP, PRICING_GROUP, GuestLimits
+from ramp.runtime.guest_health import GuestHealth
+
+BEGIN = SystemClock().now() + HOUR
+UNIT = RequestUnit(1, 70, BEGIN + HOUR, TotalCores(16), not_before=BEGIN, wall_time=HOUR)
+LIMITS = GuestLimits(*[40 * SECOND] * 5)
+"""Nothing that works takes so long, however busy the machine is."""
+
+SHORT = GuestLimits(quote=2 * SECOND, price=2 * SECOND, change=2 * SECOND, snapshot=2 * SECOND, open=4 * SECOND)
+"""For what hangs, which is waited for so long."""
+
+WAIT_S = 60.0
+
+
+def cases(*names: str, quick: str) -> Any:
+    """Parameters of a test; each starts processes, so all but one are left to the slower tests."""
+    marked = [pytest.param(name, marks=[] if name == quick else pytest.mark.slow) for name in names]
+    return pytest.mark.parametrize("how", marked)
+
+
+class Agent:
+    """What an agent is to its guest."""
+
+    def __init__(self, package: MoodyPackage, folder: Path, limits: GuestLimits = LIMITS, **settings: Any) -> None:
+        self.package = package
+        self.clock = SystemClock()
+        self.answers: asyncio.Queue[ev.Answer] = asyncio.Queue()
+        self.told: list[str] = []
+        self.printed: list[str] = []
+        self.source = ""
+        self.health = GuestHealth("plug-in", lambda progress: self.told.append(progress.reason))  # type: ignore[union-attr]
+        self._folder = folder
+        self._settings = settings
+        self._limits = limits
+        self.guest = self._new(Opening(PLUGIN_GROUP, "moody", f"{MODULE}:Moody", self._plugin_settings()))
+
+    def _plugin_settings(self) -> dict[str, Any]:
+        settings = PluginSettings("m1", 64, 1, BEGIN, self._settings, self._folder)
+        return {**dataclasses.asdict(settings), "state_dir": str(self._folder)}
+
+    def _new(self, opening: Opening) -> IsolatedGuest[Any]:
+        return IsolatedGuest(
+            opening,
+            {**environment_of(os.environ), **self.package.environment},
+            self._limits,
+            self.health,
+            now=self.clock.now,
+            deliver=self._deliver,
+            say=self.printed.append,
+        )
+
+    def price_instead(self) -> None:
+        self.guest = self._new(Opening(PRICING_GROUP, "moody", f"{MODULE}:price", None))
+
+    def open_instead(self, value: str) -> None:
+        self.guest = self._new(Opening(PLUGIN_GROUP, "moody", value, self._plugin_settings()))
+
+    def _deliver(self, answer: ev.Answer) -> None:
+        if isinstance(answer, ev.MachineOpened):
+            self.source = answer.source
+        else:
+            self.answers.put_nowait(answer)
+
+    async def __aenter__(self) -> Self:
+        self.guest.begin()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.guest.stop()
+
+    async def ask(self, question: Any) -> Any:
+        """Ask, and wait for the answer."""
+        now = self.guest.ask(question, self.clock.now())
+        return now if now is not None else await asyncio.wait_for(self.answers.get(), WAIT_S)
+
+    async def quote(self) -> Slot | Refusal:
+        answer = await self.ask(fx.QuoteSlots("c", (UNIT,)))
+        assert answer.call_id == "c"
+        return answer.answers[0]
+
+    async def hold(self, key: str) -> Any:
+        slot = await self.quote()
+        assert isinstance(slot, Slot), slot
+        return (await self.ask(fx.HoldSlot(key, UNIT, slot, BEGIN))).answer
+
+    async def look_up(self, key: str) -> Any:
+        """What the machine has, as soon as it says so."""
+        return await self.until(lambda: self.ask(fx.LookUpSlot(key)), lambda answer: not in_doubt(answer.answer))
+
+    async def until(self, ask: Callable[[], Any], is_right: Callable[[Any], bool]) -> Any:
+        async with asyncio.timeout(WAIT_S):
+            while not is_right(answer := await ask()):
+                await asyncio.sleep(0.05)
+        return getattr(answer, "answer", answer)
+
+    async def is_back(self) -> None:
+        """Wait until quotes are quotes again, and it has said so."""
+        await self.until(self.quote, lambda slot: isinstance(slot, Slot))
+        assert self.told[-1] == ""
+        assert self.health.reason == ""
+
+
+def in_doubt(answer: Any) -> bool:
+    return isinstance(answer, ev.MachineInDoubt)
+
+
+@pytest.fixture
+def agent(moody: MoodyPackage, tmp_path: Path, request: pytest.FixtureRequest) -> Agent:
+    how = request.node.callspec.params["how"] if hasattr(request.node, "callspec") else ""
+    return Agent(moody, tmp_path, SHORT if "hang" in how or how == "stubborn" else LIMITS)
+
+
+async def test_a_guest_that_behaves_sells(agent: Agent) -> None:
+    async with agent:
+        await agent.guest.opened()
+        assert agent.source == "live"
+        held = await agent.hold("k")
+        assert isinstance(held, Reservation)
+        assert (await agent.ask(fx.ConfirmSlot("k"))).answer.firm
+        assert (await agent.look_up("k")).reservation_id == held.reservation_id
+        snapshot = (await agent.ask(fx.DescribeMachine("s", HOUR))).snapshot
+        assert '"reservations":[{' in snapshot
+        assert (await agent.ask(fx.ReleaseSlot("k"))) == ev.SlotFreed("k", None)
+        assert await agent.look_up("k") is None
+    assert agent.told == []
+
+
+QUOTES = {
+    "raise": "ValueError: the parser of sinfo broke",
+    "transient": "the batch system is away",
+    "unspeakable": "Unspeakable: ",
+    "hang": "no answer within 2 s",
+    "stubborn": "no answer within 2 s",
+    "exit": "its process ended with status 3",
+    "die": "its process ended with status 7",
+    "scribble": "a message of 4294967295 bytes",
+    "none": "the answer is a NoneType",
+    "text": "the answer is a str",
+    "huge": "100000000 characters",
+    "backwards": "not after its start",
+    "few": "1 cores are fewer than the 16",
+    "nul": "characters that no document takes",
+}
+
+
+@cases(*QUOTES, quick="die")
+async def test_a_quote_that_fails_is_refused_and_the_guest_comes_back(agent: Agent, how: str) -> None:
+    async with agent:
+        await agent.guest.opened()
+        assert isinstance(await agent.quote(), Slot)
+        agent.package.be(quote=how)
+        refused = await agent.quote()
+        assert isinstance(refused, Refusal)
+        assert refused.code is RefusalCode.PLUGIN_FAILED
+        await agent.until(lambda: asyncio.sleep(0, agent.health.reason), lambda reason: QUOTES[how] in reason)
+        at_once = agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), agent.clock.now())
+        assert at_once is not None, "it rests"
+        assert QUOTES[how] in at_once.answers[0].detail  # type: ignore[union-attr]
+        agent.package.be()
+        await agent.is_back()
+
+
+@cases("hang", "die", "after hang", "after die", "after raise", "none", "nul", "transient", quick="after die")
+async def test_a_hold_that_fails_is_in_doubt_until_it_is_looked_up(agent: Agent, how: str) -> None:
+    async with agent:
+        await agent.guest.opened()
+        agent.package.be(hold=how)
+        assert in_doubt(await agent.hold("k"))
+        agent.package.be()
+        found = await agent.look_up("k")
+        was_booked = how.startswith("after") or how in ("none", "nul")
+        assert (found is not None) == was_booked
+        assert (await agent.ask(fx.ReleaseSlot("k"))).answer is None
+        assert await agent.look_up("k") is None
+
+
+@cases("hang", "after exit", "raise", "none", "text", quick="none")
+async def test_a_confirmation_that_fails_is_in_doubt_until_it_is_looked_up(agent: Agent, how: str) -> None:
+    async with agent:
+        await agent.guest.opened()
+        assert isinstance(await agent.hold("k"), Reservation)
+        agent.package.be(confirm=how)
+        assert in_doubt((await agent.ask(fx.ConfirmSlot("k"))).answer)
+        agent.package.be()
+        found = await agent.look_up("k")
+        assert found.firm == (how in ("after exit", "none", "text"))
+        assert (await agent.ask(fx.ConfirmSlot("k"))).answer.firm
+        assert agent.health.reason == ""
+
+
+@cases("raise", "lasting", "word", "negative", "hang", "exit", quick="negative")
+async def test_a_price_that_fails_is_refused_and_the_strategy_comes_back(agent: Agent, how: str) -> None:
+    question = fx.PriceSlots("c", (PriceQuestion(70, 70, 20, 0.5), PriceQuestion(70, 70, 30, 0.5)))
+    agent.price_instead()
+    async with agent:
+        await agent.guest.opened()
+        assert await agent.ask(question) == ev.SlotsPriced("c", (20, 30))
+        agent.package.be(price=how)
+        refused = (await agent.ask(question)).prices
+        assert [type(each) for each in refused] == [PriceRefusal] * 2
+        assert {each.code for each in refused} == {RefusalCode.PLUGIN_FAILED}
+        agent.package.be()
+        await agent.until(lambda: agent.ask(question), lambda answer: answer.prices == (20, 30))
+
+
+async def test_what_it_prints_does_not_get_among_the_answers(agent: Agent) -> None:
+    async with agent:
+        await agent.guest.opened()
+        agent.package.be(quote="print")
+        for _ in range(3):
+            assert isinstance(await agent.quote(), Slot)
+        await agent.until(lambda: asyncio.sleep(0, agent.printed), lambda lines: len(lines) >= 20)
+    assert len(agent.printed) == 20
+    assert agent.printed[0] == "{}" * 150
+    assert agent.printed[1] == "a line of garbage?[2J"
+    assert agent.told == []
+
+
+@pytest.mark.slow
+async def test_nothing_that_it_has_started_outlives_it(moody: MoodyPackage, tmp_path: Path) -> None:
+    async with Agent(moody, tmp_path, dataclasses.replace(SHORT, quote=6 * SECOND)) as agent:
+        await agent.guest.opened()
+        assert agent.guest.pid is not None
+        warden = psutil.Process(agent.guest.pid)
+        agent.package.be(quote="fork")
+        asking = asyncio.create_task(agent.quote())
+        family = await agent.until(
+            lambda: asyncio.sleep(0, warden.children(recursive=True)),
+            lambda found: len(found) >= 4 and len(agent.package.notes()) == 2,
+        )
+        assert isinstance(await asking, Refusal)
+        agent.package.be()
+        await agent.is_back()
+        assert [each for each in (warden, *family) if each.is_running()] == []
+
+
+@pytest.mark.slow
+async def test_everything_ends_with_the_agent(agent: Agent) -> None:
+    agent.package.be(quote="fork")
+    async with agent:
+        await agent.guest.opened()
+        assert agent.guest.pid is not None
+        warden = psutil.Process(agent.guest.pid)
+        agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), agent.clock.now())
+        family = await agent.until(
+            lambda: asyncio.sleep(0, warden.children(recursive=True)), lambda found: len(found) >= 4
+        )
+    assert [each for each in (warden, *family) if each.is_running()] == []
+
+
+async def test_it_has_nothing_of_the_agents(agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAMP_PASSWORD", "secret")
+    secret = (tmp_path / "secret").open("w")
+    with secret:
+        os.set_inheritable(secret.fileno(), True)
+        async with Agent(agent.package, tmp_path) as other:
+            await other.guest.opened()
+            assert other.guest.pid is not None
+            (process,) = psutil.Process(other.guest.pid).children()
+            assert "RAMP_PASSWORD" not in process.environ()
+            opened = {str(link.readlink()) for link in Path(f"/proc/{process.pid}/fd").iterdir()}
+    assert [name for name in opened if not name.startswith(("pipe:", "socket:", "/dev/null"))] == []
+    assert len([name for name in opened if name.startswith("socket:")]) == 1
+
+
+OPENINGS = {
+    "raise": "it does not open: ValueError: the parser of sinfo broke",
+    "transient": "it does not open: the batch system is away",
+    "exit": "it does not open: its process ended with status 3",
+    "hang": "it does not open within 4 s",
+}
+
+
+@cases(*OPENINGS, quick="raise")
+async def test_one_that_does_not_open_is_tried_again(agent: Agent, how: str) -> None:
+    agent.package.be(open=how)
+    async with agent:
+        await agent.guest.opened()
+        refused = await agent.quote()
+        assert isinstance(refused, Refusal)
+        await agent.until(lambda: asyncio.sleep(0, agent.health.reason), lambda reason: reason == OPENINGS[how])
+        doubtful = agent.guest.ask(fx.LookUpSlot("k"), agent.clock.now())
+        assert doubtful is None, "what may have been promised is asked as soon as it is open"
+        agent.package.be()
+        assert (await asyncio.wait_for(agent.answers.get(), WAIT_S)).key == "k"
+        assert await agent.look_up("k") is None
+        await agent.is_back()
+
+
+@pytest.mark.slow
+async def test_options_that_are_wrong_are_told(moody: MoodyPackage, tmp_path: Path) -> None:
+    async with Agent(moody, tmp_path, colour="green") as agent:
+        with pytest.raises(ConfigurationError, match="colour: is unknown; there is load"):
+            await agent.guest.opened()
+
+
+@pytest.mark.slow
+async def test_one_that_says_it_can_never_be_opened_is_believed(agent: Agent) -> None:
+    agent.package.be(open="lasting")
+    async with agent:
+        with pytest.raises(PluginError, match="that partition is gone"):
+            await agent.guest.opened()
+
+
+@pytest.mark.slow
+async def test_one_that_cannot_be_imported_is_tried_again(agent: Agent) -> None:
+    agent.open_instead("moody_absent:Moody")
+    async with agent:
+        await agent.guest.opened()
+        await agent.until(lambda: asyncio.sleep(0, agent.told), lambda told: len(told) >= 2)
+        assert "No module named 'moody_absent'" in agent.health.reason
+
+
+@pytest.mark.slow
+async def test_one_that_ends_by_itself_is_started_again(agent: Agent) -> None:
+    async with agent:
+        await agent.guest.opened()
+        assert agent.guest.pid is not None
+        (process,) = psutil.Process(agent.guest.pid).children()
+        process.kill()
+        await agent.until(lambda: asyncio.sleep(0, agent.health.reason), lambda reason: "SIGKILL" in reason)
+        assert isinstance(await agent.quote(), Refusal)
+        await agent.is_back()
+
+
+@pytest.mark.slow
+async def test_questions_wait_in_order_and_not_without_end(moody: MoodyPackage, tmp_path: Path) -> None:
+    limits = dataclasses.replace(LIMITS, waiting_max=5)
+    async with Agent(moody, tmp_path, limits) as agent:
+        await agent.guest.opened()
+        slot = await agent.quote()
+        assert isinstance(slot, Slot)
+        moody.be(quote="slow 0.3")
+        now = agent.clock.now()
+        for number in range(3):
+            assert agent.guest.ask(fx.QuoteSlots(f"q{number}", (UNIT,)), now) is None
+        for key in ("k1", "k2"):
+            assert agent.guest.ask(fx.LookUpSlot(key), now) is None
+        too_many = agent.guest.ask(fx.HoldSlot("k3", UNIT, slot, BEGIN), now)
+        assert isinstance(too_many.answer, Refusal)  # type: ignore[union-attr]
+        assert "questions wait already" in too_many.answer.detail  # type: ignore[union-attr]
+        assert in_doubt(agent.guest.ask(fx.ConfirmSlot("k1"), now).answer)  # type: ignore[union-attr]
+        answers = [await asyncio.wait_for(agent.answers.get(), WAIT_S) for _ in range(5)]
+        assert [getattr(each, "call_id", None) or each.key for each in answers] == ["q0", "q1", "q2", "k1", "k2"]  # type: ignore[union-attr]
+        assert agent.told == []
+
+
+@pytest.mark.slow
+async def test_callers_do_not_wait_for_what_hangs(moody: MoodyPackage, tmp_path: Path) -> None:
+    """A hold hangs for long: quotes that come meanwhile are refused, and once it has lasted so long, at once."""
+    limits = dataclasses.replace(LIMITS, quote=SECOND, price=SECOND, change=30 * SECOND)
+    async with Agent(moody, tmp_path, limits) as agent:
+        await agent.guest.opened()
+        slot = await agent.quote()
+        assert isinstance(slot, Slot)
+        moody.be(hold="hang")
+        assert agent.guest.ask(fx.HoldSlot("k", UNIT, slot, BEGIN), agent.clock.now()) is None
+        refused = await agent.quote()
+        assert isinstance(refused, Refusal)
+        assert refused.detail == "quote: no answer within 1 s"
+        at_once = agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), agent.clock.now())
+        assert "it has been at work on hold for 1 s" in at_once.answers[0].detail  # type: ignore[union-attr]

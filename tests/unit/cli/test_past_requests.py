@@ -1,0 +1,135 @@
+"""What is over is told from the archive: listed when asked for, and shown by any of its ids."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ramp.cli.main import main
+from ramp.client.access import RunningMarket
+from ramp.client.market import Market
+from ramp.control.events import AgreementsListed, RequestsListed
+from ramp.control.requests import ListRequests
+from ramp.model.instant import DAY, HOUR, MINUTE
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.slot import StaticTerms
+from ramp.protocol import events as ev
+from ramp.protocol.records import reference_of
+from ramp.protocol.seller import PriceRange
+from ramp.runtime.journal import SqliteJournal
+from ramp.runtime.state_folder import StateFolder
+from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.world import START, World
+from simulation.resource.steady import SteadyMachine
+
+PRICE = 70
+"""What the machine asks at least, and the buyer gives at most; credits a core hour."""
+
+
+@pytest.fixture(scope="module")
+def records():
+    """What alice has on record of two units bought, one of them given back, and of a request that nobody served."""
+    resource = ResourceSpec("res", SteadyMachine("res", 64, 0.0), StaticTerms(64), PriceRange(PRICE, PRICE))
+    world = World([resource], [UserSpec("alice", 10**9)], seed=1)
+    begin = START + 30 * MINUTE
+
+    def submit(request_id, cores, units):
+        wanted = (RequestUnit(n, PRICE, begin + HOUR, TotalCores(cores), begin, HOUR) for n in range(1, units + 1))
+        options = ev.AuctionOptions(rounds=2)
+        world.command("alice", ev.RequestSubmitted(request_id, RequestForQuotation(tuple(wanted)), options))
+        world.run(limit=MINUTE)
+
+    submit("request-bought", 8, 2)
+    submit("request-large", 65, 1)
+    world.command("alice", ev.AgreementCancelled("agreement-alice-2", "no longer needed"))
+    world.run(limit=DAY)
+    journal = world._actors["alice"].journal
+    assert journal.records() == ()
+    return journal.archived
+
+
+class Forgetful(RunningMarket):
+    """A market whose User Agent has nothing at hand."""
+
+    def open(self):
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def events(self, request):
+        yield RequestsListed(()) if isinstance(request, ListRequests) else AgreementsListed(())
+
+
+@pytest.fixture
+def ramp(records, tmp_path, monkeypatch, capsys):
+    """The command line of alice, whose agent has nothing at hand and whose archive has it all."""
+    state = StateFolder(tmp_path)
+    state.prepare()
+    journal = SqliteJournal(state.journal("alice"), state.archive("alice"))
+    for record in records:
+        journal.append(record)
+    journal.archive(sorted({reference_of(record) for record in records}))
+    state.agreement("alice", "agreement-alice-1").parent.mkdir(parents=True)
+    state.agreement("alice", "agreement-alice-1").write_text("<Agreement/>")
+    market = Market(Forgetful(state, "alice", "localhost", ("alice",)))
+    monkeypatch.setattr("ramp.cli.requests.open_market", lambda state, user: market)
+
+    def run(*arguments):
+        code = main([*arguments, "--state-dir", str(tmp_path)])
+        said = capsys.readouterr()
+        return code, json.loads(said.out) if "--json" in arguments else said.out, said.err
+
+    return run
+
+
+def test_status_says_how_much_is_in_the_archive_and_lists_it_when_asked(ramp):
+    assert ramp("status")[1] == "alice has asked for nothing lately: 2 requests in the archive (--all lists them)\n"
+    assert ramp("status", "--json")[1] == []
+    listed = {entry["request_id"]: entry for entry in ramp("status", "--all", "--json")[1]}
+    assert {name: (entry["status"], entry["units"]) for name, entry in listed.items()} == {
+        "request-bought": ("committed", 2),
+        "request-large": ("no_offers", 1),
+    }
+    assert all(entry["archived"] for entry in listed.values())
+    assert listed["request-bought"]["cost"] == 2 * 8 * PRICE  # two units of 8 cores for an hour
+    assert "large " in ramp("status", "--all")[1]
+
+
+def test_a_request_is_shown_in_full_by_its_id_or_the_beginning_of_it(ramp):
+    for given in ("request-bought", "request-b"):
+        code, shown, _ = ramp("status", given, "--json")
+        assert (code, shown["request_id"], shown["status"]) == (0, "request-bought", "committed")
+        assert len(shown["rounds"]) == 2
+        assert [unit["agreement_id"] for unit in shown["units"]] == ["agreement-alice-1", "agreement-alice-2"]
+    assert ramp("show", "request-large", "--json")[1]["status"] == "no_offers"
+    code, _, said = ramp("status", "request-")
+    assert code == 2
+    assert "is the beginning of 2 ids" in said
+    assert ramp("status", "request-never")[0] == 2
+
+
+def test_past_reservations_are_listed_with_all_and_keep_their_files(ramp, tmp_path):
+    assert ramp("reservations", "--json")[1] == []
+    listed = {entry["agreement_id"]: entry for entry in ramp("reservations", "--all", "--json")[1]}
+    assert {name: entry["state"] for name, entry in listed.items()} == {
+        "agreement-alice-1": "past",
+        "agreement-alice-2": "cancelled",
+    }
+    assert Path(listed["agreement-alice-1"]["file"]).is_file()
+    assert listed["agreement-alice-2"]["file"] is None
+    for given in ("agreement-alice-1", listed["agreement-alice-1"]["reservation_id"]):
+        assert ramp("show", given, "--json")[1] == listed["agreement-alice-1"]
+    assert "--reservation=res-1 " in ramp("show", "res-1", "--as", "sbatch")[1]
+
+
+def test_what_is_past_is_not_cancelled_and_the_reason_is_told(ramp):
+    code, (result,), _ = ramp("cancel", "agreement-alice-1", "--json")
+    assert (code, result["cancelled"], result["code"]) == (1, False, "past")
+    assert result["detail"] == "it is past: only what has not begun can be given back"
+    assert ramp("cancel", "request-large")[0] == 2

@@ -1,0 +1,174 @@
+"""Following a request through deaths of the User Agent, approval, and Ctrl-C: blocking and with asyncio alike."""
+
+import asyncio
+import signal
+
+import pytest
+
+from ramp.client import access
+from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.request import request
+from ramp.control.events import Done, MarketRefusalCode, Refused, RequestEnded
+from ramp.control.requests import Approve, Submit, Watch, Withdraw
+from ramp.errors import MarketRefused, NoMarket
+from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.progress import RoundClosed, RoundOpened
+
+WANTED = request(cores=64, wall_time="1h", price=70)
+
+
+def blocking(market, **options):
+    return market.submit(WANTED, **options)
+
+
+def with_asyncio(market, **options):
+    return asyncio.run(AsyncMarket(market.access).submit(WANTED, **options))
+
+
+both = pytest.mark.parametrize("submit", [blocking, with_asyncio])
+
+
+@both
+def test_every_event_is_told_and_the_purchase_returned(agent, script, submit):
+    fake, market = agent([script.submitted, script.opened, script.closed, script.ended()])
+    told = []
+    bought = submit(market, rounds=2, on_event=told.append)
+    assert (bought.status, bought.committed, bought.cost) == ("committed", True, 192_000)  # 30 x 64 x 1 h in hundredths
+    assert bought.units[0].start.isoformat() == "2026-12-01T10:00:00+00:00"
+    assert (bought.units[0].resource, bought.units[0].reservation_id) == ("thunder1", "thunder1-7")
+    assert [type(event).__name__ for event in told] == ["Submitted", "RoundOpened", "RoundClosed", "RequestEnded"]
+    (submitted,) = fake.heard
+    assert isinstance(submitted, Submit)
+    assert submitted.options.rounds == 2
+    assert "<TotalCores>64</TotalCores>" in submitted.document.replace("rfq:", "")
+
+
+@both
+def test_an_agent_that_dies_is_asked_again_what_became_of_the_request(agent, script, submit):
+    fake, market = agent([script.submitted, script.opened], [script.ended()])
+    assert submit(market).committed
+    submission, watch = fake.heard
+    assert watch == Watch(submission.request_id)
+
+
+@both
+def test_a_request_that_died_unwritten_is_submitted_again_under_the_same_id(agent, script, submit):
+    fake, market = agent([], [script.unknown], [script.submitted, script.ended()])
+    assert submit(market).committed
+    first, watch, second = fake.heard
+    assert isinstance(watch, Watch)
+    assert first == second
+    assert first.request_id
+
+
+@both
+def test_a_refusal_at_submission_is_raised_with_its_code(agent, submit):
+    _, market = agent([Refused(MarketRefusalCode.BAD_DOCUMENT, "line 3: senseless")])
+    with pytest.raises(MarketRefused, match="line 3: senseless") as raised:
+        submit(market)
+    assert (raised.value.code, raised.value.exit_code) == ("bad_document", 2)
+
+
+@both
+def test_a_market_that_has_ended_ends_the_wait(agent, script, monkeypatch, submit):
+    def gone():
+        market.access.state.socket("alice").unlink()
+        monkeypatch.setattr(access, "status", lambda _: None)
+
+    _, market = agent([script.submitted, gone])
+    with pytest.raises(NoMarket, match="the market has ended"):
+        submit(market)
+
+
+@both
+@pytest.mark.parametrize("answer", [True, False])
+def test_offers_are_put_to_the_owner(agent, script, answer, submit):
+    shown = []
+
+    def approve(offers, meets):
+        shown.append((offers[0].resource, meets))
+        return answer
+
+    fake, market = agent([script.submitted, script.asked, script.ended()])
+    submit(market, approve=approve)
+    assert shown == [("thunder1@localhost", (True,))]
+    assert fake.heard[0].options.approval == "ask"
+    assert fake.heard[1] == Approve(answer)
+
+
+@both
+def test_nobody_asked_means_no(agent, script, submit):
+    fake, market = agent([script.submitted, script.asked, script.ended()])
+    submit(market)
+    assert fake.heard[1] == Approve(approved=False)
+
+
+@both
+def test_bad_arguments_are_refused_before_anything_is_sent(agent, submit):
+    _, market = agent()
+    for options in ({"max_cost": "much"}, {"prefer": "best"}, {"round_time": "soon"}, {"approve": "perhaps"}):
+        with pytest.raises(Exception, match=f"{next(iter(options.values()))}"):
+            submit(market, **options)
+
+
+def interrupting(*kinds):
+    def told(event):
+        if isinstance(event, kinds):
+            signal.raise_signal(signal.SIGINT)
+
+    return told
+
+
+def test_ctrl_c_withdraws_waits_for_the_end_and_is_raised(agent, script):
+    ended = script.ended(RequestStatus.REJECTED, "the user withdrew the request")
+    fake, market = agent([script.submitted, script.opened], [Done()], [ended])
+    with pytest.raises(KeyboardInterrupt):
+        market.submit(WANTED, on_event=interrupting(RoundOpened))
+    submission, withdrawal, watch = fake.heard
+    assert withdrawal == Withdraw(submission.request_id)
+    assert watch == Watch(submission.request_id)
+
+
+def test_ctrl_c_that_comes_too_late_returns_what_was_bought(agent, script):
+    _, market = agent([script.submitted, script.opened], [Done()], [script.ended()])
+    assert market.submit(WANTED, on_event=interrupting(RoundOpened)).committed
+
+
+def test_a_second_ctrl_c_stops_waiting(agent, script):
+    fake, market = agent([script.submitted, script.opened], [Done()], [script.closed, script.ended()])
+    with pytest.raises(KeyboardInterrupt):
+        market.submit(WANTED, on_event=interrupting(RoundOpened, RoundClosed))
+    assert len(fake.heard) == 3
+
+
+def test_a_cancelled_task_withdraws(agent, script):
+    fake, market = agent([script.submitted, script.opened], [Done()])
+
+    async def cancelled():
+        opened = asyncio.Event()
+
+        def told(event):
+            if isinstance(event, RoundOpened):
+                opened.set()
+
+        task = asyncio.create_task(AsyncMarket(market.access).submit(WANTED, on_event=told))
+        await opened.wait()
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancelled())
+    assert fake.heard[1] == Withdraw(fake.heard[0].request_id)
+
+
+def test_watching_ends_with_the_request(agent, script):
+    fake, market = agent([script.closed, script.ended()])
+    *_, last = market.watch("request-1")
+    assert isinstance(last, RequestEnded)
+    assert fake.heard == [Watch("request-1")]
+
+
+def test_watching_what_is_not_known_is_refused(agent, script):
+    _, market = agent([script.unknown])
+    with pytest.raises(MarketRefused, match="no request"):
+        list(market.watch("request-1"))

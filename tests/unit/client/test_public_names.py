@@ -1,0 +1,71 @@
+"""`import ramp`: what it offers, and what it does not load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import pytest
+
+import ramp
+
+HEAVY = ("numba", "matplotlib", "spade", "slixmpp", "numpy", "pandas")
+
+
+def _loaded_by(statement: str) -> list[str]:
+    probe = f"{statement}\nimport sys\nprint(*(name for name in {HEAVY!r} if name in sys.modules))"
+    return subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_the_import_loads_nothing_of_the_package() -> None:
+    probe = "import ramp, sys; print(*(name for name in sys.modules if name.startswith('ramp.')))"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_no_public_name_loads_what_is_heavy() -> None:
+    assert _loaded_by("import ramp; [getattr(ramp, name) for name in ramp.__all__]") == []
+
+
+@pytest.mark.parametrize("name", ramp.__all__)
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    assert getattr(ramp, name).__doc__
+    assert name in dir(ramp)
+
+
+def test_the_names_for_type_checkers_are_those_that_are_loaded() -> None:
+    """The imports under TYPE_CHECKING and the table of places say the same."""
+    source = Path(ramp.__file__).read_text("utf-8")
+    shown = source.replace("if TYPE_CHECKING:", "if True:").partition("__all__ = [")[0]
+    names: dict[str, object] = {}
+    exec(shown, names)
+    public = {name: value for name, value in names.items() if name in ramp.__all__}
+    assert public == {name: getattr(ramp, name) for name in ramp.__all__}
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'sell'"):
+        ramp.sell  # noqa: B018
+
+
+def test_methods_of_both_markets_take_the_same() -> None:
+    """The asyncio twin has every method of the blocking market with the same parameters."""
+    import inspect
+
+    own = {
+        "close",
+        "follow",
+        "short",
+    }  # it alone has something to close, and is what `ramp` runs on
+    blocking = {name for name, _ in inspect.getmembers(ramp.Market, inspect.isfunction) if not name.startswith("_")}
+    for name in blocking - own:
+        one, other = (inspect.signature(getattr(kind, name)) for kind in (ramp.Market, ramp.AsyncMarket))
+        assert list(one.parameters.values()) == list(other.parameters.values()), name
+
+
+def test_every_error_that_is_raised_has_an_exit_code() -> None:
+    for name in ("NoMarket", "MarketRefused", "ConfigurationError", "DocumentError", "TransportError"):
+        assert issubclass(getattr(ramp, name), ramp.RampError)
+    assert typing.get_type_hints(ramp.RampError)["exit_code"] is int

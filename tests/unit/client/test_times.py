@@ -1,0 +1,76 @@
+"""Durations and moments as people type them."""
+
+import pytest
+
+from ramp.client.times import parse_duration, parse_moment, whole_seconds_up
+from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, from_iso
+
+NOW = from_iso("2026-11-21T08:30:00Z")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("90", 90 * SECOND),
+        ("0.5", SECOND // 2),
+        ("1w", 7 * DAY),
+        ("90s", 90 * SECOND),
+        ("5min", 5 * MINUTE),
+        ("1h30min", 90 * MINUTE),
+        ("1 h 30 min", 90 * MINUTE),
+        ("1.5h", 90 * MINUTE),
+        ("2d", 2 * DAY),
+        ("24h", DAY),
+        ("01:30:00", 90 * MINUTE),
+        ("1:30", 90 * MINUTE),
+        ("2-12:00:00", 60 * HOUR),
+    ],
+)
+def test_durations_are_read(text, expected):
+    assert parse_duration(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "soon", "5 parsecs", "-5min", "1h foo", "1:75", "h", "1e3"])
+def test_what_is_no_duration_is_refused_with_what_would_be_right(text):
+    with pytest.raises(ValueError, match="right would be such as 90s"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("now", "2026-11-21T08:30:00Z"),
+        ("+5min", "2026-11-21T08:35:00Z"),
+        ("+1d", "2026-11-22T08:30:00Z"),
+        ("2026-11-23T10:00", "2026-11-23T10:00:00Z"),
+        ("2026-11-23 10:00:00+01:00", "2026-11-23T09:00:00Z"),
+        ("2026-11-23", "2026-11-23T00:00:00Z"),
+        ("-1h", "2026-11-21T07:30:00Z"),
+        ("-2d", "2026-11-19T08:30:00Z"),
+        ("today", "2026-11-21T00:00:00Z"),
+        ("yesterday", "2026-11-20T00:00:00Z"),
+        ("tomorrow", "2026-11-22T00:00:00Z"),
+        ("Tomorrow  08:00", "2026-11-22T08:00:00Z"),
+        ("yesterday at 18:05", "2026-11-20T18:05:00Z"),
+        ("18:00", "2026-11-21T18:00:00Z"),
+        ("08:30", "2026-11-22T08:30:00Z"),  # it is that now: the next one
+        ("8:00z", "2026-11-22T08:00:00Z"),
+        ("monday 06:00", "2026-11-23T06:00:00Z"),  # 2026-11-21 is a Saturday
+        ("saturday", "2026-11-28T00:00:00Z"),
+    ],
+)
+def test_moments_are_read_and_utc_without_a_zone(text, expected):
+    assert parse_moment(text, NOW) == from_iso(expected)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "5min", "tomorrow morning", "soon", "25:00", "21/11/2026", "2026-13-01", "+", "+x"]
+)
+def test_what_is_no_moment_is_refused(text):
+    with pytest.raises(ValueError, match="right would be such as now"):
+        parse_moment(text, NOW)
+
+
+def test_seconds_are_rounded_up_and_whole_ones_stay():
+    assert whole_seconds_up(NOW) == NOW
+    assert whole_seconds_up(NOW + 1) == NOW + SECOND

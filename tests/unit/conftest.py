@@ -1,0 +1,125 @@
+"""A User Agent's control channel played from a script, and events as it gives them."""
+
+import contextlib
+import socket
+import tempfile
+import threading
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from ramp.client import access
+from ramp.client.access import RunningMarket
+from ramp.client.market import Market
+from ramp.control.codec import VERSION, decode_request, encode_event
+from ramp.control.events import MarketRefusalCode, Refused, RequestEnded, Submitted, Welcome
+from ramp.control.requests import Hello
+from ramp.control.status import ServerStatus, SwarmStatus
+from ramp.model.instant import HOUR, SECOND, from_iso
+from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
+from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.runtime.state_folder import StateFolder
+
+START = from_iso("2026-12-01T10:00:00Z")
+
+
+def offer(resource="thunder1", price=30, unit=1, cores=64, hours=1):
+    return Offer(
+        offer_id=f"offer-{resource}-{unit}-{price}",
+        request_id="request-1",
+        unit=unit,
+        resource=f"{resource}@localhost",
+        cpu_hour_cost=price,
+        start=START,
+        end=START + hours * HOUR,
+        cores=cores,
+        load=0.5,
+        valid_for=600 * SECOND,
+        source="log",
+    )
+
+
+class Script:
+    """One auction's events, as the control channel gives them."""
+
+    submitted: ClassVar = Submitted("request-1")
+    record = RoundRecord(
+        1,
+        ((1, 70),),
+        (offer("thunder1", 30), offer("ricc2", 33)),
+        (
+            ResourceRefusal("curie2@localhost", Refusal(1, RefusalCode.PRICE, "85 credits/core-hour")),
+            ResourceRefusal("curie1@localhost", Refusal(1, RefusalCode.PRICE, "80 credits/core-hour", "too cheap")),
+            ResourceRefusal("atlas1@localhost", Refusal(1, RefusalCode.CORES_TAKEN, "2026-12-02T00:00:00Z")),
+        ),
+        250_000,
+    )
+    opened = RoundOpened("request-1", 1, ((1, 70),), 5)
+    closed = RoundClosed("request-1", record, ((1, record.offers[0]),))
+    advanced = UnitAdvanced("request-1", 1, "thunder1@localhost", "agreed", "thunder1-7")
+    asked = ApprovalAsked("request-1", (record.offers[0],), (True,))
+    unknown: ClassVar = Refused(MarketRefusalCode.UNKNOWN_REQUEST, "there is no request request-1")
+
+    @classmethod
+    def ended(cls, status=RequestStatus.COMMITTED, reason=""):
+        bought = status is RequestStatus.COMMITTED
+        unit = BoughtUnit(1, cls.record.offers[0], *(("agreement-1", "thunder1-7", "transfer-1") if bought else ()))
+        units = (unit,) if bought or status is RequestStatus.QUOTED else ()
+        outcome = RequestOutcome("request-1", status, reason, (cls.record,), units, START, 1_500_000)
+        return RequestEnded(outcome, {"agreement-1": "/tmp/agreement-1.xml"} if bought else {})
+
+
+@pytest.fixture
+def script():
+    return Script
+
+
+class FakeAgent:
+    """Answers each connection with the next list of events; a list that ends early is an agent that dies."""
+
+    def __init__(self, path: Path, lives: list[list[object]]) -> None:
+        self.heard: list[object] = []
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(str(path))
+        self._socket.listen()
+        self._lives = lives
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        for events in self._lives:
+            connection, _ = self._socket.accept()
+            with contextlib.suppress(OSError), connection, connection.makefile("rwb") as file:
+                assert decode_request(file.readline()) == Hello(VERSION)
+                file.write(encode_event(Welcome(VERSION, "alice@localhost")))
+                file.flush()
+                self.heard.append(decode_request(file.readline()))
+                for event in events:
+                    if callable(event):
+                        event()
+                        continue
+                    file.write(encode_event(event))
+                    file.flush()
+                    if isinstance(event, ApprovalAsked):
+                        self.heard.append(decode_request(file.readline()))
+        self._socket.close()
+
+
+UP = SwarmStatus("up", "2026-12-01T10:00:00Z", 1, "swarm.toml", ServerStatus("embedded", "127.0.0.1", 5222, 2), ())
+
+
+@pytest.fixture
+def agent(monkeypatch):
+    """Starts a fake agent; gives the market that leads to it."""
+    with tempfile.TemporaryDirectory(prefix="rc") as folder:
+        state = StateFolder(Path(folder))
+        state.prepare()
+        monkeypatch.setattr(access, "status", lambda _: UP)
+        monkeypatch.setattr(access, "RECONNECT_PAUSE_S", 0.001)
+        market = Market(RunningMarket(state, "alice", "localhost", ("alice",)))
+
+        def start(*lives):
+            return FakeAgent(state.socket("alice"), list(lives)), market
+
+        yield start

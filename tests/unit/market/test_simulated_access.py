@@ -1,0 +1,140 @@
+"""`ramp.launch(..., transport="simulated")`: the same door, in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ramp
+from ramp.control.events import Done, MarketRefusalCode, RequestEnded, Watching
+from ramp.control.requests import Deposit
+from ramp.model.instant import DAY, to_datetime
+from ramp.protocol.progress import RoundClosed
+
+CONFIG = """
+[[users]]
+name = "alice"
+deposit = 1000000
+
+[[users]]
+name = "poor"
+deposit = 1
+
+[machines.small]
+cores = 64
+cores_per_node = 8
+operating_system = "LINUX"
+architecture = "x86_64"
+plugin = "steady"
+options = { load = 0.25 }
+
+[[resources]]
+name = "alpha"
+machine = "small"
+start_price = 40
+minimum_price = 20
+
+[[resources]]
+name = "beta"
+machine = "small"
+start_price = 60
+minimum_price = 30
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "market.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def wanted(**terms: object) -> ramp.RequestTemplate:
+    return ramp.request(**{"cores": 8, "wall_time": "1h", "start": "+10min", "price": 70, **terms})
+
+
+def test_a_purchase_and_its_refund(config: Path) -> None:
+    with ramp.launch(config, transport="simulated") as market:
+        before = market.access.now()
+        told = []
+        bought = market.submit(wanted(), rounds=2, on_event=told.append)
+        (unit,) = bought.units
+        assert (bought.committed, unit.resource, unit.cores, unit.cost) == (True, "alpha", 8, unit.price * 800)
+        assert unit.start == to_datetime(-(-before // 10**6) * 10**6 + 600 * 10**6)
+        assert sum(isinstance(event, RoundClosed) for event in told) == len(bought.rounds) == 2
+        assert bought.files == {}
+        account = market.statement()
+        assert [(line.kind, line.amount) for line in account.postings] == [
+            ("deposit", 100_000_000),
+            ("payment", -unit.cost),
+        ]
+        assert [each.state for each in market.reservations()] == ["active"]
+        assert {each.name: each.machine.start_price for each in market.resources(machines=True)} == {
+            "alpha": 40,
+            "beta": 60,
+        }
+        (back,) = market.cancel(unit.reservation_id)
+        assert (back.done, back.refund) == (True, unit.cost)
+        assert market.balance().balance == 100_000_000
+        assert market.reservations() == ()
+        assert before < market.access.now() < before + DAY
+
+
+def test_the_owner_is_asked_and_may_say_no(config: Path) -> None:
+    with ramp.launch(config, transport="simulated") as market:
+        shown = []
+        for answer, status in ((False, "rejected"), (True, "committed")):
+            ended = market.submit(
+                wanted(), approve=lambda offers, meets, answer=answer: shown.append((len(offers), meets)) or answer
+            )
+            assert ended.status == status
+        assert shown == [(1, (True,))] * 2
+
+
+def test_who_has_no_money_is_refused_by_the_bank(config: Path) -> None:
+    with ramp.launch(config, transport="simulated", user="poor") as market:
+        ended = market.submit(wanted())
+        assert (ended.status, ended.cost) == ("failed", 0)
+        assert market.balance().balance == 100
+
+
+def test_watching_ends_where_nothing_goes_on(config: Path) -> None:
+    with ramp.launch(config, transport="simulated") as market:
+        assert [type(event) for event in market.watch()] == [Watching, Done]
+        quoted = market.quote(wanted())
+        (ended,) = market.watch(quoted.request_id)
+        assert isinstance(ended, RequestEnded)
+        with pytest.raises(ramp.MarketRefused, match="no request"):
+            list(market.watch("request-none"))
+
+
+def test_the_same_seed_is_the_same_market(config: Path) -> None:
+    def units(seed: int) -> tuple[object, ...]:
+        with ramp.launch(config, transport="simulated", seed=seed) as market:
+            return market.submit(wanted()).units
+
+    assert units(3) == units(3)
+
+
+def test_what_a_users_agent_does_not_serve_is_refused(config: Path) -> None:
+    with ramp.launch(config, transport="simulated") as market, market.access.open() as line:
+        (answer,) = line.events(Deposit("alice", 100))
+        assert answer.code is MarketRefusalCode.NOT_UNDERSTOOD
+    with ramp.launch(config, transport="simulated") as market, pytest.raises(ramp.MarketRefused, match="rounds"):
+        market.submit(wanted(), rounds=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"transport": "simulatd"}, "did you mean 'simulated'?"),
+        ({"transport": "prosody"}, "the configuration's server is 'embedded', not 'prosody'"),
+        ({"transport": "simulated", "state_dir": "x"}, "keeps no state"),
+        ({"transport": "simulated", "user": "carol"}, "no user is called 'carol'"),
+    ],
+)
+def test_what_cannot_be_launched_is_said(config: Path, options: dict[str, str], told: str) -> None:
+    with pytest.raises(ramp.ConfigurationError) as raised:
+        ramp.launch(config, **options)
+    assert told in str(raised.value)

@@ -1,0 +1,76 @@
+"""A user asks for the votes of the best: again where nobody answers, the next best where one refuses, and says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ramp.model import contents as c
+from ramp.model.acl import Performative
+from ramp.model.instant import HOUR
+from ramp.model.offer import RefusalCode
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.progress import UnitAdvanced
+
+UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+RESOURCES = ("res1", "res2", "res3")
+
+
+def asked(effects: list[Any]) -> list[str]:
+    return [
+        each.message.receiver
+        for each in effects
+        if isinstance(each, fx.Send) and isinstance(each.message.content, c.Acceptance)
+    ]
+
+
+def advanced(effects: list[Any]) -> list[UnitAdvanced]:
+    told = [each.progress for each in effects if isinstance(each, fx.Report)]
+    return [each for each in told if isinstance(each, UnitAdvanced)]
+
+
+def auction_of_three(alice: Any) -> list[Any]:
+    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=1)))
+    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", RESOURCES))
+    effects: list[Any] = []
+    for number, resource in enumerate(RESOURCES):
+        proposal = c.Proposal("r1", 1, (alice.offer(resource, 50 + number),))
+        effects = alice.hear(resource, proposal, performative=Performative.PROPOSE)
+    return effects
+
+
+def refuse(alice: Any, resource: str, detail: str = "") -> list[Any]:
+    refused = c.HoldRefused("r1", f"offer-{resource}-1", RefusalCode.SLOT_TAKEN, detail)
+    return alice.hear(resource, refused)  # type: ignore[no-any-return]
+
+
+def test_each_refusal_leads_to_the_next_best_and_the_last_ends_the_request(alice: Any) -> None:
+    assert asked(auction_of_three(alice)) == ["res1"]
+    assert asked(refuse(alice, "res1")) == ["res2"]
+    assert asked(refuse(alice, "res2")) == ["res3"]
+    assert asked(refuse(alice, "res3", "no room at all")) == []
+    assert alice.outcome.status is RequestStatus.WITHDRAWN
+    assert alice.outcome.reason.endswith("the last to refuse said no room at all")
+
+
+@pytest.mark.parametrize(("detail", "told"), [("sold meanwhile", "sold meanwhile"), ("", "slot_taken")])
+def test_a_refusal_is_reported_with_its_reason(alice: Any, detail: str, told: str) -> None:
+    alice.auction()
+    assert advanced(refuse(alice, "res1", detail))[0] == UnitAdvanced("r1", 1, "res1", "refused", told)
+
+
+def test_all_that_do_not_answer_are_asked_again(alice_with_two_units: Any) -> None:
+    alice = alice_with_two_units
+    assert asked(alice.auction(same_resource=False)) == ["res1", "res2"]
+    assert asked(alice.tick(alice.party.deadline)) == ["res1", "res2"]
+
+
+def test_one_that_has_voted_is_not_asked_again(alice_with_two_units: Any) -> None:
+    alice = alice_with_two_units
+    alice.auction(same_resource=False)
+    alice.grant("res1", 1)
+    assert asked(alice.tick(alice.party.deadline)) == ["res2"]

@@ -1,0 +1,119 @@
+"""What the bank's answers carry: whose question they answer, why something is refused, what was asked to be shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
+from ramp.model.instant import HOUR, MINUTE
+from ramp.model.offer import RefusalCode
+from ramp.protocol import events as ev
+
+COST = 96_000
+FAILED = c.Failed("a1", "offer-a1", RefusalCode.SLOT_TAKEN, "it burns")
+
+
+def paid(bank: Any) -> None:
+    bank.order()
+    bank.countersign(bank.line())
+
+
+def test_an_answer_names_the_message_that_it_answers(bank: Any) -> None:
+    (sent,) = bank.hear("alice", c.PaymentOrder("o1", (bank.line(),), 2 * MINUTE), 10)
+    assert (sent.message.in_reply_to, sent.message.conversation_id) == ("w", "r1")
+
+
+def test_answers_of_the_ledger_go_to_who_asked_in_whatever_order_they_come(bank: Any, seal_message: Any) -> None:
+    asked = [
+        seal_message(Message(Performative.QUERY_REF, name, "bank", name, c.AccountQuery(f"n-{name}", name)), at=10)
+        for name in ("alice", "mallory")
+    ]
+    effects = [effect for message in asked for effect in bank.party.handle(ev.MessageReceived(message), 10)]
+    answers = [bank.party.handle(bank.books.answer(effect, 11), 11)[0].message for effect in reversed(effects)]
+    assert [(each.receiver, each.content.nonce) for each in answers] == [("mallory", "n-mallory"), ("alice", "n-alice")]
+
+
+def test_a_void_is_remembered_as_long_as_an_order_may_last_and_no_longer(bank: Any, said: Any) -> None:
+    def withdrawn(order_id: str, until: int) -> Any:
+        (answer,) = said(bank.hear("alice", c.OrderWithdrawal(order_id, until, "no longer"), 10))
+        return answer
+
+    assert isinstance(withdrawn("o1", 15 * MINUTE + 10), c.OrderVoided)
+    refused = withdrawn("o2", 15 * MINUTE + 11)
+    assert (type(refused), refused.code) == (c.OrderRefused, "bad_terms")
+    assert refused.detail.endswith("at most 15 minutes")
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "kinds"),
+    [(None, None, []), (0, 5, ["deposit"]), (5, HOUR, ["payment"]), (0, HOUR, ["deposit", "payment"])],
+)
+def test_a_statement_has_the_transfers_of_its_period(
+    bank: Any, said: Any, since: int | None, until: int | None, kinds: list[str]
+) -> None:
+    paid(bank)
+    (statement,) = said(bank.hear("alice", c.AccountQuery("n1", "alice", since, until), 2 * HOUR))
+    assert [line.kind for line in statement.lines] == kinds
+
+
+def test_the_overview_comes_in_pages(bank: Any, said: Any) -> None:
+    for number in range(300):
+        bank.ledger.deposit(f"more-{number}", "mallory", 1, at=3)
+    (first,) = said(bank.hear("keeper", c.OverviewQuery("q"), 30))
+    assert first.next_after > 0
+    (second,) = said(bank.hear("keeper", c.OverviewQuery("q", after=first.next_after), 31))
+    numbers = [each.transfer_id for page in (first, second) for each in page.trades]
+    assert (len(numbers), len(set(numbers)), second.next_after) == (301, 301, 0)
+
+
+@pytest.mark.parametrize(("detail", "told"), [("it burns", "it burns"), ("", "slot_taken")])
+@pytest.mark.parametrize("claimed", [False, True])
+def test_why_a_resource_failed_is_told_on(
+    bank: Any, said: Any, seal_for: Any, detail: str, told: str, claimed: bool
+) -> None:
+    bank.order()
+    failed = replace(FAILED, detail=detail)
+    sender, content = "res1", failed
+    if claimed:
+        sender, content = "alice", c.RefundClaim(failed, seal_for(failed, "res1", "alice"))
+    answers = said(bank.hear(sender, content, 30))
+    (voided,) = [each for each in answers if isinstance(each, c.OrderVoided)]
+    assert voided.detail == told
+
+
+def test_a_claim_for_what_was_never_paid_says_so(bank: Any, said: Any, seal_for: Any) -> None:
+    bank.order()
+    answers = said(bank.hear("alice", c.RefundClaim(FAILED, seal_for(FAILED, "res1", "alice")), 30))
+    (refused,) = [each for each in answers if isinstance(each, c.RefundRefused)]
+    assert (refused.agreement_id, refused.code, refused.detail) == ("a1", "not_posted", "it was never paid")
+
+
+def test_a_document_that_does_not_hold_is_no_evidence(bank: Any) -> None:
+    bank.order()
+    bank.hear("res1", c.Unverified("agreement", "a1", "bad_signature", "the digest does not fit"), 20)
+    assert [each.kind for each in bank.ledger.evidence("o1")] == ["order"]
+
+
+def test_every_refusal_says_why(bank: Any, said: Any, seal_for: Any) -> None:
+    """Codes are for programs; whoever reads a log needs a sentence."""
+    claim = c.RefundClaim(FAILED, seal_for(FAILED, "res1", "alice"))
+    answers = said(bank.hear("alice", claim, 10))  # nobody has ordered anything
+    answers += said(bank.hear("res1", c.AccountQuery("n1", "alice"), 10))
+    answers += said(bank.hear("keeper", c.DepositOrder("d9", "nobody", 5), 10))
+    answers.append(bank.order(bank.line(cost=300_000), order_id="o2"))
+    paid(bank)
+    answers += said(bank.cancellation(bank.line(), ("mallory",), "mallory", 30))
+    answers += said(bank.cancellation(bank.line(), ("alice",), "alice", 2 * HOUR))
+    assert [type(each).__name__ for each in answers] == [
+        "RefundRefused",
+        "AccountQueryRefused",
+        "KeeperRefused",
+        "OrderRefused",
+        "RefundRefused",
+        "RefundRefused",
+    ]
+    assert [each for each in answers if not each.detail] == []

@@ -1,0 +1,89 @@
+"""Which plug-ins and price strategies have processes of their own, and what the configuration says of guests."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from ramp.errors import ConfigurationError
+from ramp.model.instant import SECOND
+from ramp.runtime.config import PLUGIN_GROUP, GuestLimits, Isolation, entry_point, has_own_process
+from ramp.runtime.config_file import load_config
+
+SWARM = """
+[[users]]
+name = "alice"
+[machines.small]
+cores = 64
+plugin = "steady"
+[[resources]]
+name = "site"
+machine = "small"
+start_price = 40
+minimum_price = 20
+"""
+
+
+def foreign(folder: Path, name: str) -> metadata.EntryPoint:
+    """An entry point of another distribution."""
+    information = folder / "other-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text(f"[{PLUGIN_GROUP}]\nother = other:Machine\n")
+    (distribution,) = metadata.distributions(path=[str(folder)])
+    (entry,) = distribution.entry_points
+    return entry
+
+
+def test_what_comes_with_ramp_has_none_unless_told() -> None:
+    entry = entry_point(PLUGIN_GROUP, "steady")
+    assert not has_own_process(entry, Isolation.AUTO)
+    assert has_own_process(entry, Isolation.PROCESS)
+
+
+@pytest.mark.parametrize(("name", "has"), [("other-site", True), ("RAMP_Market", False), ("ramp-market-two", True)])
+def test_what_another_distribution_brings_has_one_unless_told(tmp_path: Path, name: str, has: bool) -> None:
+    entry = foreign(tmp_path, name)
+    assert has_own_process(entry, Isolation.AUTO) is has
+    assert not has_own_process(entry, Isolation.NONE)
+
+
+def test_one_of_unknown_origin_has_one() -> None:
+    assert has_own_process(metadata.EntryPoint("other", "other:Machine", PLUGIN_GROUP), Isolation.AUTO)
+
+
+def test_limits_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "swarm.toml"
+    path.write_text(
+        f'{SWARM}isolation = "process"\n[guests]\nquote_s = 2.5\nwaiting_max = 9\nenvironment = ["SGE_ROOT"]\n'
+    )
+    config = load_config(path)
+    assert config.resources[0].isolation is Isolation.PROCESS
+    assert config.guests == GuestLimits(quote=5 * SECOND // 2, waiting_max=9, environment=("SGE_ROOT",))
+    assert [config.guests.of(call) // SECOND for call in ("quote", "price", "hold", "reservation", "snapshot")] == [
+        2,
+        5,
+        30,
+        30,
+        5,
+    ]
+
+
+def test_what_is_wrong_is_told_with_what_would_be_right(tmp_path: Path) -> None:
+    path = tmp_path / "swarm.toml"
+    path.write_text(
+        f'{SWARM}isolation = "thread"\n[guests]\nquot_s = 2\nprice_s = 0\nopen_s = inf\nenvironment = "PATH"\n'
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        load_config(path)
+    said = str(caught.value)
+    for finding in (
+        'resources[1].isolation: \'thread\' is wrong; right would be "auto", "process", "none"',
+        "guests.quot_s: no such key; did you mean 'quote_s'?",
+        "guests.price_s: 0 is wrong; right would be a number of seconds above 0",
+        "guests.open_s: inf is wrong",
+        "guests.environment: 'PATH' is wrong; right would be a list of names",
+    ):
+        assert finding in said
