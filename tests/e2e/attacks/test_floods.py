@@ -15,7 +15,7 @@ from ramp.agents.settings import TransportSettings
 from ramp.agents.transport import MarketAgent
 from ramp.runtime.config import QuotaConfig
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.e2e
 
 FLOOD = 2_000
 QUOTAS = {"messages_per_sender_per_second": 50, "burst": 200}

@@ -10,7 +10,7 @@ from rogue import LIMIT_S, connect, logs_in, registers
 from ramp.agents.server_prosody import ProsodyServer
 from ramp.errors import ConfigurationError
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
+pytestmark = pytest.mark.e2e
 
 NAMES = {
     "capitals": "BANK",

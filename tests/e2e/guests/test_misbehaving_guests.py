@@ -19,7 +19,7 @@ from swarm_market import Machine, Market, in_hours, unit, until
 
 from ramp.cli.main import main
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.e2e
 
 MACHINES = (
     Machine("moody1", 64, 20, plugin="moody"),
@@ -83,9 +83,9 @@ def refusals(rounds: list[dict[str, Any]], name: str) -> list[tuple[str, str]]:
 
 def is_back(market: Market, seller: str) -> None:
     """The mended guest sells again, and all says so."""
-    until(lambda: buy(market)[0] == seller, lambda: standing(market, seller), 90)
+    until(lambda: buy(market)[0] == seller, lambda: standing(market, seller))
     until(lambda: market.agent(seller)["state"] == "ready", lambda: standing(market, seller))
-    Books(market).come_right(60)
+    Books(market).come_right()
 
 
 QUOTES = {
@@ -143,7 +143,7 @@ def test_a_hold(market: Market, moody: MoodyPackage, how: str) -> None:
     assert seller in ("haggler", "moody1"), seller  # moody1: it was booked all the same, and found so in time
     if seller != "moody1":  # a sale that is confirmed shows it to be well
         until(lambda: "plug-in: hold: " in standing(market, "moody1"), lambda: standing(market, "moody1"))
-    Books(market).come_right(60)
+    Books(market).come_right()
     moody.be()
     is_back(market, "moody1")
 
@@ -155,7 +155,7 @@ def test_a_confirmation(market: Market, moody: MoodyPackage, how: str) -> None:
     assert seller in ("moody1", "haggler", "good1") or "moody1" in seller, seller
     until(lambda: "plug-in: confirm: " in standing(market, "moody1"), lambda: standing(market, "moody1"))
     moody.be()
-    Books(market).come_right(90)
+    Books(market).come_right()
     is_back(market, "moody1")
 
 
@@ -164,7 +164,7 @@ def test_releases_and_looks_that_fail_are_repeated(market: Market, moody: MoodyP
     assert buy(market)[0] == "haggler"
     assert len(Books(market).holds()) == 1
     moody.be()
-    Books(market).come_right(60)
+    Books(market).come_right()
     is_back(market, "moody1")
 
 

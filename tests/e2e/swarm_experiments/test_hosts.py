@@ -14,7 +14,7 @@ from simulation.experiments.market_plan import table2_resources
 from simulation.experiments.market_trading import Tally
 from simulation.experiments.market_users import plans_of
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 FAR_LATENCY = 150 * MILLISECOND
 

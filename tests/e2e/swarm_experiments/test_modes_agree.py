@@ -13,7 +13,7 @@ from simulation.experiments.market_simulated import run_simulated
 from simulation.experiments.market_trading import Tally
 from simulation.experiments.market_xmpp import run_over_xmpp
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 
 def course(auction: AuctionResult) -> list[object]:
