@@ -23,6 +23,7 @@ settings.register_profile(
 settings.load_profile("whatever_else_runs")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep together, for `--dist loadgroup`, what shares a market: the tests of a file on one kind of server."""
     for item in items:
