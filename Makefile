@@ -55,14 +55,15 @@ docs: $(DOCS_STAMP) ## the documentation: build/docs/html/index.html, and man pa
 	$(BIN)/python -m sphinx -q -W --keep-going -b man docs build/docs/man
 	@echo "build/docs/html/index.html"
 
-# They mostly wait, so as many run at once as there are cores; what measures times has the machine for itself.
+# They mostly wait, so as many files run at once as there are cores; a file's tests share a market, and what measures
+# times has the machine for itself.
 E2E := tests/e2e tests/documents tests/integration/test_purchase_example.py
 e2e: $(STAMP)    ## agents in separate processes on real XMPP servers, and every command of the documentation
-	$(PYTEST) -n auto --dist loadgroup -m "e2e and not alone and not long" $(E2E)
+	$(PYTEST) -n auto --dist loadfile -m "e2e and not alone and not long" $(E2E)
 	$(PYTEST) -m "e2e and alone" $(E2E)
 
 e2e-long: $(STAMP) ## the rest: every kill point on Prosody too, a hundred thousand damaged messages; not in .ci/run
-	$(PYTEST) -n auto --dist loadgroup -m "e2e and long" tests/e2e
+	$(PYTEST) -n auto --dist loadfile -m "e2e and long" tests/e2e
 	RAMP_MUTANTS=100000 $(PYTEST) tests/e2e/attacks/test_mutants.py
 
 swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checked

@@ -4,7 +4,6 @@ import signal
 import sys
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.append(str(Path(__file__).parent))  # for the module beside this one
@@ -21,12 +20,3 @@ settings.register_profile(
     "whatever_else_runs", deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(100)
 )
 settings.load_profile("whatever_else_runs")
-
-
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep together, for `--dist loadgroup`, what shares a market: the tests of a file on one kind of server."""
-    for item in items:
-        if isinstance(item, pytest.Function) and "module_market" in item.fixturenames:
-            kind = item.callspec.params.get("kind", "") if hasattr(item, "callspec") else ""
-            item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}-{kind}"))
