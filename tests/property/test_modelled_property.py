@@ -13,7 +13,7 @@ from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.description import build_machine
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.interface import Connection, GridMachine, JobRequest, NodeState, Placement, has_places
