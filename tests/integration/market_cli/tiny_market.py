@@ -47,6 +47,7 @@ start_price = 90
 minimum_price = 80
 """
 NAMES = {"alpha", "beta", "gamma"}
+LIMIT_S = 300.0  # how long a test waits for what must come
 RAMP = (sys.executable, "-m", "ramp.cli.main")
 
 
@@ -55,7 +56,7 @@ def balance(ramp, *options):
 
 
 def wait_ready(ramp, name):
-    end = time.monotonic() + 30
+    end = time.monotonic() + LIMIT_S
     while time.monotonic() < end:
         agents = {agent["name"]: agent["state"] for agent in ramp("ps", "--json")[1]["agents"]}
         if agents[name] == "ready" and ramp("balance")[0] == 0:
@@ -97,7 +98,7 @@ class Terminal:
     def end(self):
         self.until_closed()
         os.close(self._master)
-        return self.process.wait(30)
+        return self.process.wait(LIMIT_S)
 
     def until_closed(self):
         while True:
