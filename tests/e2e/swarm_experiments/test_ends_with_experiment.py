@@ -11,9 +11,9 @@ import time
 import psutil
 import pytest
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.e2e
 
-LIMIT_S = 60.0
+LIMIT_S = 300.0
 EXPERIMENT = [sys.executable, "-m", "ramp.cli.main", "experiment", "run", "users", "--quick", "--xmpp"]
 
 
