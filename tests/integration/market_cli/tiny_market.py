@@ -12,6 +12,7 @@ from tests.tiny_market import TWO_SELLERS, tiny_market
 
 CONFIG = tiny_market({"alice": 1_000_000, "bob": 10}, prices=TWO_SELLERS | {"gamma": (90, 80)}, cores=512)
 NAMES = {"alpha", "beta", "gamma"}
+LIMIT_S = 300.0  # how long a test waits for what must come
 RAMP = (sys.executable, "-m", "ramp.cli.main")
 
 
@@ -20,7 +21,7 @@ def balance(ramp, *options):
 
 
 def wait_ready(ramp, name):
-    end = time.monotonic() + 30
+    end = time.monotonic() + LIMIT_S
     while time.monotonic() < end:
         agents = {agent["name"]: agent["state"] for agent in ramp("ps", "--json")[1]["agents"]}
         if agents[name] == "ready" and ramp("balance")[0] == 0:
@@ -62,7 +63,7 @@ class Terminal:
     def end(self):
         self.until_closed()
         os.close(self._master)
-        return self.process.wait(30)
+        return self.process.wait(LIMIT_S)
 
     def until_closed(self):
         while True:
