@@ -8,44 +8,9 @@ import sys
 import termios
 import time
 
-CONFIG = """
-[market]
-domain = "localhost"
+from tests.tiny_market import TWO_SELLERS, tiny_market
 
-[[users]]
-name = "alice"
-deposit = 1000000
-
-[[users]]
-name = "bob"
-deposit = 10
-
-[machines.small]
-cores = 512
-cores_per_node = 8
-operating_system = "LINUX"
-architecture = "x86_64"
-plugin = "steady"
-options = { load = 0.25 }
-
-[[resources]]
-name = "alpha"
-machine = "small"
-start_price = 40
-minimum_price = 20
-
-[[resources]]
-name = "beta"
-machine = "small"
-start_price = 60
-minimum_price = 30
-
-[[resources]]
-name = "gamma"
-machine = "small"
-start_price = 90
-minimum_price = 80
-"""
+CONFIG = tiny_market({"alice": 1_000_000, "bob": 10}, prices=TWO_SELLERS | {"gamma": (90, 80)}, cores=512)
 NAMES = {"alpha", "beta", "gamma"}
 LIMIT_S = 300.0  # how long a test waits for what must come
 RAMP = (sys.executable, "-m", "ramp.cli.main")
