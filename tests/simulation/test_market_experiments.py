@@ -62,10 +62,7 @@ def run(name, out, seed=1, **further):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow) if name in ("scale", "workloads", "network") else name
-        for name in sorted(FILES)
-    ],
+    [name if name == "units" else pytest.param(name, marks=pytest.mark.slow) for name in sorted(FILES)],
 )
 def test_every_experiment_leaves_its_files(name, tmp_path) -> None:
     summary = run(name, tmp_path / name)
