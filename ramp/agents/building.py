@@ -26,6 +26,7 @@ from ramp.protocol.progress import Progress
 from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.seller import Seller
 from ramp.protocol.user_party import UserParty
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.bank_ledger import BankLedger
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
@@ -162,6 +163,8 @@ class Building:
                 directory=self.config.address(self.config.directory),
                 ids=RandomIds(),
                 timing=self.config.timing,
+                rules=RULES.find,
+                default_rule=self.config.auction_rule,
             )
             ports = self._ports(send, notary)
             ports.journal = self._journal(name)

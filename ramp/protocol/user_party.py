@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
-from ramp.errors import RemoteProtocolError
+from ramp.errors import ConfigurationError, RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.contents import (
@@ -35,7 +36,9 @@ from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.auction import RESOURCE_SERVICE
+from ramp.protocol.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.belief import said_by, sealed_by
+from ramp.protocol.checked_rule import CheckedRule, RuleFault
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.effects import Archive, Effect, Report
 from ramp.protocol.ended_requests import EndedRequests
@@ -91,9 +94,21 @@ class UserParty:
         directory: name of the directory agent.
         ids: where new identifiers come from.
         timing: the protocol's limits.
+        rules: finds an auction rule by its name, or raises `ConfigurationError`.
+        default_rule: name of the rule for requests that name none.
     """
 
-    def __init__(self, name: str, *, bank: str, directory: str, ids: IdSource, timing: Timing) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        bank: str,
+        directory: str,
+        ids: IdSource,
+        timing: Timing,
+        rules: Callable[[str], AuctionRule],
+        default_rule: str = PAPER_RULE,
+    ) -> None:
         self.name = name
         self.deadline: Instant | None = None
         self.purchases: dict[str, Purchase] = {}
@@ -102,6 +117,8 @@ class UserParty:
         self._directory = directory
         self._ids = ids
         self._timing = timing
+        self._rules = rules
+        self._default_rule = default_rule
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
         self._returns = Returns(self.agreements, self._pace)
@@ -224,15 +241,8 @@ class UserParty:
 
     def _on_command(self, event: Event, now: Instant) -> list[Effect]:
         match event:
-            case RequestSubmitted(request_id):
-                if request_id in self.purchases:
-                    return []
-                refusal = self._clock.refusal(self._timing.message_age)
-                if refusal:  # nobody would take a word of it, and nothing has been said
-                    outcome = RequestOutcome(request_id, RequestStatus.FAILED, refusal, (), (), now, 0)
-                    return [Report(RequestEnded(outcome))]
-                purchase = self._new_purchase(event)
-                return self._act(purchase, partial(purchase.start, now), now)
+            case RequestSubmitted():
+                return self._on_submitted(event, now)
             case OffersApproved(request_id, approved) if request_id in self._running:
                 purchase = self._running[request_id]
                 return self._act(purchase, partial(purchase.approve, approved, now), now)
@@ -266,12 +276,43 @@ class UserParty:
             case _:
                 return []
 
-    def _new_purchase(self, submitted: RequestSubmitted) -> Purchase:
+    def _on_submitted(self, submitted: RequestSubmitted, now: Instant) -> list[Effect]:
+        request_id = submitted.request_id
+        if request_id in self.purchases:
+            return []
+        options = submitted.options
+        if not options.rule and self._default_rule != PAPER_RULE:
+            options = replace(options, rule=self._default_rule)
+        refusal, code = self._clock.refusal(self._timing.message_age), ""
+        rule: CheckedRule | None = None
+        try:
+            rule = self._rule(options.rule)
+        except RuleFailed as failed:
+            refusal, code = failed.reason, failed.code
+        if refusal or rule is None:  # nobody would take a word of it, and nothing has been said
+            outcome = RequestOutcome(request_id, RequestStatus.FAILED, refusal, (), (), now, 0, options.rule, code)
+            return [Report(RequestEnded(outcome))]
+        purchase = self._new_purchase(replace(submitted, options=options), rule)
+        return self._act(purchase, partial(purchase.start, now), now)
+
+    def _rule(self, name: str) -> CheckedRule:
+        """An auction rule in use.
+
+        Raises:
+            RuleFailed: if there is none of that name.
+        """
+        try:
+            return CheckedRule(name or PAPER_RULE, self._rules(name or PAPER_RULE))
+        except ConfigurationError as error:
+            raise RuleFailed(RuleFault.UNKNOWN, name, error.reason) from error
+
+    def _new_purchase(self, submitted: RequestSubmitted, rule: CheckedRule) -> Purchase:
         purchase = Purchase(
             submitted,
             user=self.name,
             bank=self._bank,
             directory=self._directory,
+            rule=rule,
             ids=self._ids,
             pace=self._pace,
         )
@@ -388,7 +429,9 @@ class UserParty:
             started = next((record for record in records if isinstance(record, RequestStarted)), None)
             if started is None:
                 return missing
-        purchase = self._new_purchase(RequestSubmitted(request_id, started.request, started.options))
+        # what is on record goes on without its rule: no auction does, and prices that are agreed stand
+        again = RequestSubmitted(request_id, started.request, started.options)
+        purchase = self._new_purchase(again, CheckedRule(PAPER_RULE, AuctionRule()))
         for record in records:
             if isinstance(record, FundsAsked):
                 for agreement in record.agreements:

@@ -20,6 +20,7 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
+from ramp.model.price_paid import price_problem
 from ramp.model.request import RequestUnit
 from ramp.rfql import agreements, certificates, seals
 from ramp.rfql.markup import read_instant, shown
@@ -102,6 +103,8 @@ def _agreement_dict(agreement: Agreement) -> dict[str, Any]:
         "cores": agreement.offer.cores,
         "cpu_hour_cost": agreement.offer.cpu_hour_cost,
         "cost": money.credits_text(agreement.cost),
+        "offered": money.credits_text(agreement.offer.cost),
+        "rule": None if agreement.price is None else agreement.price.rule,
         "issued_at": instant.iso(agreement.issued_at),
     }
 
@@ -281,10 +284,27 @@ def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[
     assert isinstance(body, Agreement), "the root says so"
     if len(verified.signatures) != 2:
         raise SignatureInvalid(f"signed by {body.user} only; right would be the resource's signature as well")
+    problem = price_problem(body)
+    if problem is not None:
+        raise MeaningViolation(f"the price paid is not the one owed: {problem}")
+    if body.price is not None:
+        passed.append(price_text(body))
     warnings = _expired_since(verified.signatures, now) + unmet_terms(body.request, body.offer)
     return FileReport(
         path, "agreement", tuple(passed), agreement=body, signatures=verified.signatures, warnings=warnings
     )
+
+
+def price_text(agreement: Agreement) -> str:
+    """How a price that is not the one offered was found, as a sentence; empty of any other."""
+    price = agreement.price
+    if price is None:
+        return ""
+    said = f"{price.rule}: {money.credits_text(agreement.cost)} credits are paid for an offer of "
+    said += f"{money.credits_text(agreement.offer.cost)}"
+    if price.runner_up is None:
+        return f"{said}; no other offer sets the price"
+    return f"{said}; the sealed offer {price.runner_up.offer_id} of {price.runner_up.resource} sets the price"
 
 
 def _cancellation_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import simulation.experiments
+from ramp.declarations import Sort
 from ramp.errors import ConfigurationError
-from simulation.declarations import Sort
 
 Progress = Callable[[int, int], None]
 """Told how many of how many simulations are done."""

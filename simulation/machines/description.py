@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Annotated, Any, Final
 
+from ramp.declarations import Sort
 from ramp.errors import ConfigurationError, MachineError
 from ramp.options import Wanted, nearest_name, path_of, read_options, wrong_options
-from simulation.declarations import Sort
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates, is_prefix
 from simulation.machines.interface import Machine, NodeState

@@ -12,6 +12,7 @@ from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.seller import Seller
 from ramp.protocol.timing import Timing
 from ramp.protocol.user_party import UserParty
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.host import Host, Journal, Ports
 from simulation.market.counted_ids import CountedIds
 from simulation.market.party_clock import PartyClock
@@ -86,6 +87,6 @@ def user_builder(spec: UserSpec, timing: Timing) -> Callable[[], Party]:
     ids = CountedIds(spec.name)
 
     def build() -> Party:
-        return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=timing)
+        return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=timing, rules=RULES.find)
 
     return build

@@ -30,6 +30,7 @@ from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
 from ramp.protocol.user_party import UserParty
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.bank_ledger import BankLedger
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
@@ -192,7 +193,9 @@ def new_resource(quotas: Quotas) -> ResourceParty:
 
 
 def new_user() -> UserParty:
-    return UserParty("alice", bank="bank", directory="directory", ids=CountedIds("alice"), timing=Timing())
+    return UserParty(
+        "alice", bank="bank", directory="directory", ids=CountedIds("alice"), timing=Timing(), rules=RULES.find
+    )
 
 
 @dataclass
