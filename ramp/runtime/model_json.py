@@ -37,10 +37,10 @@ def model_converter() -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True)
     configure_tagged_union(TotalDiskSpace | NodeDiskSpace, converter, tag_name=TYPE_TAG)
     _optional_disk(converter)
+    configure_tagged_union(TotalCores | Nodes, converter, tag_name=TYPE_TAG)
     for kind, names in ABSENT.items():
         left_out = {name: override(omit_if_default=True) for name in names}
         converter.register_unstructure_hook(kind, make_dict_unstructure_fn(kind, converter, **left_out))  # type: ignore[arg-type]
-    configure_tagged_union(TotalCores | Nodes, converter, tag_name=TYPE_TAG)
     return converter
 
 
