@@ -139,5 +139,17 @@ def agreed_price_problem(agreement: Agreement, unit: RequestUnit, rule: str) -> 
     return price_problem(agreement)
 
 
+def how_priced(agreement: Agreement) -> str:
+    """How a price that is not the one offered was found, as a sentence; empty of any other."""
+    price = agreement.price
+    if price is None:
+        return ""
+    said = f"{price.rule}: {_text(agreement.cost)} are paid for an offer of "
+    said += f"{_text(agreement.offer.cost)}"
+    if price.runner_up is None:
+        return f"{said}; no other offer sets the price"
+    return f"{said}; the sealed offer {price.runner_up.offer_id} of {price.runner_up.resource} sets the price"
+
+
 def _text(minor_units: int) -> str:
     return f"{money.credits_text(minor_units)} credits"

@@ -302,7 +302,8 @@ class UserParty:
             RuleFailed: if there is none of that name.
         """
         try:
-            return CheckedRule(name or PAPER_RULE, self._rules(name or PAPER_RULE))
+            # a rule at a place (`FILE.py:Name`) goes by its own name: others have no such file
+            return CheckedRule((name or PAPER_RULE).rpartition(":")[2], self._rules(name or PAPER_RULE))
         except ConfigurationError as error:
             raise RuleFailed(RuleFault.UNKNOWN, name, error.reason) from error
 

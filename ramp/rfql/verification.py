@@ -20,7 +20,7 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
-from ramp.model.price_paid import price_problem
+from ramp.model.price_paid import how_priced, price_problem
 from ramp.model.request import RequestUnit
 from ramp.rfql import agreements, certificates, seals
 from ramp.rfql.markup import read_instant, shown
@@ -288,23 +288,11 @@ def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[
     if problem is not None:
         raise MeaningViolation(f"the price paid is not the one owed: {problem}")
     if body.price is not None:
-        passed.append(price_text(body))
+        passed.append(how_priced(body))
     warnings = _expired_since(verified.signatures, now) + unmet_terms(body.request, body.offer)
     return FileReport(
         path, "agreement", tuple(passed), agreement=body, signatures=verified.signatures, warnings=warnings
     )
-
-
-def price_text(agreement: Agreement) -> str:
-    """How a price that is not the one offered was found, as a sentence; empty of any other."""
-    price = agreement.price
-    if price is None:
-        return ""
-    said = f"{price.rule}: {money.credits_text(agreement.cost)} credits are paid for an offer of "
-    said += f"{money.credits_text(agreement.offer.cost)}"
-    if price.runner_up is None:
-        return f"{said}; no other offer sets the price"
-    return f"{said}; the sealed offer {price.runner_up.offer_id} of {price.runner_up.resource} sets the price"
 
 
 def _cancellation_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
