@@ -120,6 +120,7 @@ class Auction(StateMachine[AuctionState]):
         self._answered: dict[str, Duration] = {}
         self._heard: set[tuple[str, int]] = set()
         self._offers: list[Offer] = []
+        self._decided: frozenset[int] = frozenset()
         self._refusals: list[ResourceRefusal] = []
         self._last_bids: tuple[Bid, ...] = ()
         self._current_call: CallForProposals | None = None
@@ -319,6 +320,8 @@ class Auction(StateMachine[AuctionState]):
         if unit is None or offer.resource != sender or offer.request_id != self.conversation_id:
             return [self._reject(sender, offer, "the offer names another resource, request or unit")]
         self._offers.append(offer)
+        if offer.unit in self._decided:
+            return [self._reject(sender, offer, "the sealed bidding for the unit is over")]
         reason = shortcoming(unit, offer)
         if not reason:
             self._made.add(offer, seal)
@@ -379,7 +382,7 @@ class Auction(StateMachine[AuctionState]):
                 self._asked[number] = replace(self._asked[number], cpu_hour_cost=price)
             return self._open_round(AuctionState.BIDDING, stimulus, now)
         if unmet and self.rule.sealed:  # who bids again for what has been bid for would have the last word
-            self._asked = {number: self._asked[number] for number in unmet}
+            self._decided = frozenset(self._asked) - frozenset(unmet)
         if unmet and self._may_bid(AuctionState.BEST_OFFERS):
             return self._open_round(AuctionState.BEST_OFFERS, stimulus, now)
         return self._evaluate(unmet, stimulus, now)

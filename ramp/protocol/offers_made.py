@@ -75,7 +75,7 @@ class OffersMade:
             asked: the units as they were called for last, by number.
         """
         return tuple(
-            UnitBids(unit, asked.get(unit.number, unit).cpu_hour_cost, self._meeting[unit.number].offers)
+            UnitBids(unit, asked[unit.number].cpu_hour_cost, self._meeting[unit.number].offers)
             for unit in self._request.units
         )
 

@@ -11,7 +11,7 @@ from ramp.protocol.auction_rule import AuctionRule
 
 def _adopt(given: Any) -> AuctionRule:
     """A rule of a guest, which may hand over the class or one made of it."""
-    rule = given() if isinstance(given, type) else given
+    rule = given() if isinstance(given, type) and issubclass(given, AuctionRule) else given
     if not isinstance(rule, AuctionRule):
         raise ConfigurationError(f"{given!r} is no AuctionRule", key="auction rule")
     for name in ("sealed", "pays_offer"):
