@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from ramp.model.instant import to_datetime
     from ramp.model.money import credits_text
     from ramp.model.offer import Offer
-    from ramp.protocol.auction_rule import AuctionRule, Bidding, Price, UnitBids
     from ramp.protocol.outcome import RequestStatus
+    from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 
 __all__ = [
     "Account",
@@ -106,7 +106,7 @@ _PLACES = {
     "ramp.model.instant": ("to_datetime",),
     "ramp.model.money": ("credits_text",),
     "ramp.model.offer": ("Offer",),
-    "ramp.protocol.auction_rule": ("AuctionRule", "Bidding", "Price", "UnitBids"),
+    "ramp.protocol.rules.auction_rule": ("AuctionRule", "Bidding", "Price", "UnitBids"),
     "ramp.protocol.outcome": ("RequestStatus",),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}

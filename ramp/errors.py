@@ -133,7 +133,7 @@ class RuleFailed(RampError):
     """An auction rule has raised, or answered what cannot be; it ends that auction only.
 
     Args:
-        code: for programs (`ramp.protocol.checked_rule.RuleFault`).
+        code: for programs (`ramp.protocol.rules.checked_rule.RuleFault`).
         rule: name of the rule.
         detail: what it did.
     """

@@ -26,10 +26,10 @@ from ramp.model.contents import AccountQueryRefused, KeeperRefused
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.auction_rule import PAPER_RULE
-from ramp.protocol.checked_rule import ROUNDS_MAX
 from ramp.protocol.outcome import RequestOutcome
-from ramp.protocol.user_party import UserParty
+from ramp.protocol.rules.auction_rule import PAPER_RULE
+from ramp.protocol.rules.checked_rule import ROUNDS_MAX
+from ramp.protocol.user.party import UserParty
 from ramp.rfql.request_for_quotation import parse_request
 from ramp.runtime.auction_rules import RULES
 

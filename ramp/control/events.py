@@ -14,7 +14,6 @@ from typing import Final
 from ramp.model.agreement import Agreement
 from ramp.model.contents import AccountStatement, DepositMade, DirectoryListing, MachineStatus, MarketOverview
 from ramp.model.instant import Instant
-from ramp.protocol.auction_rule import PAPER_RULE
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import (
     ApprovalAsked,
@@ -24,6 +23,7 @@ from ramp.protocol.progress import (
     RoundOpened,
     UnitAdvanced,
 )
+from ramp.protocol.rules.auction_rule import PAPER_RULE
 
 
 class MarketRefusalCode(StrEnum):

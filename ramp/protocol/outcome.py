@@ -97,7 +97,7 @@ class RequestOutcome:
         started_at: when the request was submitted.
         duration: from submission to the end.
         rule: name of the auction rule; empty for the paper's.
-        code: of a rule that has failed (`ramp.protocol.checked_rule.RuleFault`), or empty.
+        code: of a rule that has failed (`ramp.protocol.rules.checked_rule.RuleFault`), or empty.
     """
 
     request_id: str

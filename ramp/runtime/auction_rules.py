@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ramp.declarations import Sort
 from ramp.errors import ConfigurationError
-from ramp.protocol.auction_rule import AuctionRule
+from ramp.protocol.rules.auction_rule import AuctionRule
 
 
 def _adopt(given: Any) -> AuctionRule:
@@ -21,5 +21,5 @@ def _adopt(given: Any) -> AuctionRule:
     return rule
 
 
-RULES: Final = Sort("auction rule", "ramp.protocol.rules", "RULE", "ramp.auction_rules", _adopt)
+RULES: Final = Sort("auction rule", "ramp.protocol.rules.shipped", "RULE", "ramp.auction_rules", _adopt)
 """Auction rules by name."""

@@ -20,10 +20,10 @@ from ramp.model.instant import SECOND, Duration
 from ramp.model.money import parse_credits
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
-from ramp.protocol.auction_rule import PAPER_RULE
-from ramp.protocol.quotas import Quotas
+from ramp.protocol.resource.quotas import Quotas
+from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.retention import least_retention
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.config import (

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from ramp.model.instant import Duration, Instant
 from ramp.protocol import events as ev
 from ramp.protocol.party import Party
-from ramp.protocol.resource_party import ResourceParty
-from ramp.protocol.seller import Seller
+from ramp.protocol.resource.party import ResourceParty
+from ramp.protocol.resource.seller import Seller
+from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Timing
-from ramp.protocol.user_party import UserParty
+from ramp.protocol.user.party import UserParty
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.host import Host, Journal, Ports
 from simulation.market.counted_ids import CountedIds
@@ -87,6 +88,6 @@ def user_builder(spec: UserSpec, timing: Timing) -> Callable[[], Party]:
     ids = CountedIds(spec.name)
 
     def build() -> Party:
-        return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=timing, rules=RULES.find)
+        return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=timing, rules=RuleBook(RULES.find))
 
     return build

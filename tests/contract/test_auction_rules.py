@@ -12,11 +12,11 @@ from ramp.model.offer import Offer
 from ramp.model.price_paid import cap_cost, price_problem
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
-from ramp.protocol.auction_rule import Bidding, UnitBids
-from ramp.protocol.checked_rule import ROUNDS_MAX, CheckedRule
-from ramp.protocol.evaluator import Ranking
 from ramp.protocol.events import Preference
-from ramp.protocol.paid_prices import PaidPrices
+from ramp.protocol.rules.auction_rule import Bidding, UnitBids
+from ramp.protocol.rules.checked_rule import ROUNDS_MAX, CheckedRule
+from ramp.protocol.rules.paid_prices import PaidPrices
+from ramp.protocol.user.evaluator import Ranking
 from ramp.runtime.auction_rules import RULES
 
 EXAMPLE = "examples/own_auction_rule.py:AsLongAsItFalls"

@@ -1,1 +1,1 @@
-"""The auction rules that come with RAMP, one a file; a rule's name is that of its file, with hyphens."""
+"""What an auction rule is, how its answers are checked, what is paid by it; `shipped` has the rules."""

@@ -12,9 +12,9 @@ import pytest
 from ramp.model.offer import RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
-from simulation.experiments import market_rules as rules
-from simulation.experiments.market_plan import table2_resources
-from simulation.experiments.market_rules import Case, run_case, shading, truthful
+from simulation.experiments.market import rules
+from simulation.experiments.market.rules import Case, run_case, shading, truthful
+from simulation.experiments.trials.plan import table2_resources
 
 QUESTION = PriceQuestion(asking=80, start_price=70, minimum_price=40, load=0.0)
 

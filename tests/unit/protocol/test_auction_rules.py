@@ -19,13 +19,14 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.auction_rule import AuctionRule, Bidding, Price, UnitBids
-from ramp.protocol.checked_rule import CheckedRule, RuleFault
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RequestEnded
 from ramp.protocol.records import RequestStarted
+from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
+from ramp.protocol.rules.checked_rule import CheckedRule, RuleFault
+from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Timing
-from ramp.protocol.user_party import UserParty
+from ramp.protocol.user.party import UserParty
 from ramp.runtime.auction_rules import RULES
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
@@ -40,7 +41,7 @@ class Buyer:
     def __init__(self, rule: str = "", rules: Callable[[str], AuctionRule] = RULES.find, **options: Any) -> None:
         ids, default = CountedIds("alice"), options.pop("default_rule", "open-rounds")
         self.party = UserParty(
-            "alice", bank="bank", directory="directory", ids=ids, timing=Timing(), rules=rules, default_rule=default
+            "alice", bank="bank", directory="directory", ids=ids, timing=Timing(), rules=RuleBook(rules, default)
         )
         units = tuple(replace(UNIT, number=number) for number in range(1, options.pop("units", 1) + 1))
         wanted = ev.AuctionOptions(rule=rule, **options)

@@ -15,9 +15,9 @@ from ramp.model.agreement import Agreement, PricePaid, Signed
 from ramp.model.instant import MINUTE, SECOND, Instant
 from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.seal import Role, Seal
-from ramp.rfql.notary import XmlNotary
-from ramp.rfql.verification import FileReport, verify_file
-from ramp.runtime.keys import KeyStore
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.rfql.signing.verification import FileReport, verify_file
+from ramp.runtime.keys.store import KeyStore
 
 OTHER = "ricc1@localhost"
 

@@ -1,0 +1,109 @@
+"""What is over: requests and agreements of a user's archive, as the control channel gives those that are not.
+
+The archive is read from its file; the User Agent knows nothing of what is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.control.events import AgreementStanding, RequestStanding
+from ramp.model.agreement import Agreement
+from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.rules.auction_rule import PAPER_RULE
+from ramp.runtime.archive import Archive
+from ramp.runtime.model_json import model_converter
+from ramp.runtime.state_folder import StateFolder
+
+PAST: Final = "past"
+"""State of an agreement whose slot has ended long ago."""
+
+
+class PastRequests:
+    """The archive of one user.
+
+    Args:
+        state: the market's state folder.
+        user: local name of the user.
+    """
+
+    def __init__(self, state: StateFolder, user: str) -> None:
+        self._state = state
+        self._user = user
+        self._archive = Archive(state.archive(user))
+
+    def __len__(self) -> int:
+        return self._archive.request_count()
+
+    def listed(self) -> tuple[RequestStanding, ...]:
+        """Every request, oldest first, without its rounds.
+
+        Raises:
+            StateDamaged: like everything here, if the archive cannot be read.
+        """
+        found = []
+        for request in self._archive.requests():
+            outcome = _outcome({"rounds": [], **request["outcome"]})
+            found.append(
+                RequestStanding(
+                    request["request_id"],
+                    outcome.status,
+                    "",
+                    request["units"],
+                    outcome.started_at,
+                    outcome,
+                    archived=True,
+                    rule=outcome.rule or PAPER_RULE,
+                )
+            )
+        return tuple(found)
+
+    def outcome(self, request_id: str) -> RequestOutcome | None:
+        """How a request ended, with its rounds; None where it is not in the archive."""
+        records = self._archive.of_reference(request_id)
+        found = [record["outcome"] for record in records if record["type"] == "RequestConcluded"]
+        return _outcome(found[-1]) if found else None
+
+    def agreements(self) -> tuple[AgreementStanding, ...]:
+        """Every agreement: `past`, `cancelled`, or `void` with its order."""
+        bought = {
+            unit["agreement_id"]
+            for concluded in self._archive.of_kind("RequestConcluded")
+            for unit in concluded["outcome"]["units"]
+        }
+        given_back = {
+            concluded["outcome"]["agreement_id"]
+            for concluded in self._archive.of_kind("CancellationConcluded")
+            if concluded["outcome"]["done"]
+        }
+        found = []
+        for asked in self._archive.of_kind("FundsAsked"):
+            for plain in asked["agreements"]:
+                agreement = _CONVERTER.structure(plain, Agreement)
+                agreement_id = agreement.agreement_id
+                state = "cancelled" if agreement_id in given_back else PAST if agreement_id in bought else "void"
+                found.append(self._standing(agreement, state))
+        return tuple(found)
+
+    def _standing(self, agreement: Agreement, state: str) -> AgreementStanding:
+        agreement_id = agreement.agreement_id
+        return AgreementStanding(
+            agreement,
+            state,
+            file=_existing(self._state.agreement(self._user, agreement_id)),
+            payment_file=_existing(self._state.payment(self._user, agreement_id)),
+            archived=True,
+        )
+
+
+_CONVERTER: Final = model_converter()
+
+
+def _outcome(plain: Mapping[str, Any]) -> RequestOutcome:
+    return _CONVERTER.structure(plain, RequestOutcome)
+
+
+def _existing(path: Path) -> str | None:
+    return str(path) if path.exists() else None
