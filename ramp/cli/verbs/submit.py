@@ -35,6 +35,7 @@ from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.events import Approval, AuctionOptions, Preference
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import ApprovalAsked, ClockCompared
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.state_folder import StateFolder
 
 EXIT_OF: Final = {RequestStatus.COMMITTED: 0, RequestStatus.QUOTED: 0}
@@ -139,6 +140,8 @@ def quote(
 def _auction(
     files: Sequence[Path], options: AuctionOptions, user: str | None, state: StateFolder, as_json: bool
 ) -> int:
+    if options.rule:
+        RULES.find(options.rule)  # bad input, before anybody is asked
     request = load_requests(files)
     for warning in request.warnings:
         say(f"ramp: warning: {warning}")

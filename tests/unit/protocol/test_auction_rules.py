@@ -13,7 +13,7 @@ from ramp.errors import ConfigurationError, RemoteProtocolError, RuleFailed
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE
-from ramp.model.offer import Offer, RefusalCode
+from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
@@ -62,7 +62,7 @@ class Buyer:
 
     def offer(self, resource: str, price: int | None, **options: Any) -> list[Any]:
         """A proposal, or a refusal for the price's sake."""
-        refused = (c.Refusal(1, RefusalCode.PRICE),)
+        refused = (Refusal(1, RefusalCode.PRICE),)
         made = () if price is None else (offer_of(resource, price),)
         return self.hear(resource, c.Proposal("r1", 1, made, refused if price is None else ()), **options)
 
@@ -132,7 +132,7 @@ def test_no_bid_of_the_extra_round_undercuts_a_sealed_one() -> None:
     buyer = Buyer(SECOND_PRICE, approval=ev.Approval.BEST_OFFER, units=2)
     buyer.called()
     for seller, price in (("res1", 60), ("res2", 50)):
-        buyer.hear(seller, c.Proposal("r1", 1, (offer_of(seller, price),), (c.Refusal(2, RefusalCode.PRICE),)))
+        buyer.hear(seller, c.Proposal("r1", 1, (offer_of(seller, price),), (Refusal(2, RefusalCode.PRICE),)))
     buyer.offer("res3", None)
     late = offer_of("res3", 40)
     effects = buyer.hear("res3", c.Proposal("r1", 2, (late, replace(late, offer_id="o2", unit=2))))

@@ -13,6 +13,7 @@ from ramp.model import contents
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, PricePaid, Signed
 from ramp.model.instant import MINUTE, SECOND, Instant
+from ramp.model.offer import RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.seal import Role, Seal
 from ramp.rfql.signing.notary import XmlNotary
@@ -122,7 +123,7 @@ def test_another_markets_offer_fails(report, sealed_offer, tmp_path: Path, agree
 
 
 def test_something_else_sealed_is_no_offer(report, agreement: Agreement, other_notary: XmlNotary, now: Instant) -> None:
-    refused = contents.HoldRefused(agreement.request_id, "offer-18", contents.RefusalCode.SLOT_TAKEN)
+    refused = contents.HoldRefused(agreement.request_id, "offer-18", RefusalCode.SLOT_TAKEN)
     message = Message(Performative.REFUSE, OTHER, agreement.user, agreement.request_id, refused)
     seal = other_notary.seal(message, now).seal
     assert isinstance(seal, Seal)
