@@ -41,11 +41,15 @@ if TYPE_CHECKING:
     )
     from ramp.model.instant import to_datetime
     from ramp.model.money import credits_text
+    from ramp.model.offer import Offer
     from ramp.protocol.outcome import RequestStatus
+    from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 
 __all__ = [
     "Account",
     "AsyncMarket",
+    "AuctionRule",
+    "Bidding",
     "Cancelled",
     "ConfigurationError",
     "DocumentError",
@@ -54,7 +58,9 @@ __all__ = [
     "MarketRefusalCode",
     "MarketRefused",
     "NoMarket",
+    "Offer",
     "Posting",
+    "Price",
     "Purchase",
     "RampError",
     "RequestStatus",
@@ -63,6 +69,7 @@ __all__ = [
     "Resource",
     "TransportError",
     "Unit",
+    "UnitBids",
     "connect",
     "connect_async",
     "credits_text",
@@ -98,6 +105,8 @@ _PLACES = {
     ),
     "ramp.model.instant": ("to_datetime",),
     "ramp.model.money": ("credits_text",),
+    "ramp.model.offer": ("Offer",),
+    "ramp.protocol.rules.auction_rule": ("AuctionRule", "Bidding", "Price", "UnitBids"),
     "ramp.protocol.outcome": ("RequestStatus",),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}

@@ -25,7 +25,9 @@ from ramp.protocol.events import Answer
 from ramp.protocol.progress import Progress
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import Seller
+from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.user.party import UserParty
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.host import Host, Ports
@@ -167,6 +169,7 @@ class Building:
                 directory=self.config.address(self.config.directory),
                 ids=RandomIds(),
                 timing=self.config.timing,
+                rules=RuleBook(RULES.find, self.config.auction_rule),
             )
             ports = self._ports(send, notary)
             ports.journal = self._journal(name)

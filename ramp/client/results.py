@@ -218,7 +218,7 @@ def unit_of(bought: BoughtUnit, domain: str) -> Unit:
         end=to_datetime(offer.end),
         cores=offer.cores,
         price=offer.cpu_hour_cost,
-        cost=offer.cost,
+        cost=bought.cost,
         agreement_id=bought.agreement_id,
         reservation_id=bought.reservation_id,
         meets_request=bought.meets_request,

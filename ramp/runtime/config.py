@@ -22,6 +22,7 @@ from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
+from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
@@ -177,6 +178,7 @@ class SwarmConfig:
         quotas: what an agent takes from one sender.
         holds: what one buyer may have set aside at a resource without having paid.
         guests: what plug-ins and price strategies may take that have processes of their own.
+        auction_rule: name of the rule for requests that name none.
     """
 
     path: Path
@@ -194,6 +196,7 @@ class SwarmConfig:
     quotas: QuotaConfig = field(default_factory=QuotaConfig)
     holds: Quotas = field(default_factory=Quotas)
     guests: GuestLimits = field(default_factory=GuestLimits)
+    auction_rule: str = PAPER_RULE
 
     def roles(self) -> dict[str, Role]:
         """Every agent's local name and what it is certified to be, in the order of starting."""

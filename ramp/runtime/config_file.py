@@ -23,7 +23,9 @@ from ramp.options import nearest_name
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.retention import least_retention
+from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.config import (
     DEFAULT_RESOURCE_CREDIT,
     EMBEDDED,
@@ -140,7 +142,16 @@ def load_config(path: Path) -> SwarmConfig:
     return config
 
 
-_MARKET_KEYS: Final = {"domain", "ledger", "resources_per_process", "bank", "directory", "keeper", "signed_offers"}
+_MARKET_KEYS: Final = {
+    "domain",
+    "ledger",
+    "resources_per_process",
+    "bank",
+    "directory",
+    "keeper",
+    "signed_offers",
+    "auction_rule",
+}
 
 
 def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
@@ -176,9 +187,19 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         quotas=_read_quotas(reader, reader.table(data, "quotas")),
         holds=_read_holds(reader, reader.table(data, "quotas")),
         guests=_read_guests(reader, reader.table(data, "guests")),
+        auction_rule=_read_rule(reader, market),
     )
     _check_names(reader, config)
     return config
+
+
+def _read_rule(reader: Reader, market: Mapping[str, Any]) -> str:
+    name = reader.text("market.", market, "auction_rule", PAPER_RULE)
+    try:
+        RULES.find(name)
+    except ConfigurationError as error:
+        reader.findings.append(f"market.auction_rule: {error.reason}")
+    return name
 
 
 def _check_names(reader: Reader, config: SwarmConfig) -> None:
