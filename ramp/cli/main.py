@@ -59,7 +59,7 @@ VERBS: Final[dict[str, Verb]] = {
     "cancel": Verb(_BUY, "ramp.cli.requests:cancel", "Give reservations back for a refund; withdraw a request."),
     "balance": Verb(_ACCOUNT, "ramp.cli.account:balance", "Show the balance (a signed query to the bank)."),
     "statement": Verb(_ACCOUNT, "ramp.cli.account:statement", "Show all payments with a running balance."),
-    "bank": Verb(_MARKET, "ramp.cli.bank:bank", "See all trading and credit accounts, as the market's keeper."),
+    "bank": Verb(_MARKET, "ramp.cli.bank:bank", "See all trading, credit accounts (the keeper), audit the ledger."),
     "rfq": Verb(_FILES, "ramp.cli.rfq:rfq", "Write and check requests for quotation (RFQL)."),
     "verify": Verb(_FILES, "ramp.cli.verify:verify", "Check an agreement's signatures and contents offline."),
     "keys": Verb(_FILES, "ramp.cli.keys:keys", "Make, show, renew and revoke keys and certificates."),
