@@ -274,6 +274,7 @@ class UserParty:
             directory=self._directory,
             ids=self._ids,
             pace=self._pace,
+            clock_warning=lambda: self._clock.warning,
         )
         self.purchases[submitted.request_id] = purchase
         self._running[submitted.request_id] = purchase
