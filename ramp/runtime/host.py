@@ -33,7 +33,7 @@ from ramp.protocol.faults import Recoverable
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
-from ramp.runtime.bank_ledger import BankLedger
+from ramp.runtime.ledger.bank_ledger import BankLedger
 from ramp.runtime.storage_errors import STORAGE_ERRORS, reason_of
 
 Question = TypeVar("Question", contravariant=True)  # noqa: PLC0105 -- the word is what it is
@@ -156,9 +156,8 @@ class Host:
             EffectFailed: like every other entry, if an effect cannot be carried out; the host has ended then.
             StateDamaged: if the journal cannot be read.
         """
-        recover = getattr(self.party, "recover", None)
         records = self._records()
-        effects = recover(records, now) if records and recover is not None else self.party.start(now)
+        effects = self.party.recover(records, now) if records else self.party.start(now)
         self._carry_out(effects, now)
 
     def deliver(self, message: Message, now: Instant) -> None:

@@ -5,8 +5,8 @@ ends by then needs a place clear of what is taken now, and any other one a place
 The promise rests on what is left when running jobs leave in the order of their expected ends: that only shrinks, so
 the first end after which the job fits is found by halving.
 
-numba keeps compiled functions until their own file changes: after a change of simulation/machines/search.py, touch
-this file.
+numba keeps compiled functions until their own file changes: after a change of simulation/machines/bluegene/search.py,
+touch this file.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulation.compiling import compiled
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
+from simulation.machines.bluegene.occupancy import StateVector
+from simulation.machines.bluegene.search import first_fit
 from simulation.machines.interface import JobRequest, Placement
-from simulation.machines.occupancy import StateVector
-from simulation.machines.search import first_fit
 from simulation.planning.cabled_search import Tables, tables_of
 
 _FIRST_ROOM = 64
@@ -67,9 +67,12 @@ def promised_place(
     order = np.argsort(ends)
     # left[index]: what is out of service or held by jobs from order[index] on
     left = np.empty((count + 1, out.shape[0]), np.uint64)
-    left[count] = out
+    for word in range(out.shape[0]):
+        left[count, word] = out[word]
     for index in range(count - 1, -1, -1):
-        left[index] = left[index + 1] | masks[slots[order[index]]]
+        slot = slots[order[index]]
+        for word in range(out.shape[0]):
+            left[index, word] = left[index + 1, word] | masks[slot, word]
     low = 0
     high = count
     times[1] = ends[order[0]] if count else now

@@ -23,11 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import simulation
 from ramp.errors import StorageFailed
 from ramp.model.instant import Instant
+from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.storage_errors import storing
-from ramp.runtime.whole_files import write_whole
 from simulation.resource.live_machine import LiveMachine
 
 _FORMAT: Final = "ramp-machine-life"
@@ -119,7 +118,7 @@ class _Reader(pickle.Unpickler):
 def _program() -> str:
     """What changes with the program that lives the lives: its own source, and Python's version."""
     digest = hashlib.sha256(sys.version.encode())
-    folder = Path(simulation.__file__).parent
+    folder = Path(__file__).parents[1]
     for path in sorted(folder.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

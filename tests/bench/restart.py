@@ -11,7 +11,7 @@ from time import perf_counter
 from sqlalchemy import event
 
 from ramp.ledger.account import AccountKind
-from ramp.ledger.order import OrderLine
+from ramp.ledger.orders.order import OrderLine
 from ramp.model.instant import DAY, HOUR, MINUTE, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
@@ -19,11 +19,11 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.records import Record, reference_of
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import SqliteJournal
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 from ramp.runtime.record_json import record_from_json, record_to_json
 from simulation.market.actors import resource_builder, user_builder
 from simulation.market.specs import ResourceSpec, UserSpec

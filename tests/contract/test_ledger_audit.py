@@ -13,8 +13,8 @@ from sqlalchemy import create_engine, text
 from ramp.agents.building import audit
 from ramp.errors import LedgerRefusal, StateDamaged
 from ramp.ledger.account import AccountKind
-from ramp.ledger.order import OrderLine
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.ledger.orders.order import OrderLine
+from ramp.runtime.ledger.store import LedgerStore
 
 USERS = ("alice", "bob", "carol")
 RESOURCES = ("hector", "kelvin", "lomonosov")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ramp.agents.server_embedded import EmbeddedServer
-from ramp.agents.server_process import ServerProcess
-from ramp.agents.server_prosody import ProsodyServer, prosody_executable
+from ramp.servers.embedded import EmbeddedServer
+from ramp.servers.process import ServerProcess
+from ramp.servers.prosody import ProsodyServer, prosody_executable
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,6 +29,13 @@ def make_server(kind: str, state_dir: Path) -> ServerProcess:
 def xmpp_server(request, tmp_path):
     """A running XMPP server of each kind; the test may kill and restart it."""
     with make_server(request.param, tmp_path / "xmpp") as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=["embedded", "prosody"])
+def shared_server(request, tmp_path_factory):
+    """A running XMPP server of each kind for all tests of a module, none of which hurts it."""
+    with make_server(request.param, tmp_path_factory.mktemp("server") / "xmpp") as server:
         yield server
 
 

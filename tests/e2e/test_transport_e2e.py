@@ -10,16 +10,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ramp.agents.reconnect import LinkPolicy
-from ramp.agents.server_process import probe
-from ramp.agents.settings import TransportSettings
-from ramp.agents.transport import MarketAgent
 from ramp.errors import TransportError
+from ramp.servers.process import probe
+from ramp.xmpp.link import LinkPolicy
+from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import MarketAgent
 
 pytestmark = pytest.mark.e2e
 
 ECHO = Path(__file__).with_name("echo_agents.py")
-LIMIT_S = 60.0  # how long a test waits for what must come
+LIMIT_S = 300.0  # how long a test waits for what must come
 CFP = {"performative": "cfp", "ontology": "ComputeMarket"}
 POLICY = LinkPolicy(backoff_first_s=0.1, backoff_max_s=1.0)
 
@@ -183,7 +183,7 @@ async def test_resource_that_was_killed_gets_its_messages_when_it_is_back(xmpp_s
 
 
 async def test_sender_is_who_logged_in(xmpp_server):
-    from ramp.agents import wire
+    from ramp.xmpp import wire
 
     async with users(xmpp_server, "mallory", "victim", "bank") as (mallory, victim, bank):
         mallory.client.post(
@@ -242,7 +242,7 @@ def test_servers_listen_on_loopback_only(xmpp_server):
 
 def test_nothing_is_said_before_encryption(xmpp_server):
     """The server demands STARTTLS: no log-in mechanism is offered in the clear (RFC 6120, 5.3.1)."""
-    with socket.create_connection((xmpp_server.host, xmpp_server.port), timeout=10) as line:
+    with socket.create_connection((xmpp_server.host, xmpp_server.port), timeout=LIMIT_S) as line:
         line.sendall(
             b"<stream:stream to='localhost' xmlns='jabber:client' "
             b"xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>"

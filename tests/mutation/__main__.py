@@ -1,6 +1,6 @@
 """Mutation testing: runs mutmut and compares the mutants that survive with those that are accounted for.
 
-    python -m tests.mutation [PATTERN...]      e.g. "ramp.protocol.bank_party*"; without a pattern what is not known yet
+    python -m tests.mutation [PATTERN...]      e.g. "ramp.protocol.bank.party*"; without a pattern what is not known yet
 
 mutmut changes one thing at a time in the modules that `[tool.mutmut]` of pyproject.toml names, leaves out what mypy
 refuses, and runs the tests that reach the changed function. A mutant that no test notices has to be in survivors.txt
@@ -157,7 +157,7 @@ def main(patterns: list[str]) -> int:
     accounted = read_accounted(SURVIVORS.read_text())
     programs = Path(sys.executable).parent
     forget_survivors()
-    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    environment = {**os.environ, "RAMP_EXAMPLES": "all", "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run([programs / "mutmut", "run", "--max-children", "2", *patterns], env=environment, check=False)
     if done.returncode:
         return done.returncode

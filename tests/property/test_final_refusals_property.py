@@ -6,6 +6,7 @@ import random
 from typing import Any
 from unittest.mock import patch
 
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,10 +14,10 @@ from ramp.model.instant import HOUR, MINUTE
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
-from ramp.protocol.final_refusals import FinalRefusals
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.pricing import original_price, paper_price
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
+from ramp.protocol.user.final_refusals import FinalRefusals
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine
@@ -92,7 +93,7 @@ def told(outcome: RequestOutcome) -> Any:
     return outcome.status, bought if outcome.status != "no_offers" else None, last
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.integers(0, 2**32))
 def test_the_same_is_bought_with_fewer_messages(seed: int) -> None:
     draw = random.Random(seed)

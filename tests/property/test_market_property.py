@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from example_counts import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramp.model.instant import MILLISECOND, SECOND
-from simulation.market.fault_plan import FaultPlan
+from simulation.market.faults.plan import FaultPlan
 from simulation.market.network import Isolation, NetworkFaults
 from simulation.market.swarm import run_seed
 
@@ -34,7 +35,7 @@ PLANS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10**6), PLANS)
 def test_no_invariant_breaks(seed: int, plan: FaultPlan) -> None:
     report = run_seed(seed, faults=plan)

@@ -24,7 +24,7 @@ from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.runtime.config import GuestLimits
-from ramp.runtime.guest_answers import (
+from ramp.runtime.guests.answers import (
     OUT_OF_MEMORY,
     SOURCES,
     Question,
@@ -34,7 +34,7 @@ from ramp.runtime.guest_answers import (
     raised,
     without_answer,
 )
-from ramp.runtime.guest_health import GuestHealth
+from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.storage_errors import reason_of
 
 Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)

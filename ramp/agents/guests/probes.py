@@ -16,8 +16,8 @@ from typing import Final
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.request import RequestUnit
 from ramp.protocol import effects as fx
-from ramp.runtime.guest_answers import Question, call_of
-from ramp.runtime.guest_health import GuestHealth
+from ramp.runtime.guests.answers import Question, call_of
+from ramp.runtime.guests.health import GuestHealth
 
 PROBED: Final = frozenset({"quote", "price", "snapshot"})
 """Calls that change nothing: whoever has asked need not know how they end."""

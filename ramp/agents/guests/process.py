@@ -16,7 +16,7 @@ from typing import Final
 from ramp.agents.guests import messages
 from ramp.agents.guests.messages import LENGTH_BYTES, FromGuest, ToGuest
 from ramp.agents.guests.warden import KILLED_BASE, OUT_OF_MEMORY_STATUS
-from ramp.runtime.guest_answers import OUT_OF_MEMORY
+from ramp.runtime.guests.answers import OUT_OF_MEMORY
 
 END_LIMIT_S: Final = 2.0
 """How long a warden may take to end its guest before it is killed itself, in seconds."""

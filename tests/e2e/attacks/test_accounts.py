@@ -11,9 +11,9 @@ import pytest
 from rogue import connect, door
 from swarm_market import in_hours, unit, until
 
-from ramp.agents.server_prosody import store_accounts
+from ramp.servers.prosody import store_accounts
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.e2e
 
 
 def lose_everything(market):

@@ -18,14 +18,14 @@ from swarm_books import Books
 from swarm_market import SHORT_TIMING, in_hours, unit, until
 
 from ramp.ledger.account import AccountKind
-from ramp.ledger.order import OrderState
+from ramp.ledger.orders.order import OrderState
 from ramp.model.acl import Performative
 from ramp.model.contents import CancellationRefused, Failed, PaymentRefused
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.e2e
 
 P = Performative
 TIMING = {**SHORT_TIMING, "hold_time_s": 60, "vote_limit_s": 3, "confirm_limit_s": 6, "cancellation_limit_s": 3}
@@ -70,7 +70,7 @@ def command(market, *arguments):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert run.stdout, run.stderr
     return json.loads(run.stdout)

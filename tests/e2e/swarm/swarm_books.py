@@ -14,7 +14,7 @@ from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.slot import Reservation
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config_file import load_config
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 from simulation.resource.reservation_book import ReservationBook
 
 
@@ -122,7 +122,7 @@ class Books:
             if balances[name] != amount
         ]
 
-    def come_right(self, limit_s: float) -> None:
+    def come_right(self) -> None:
         """Wait until nothing is wrong any more."""
         found: list[str] = []
 
@@ -130,7 +130,7 @@ class Books:
             found[:] = self.findings()
             return not found
 
-        until(right, lambda: "; ".join(found), limit_s)
+        until(right, lambda: "; ".join(found))
 
 
 def credits_of(amount: int) -> int:

@@ -13,11 +13,13 @@ import sys
 import pytest
 from cryptography import x509
 
-from ramp.agents import certificate, speed, stream
-from ramp.agents.outbox import Outbox
-from ramp.agents.reconnect import LinkPolicy
-from ramp.agents.settings import TransportSettings
 from ramp.errors import ConfigurationError
+from ramp.servers import certificate
+from ramp.xmpp import spade_patches as speed
+from ramp.xmpp import stream
+from ramp.xmpp.link import LinkPolicy
+from ramp.xmpp.outbox import Outbox
+from ramp.xmpp.settings import TransportSettings
 
 
 def drained(outbox):
@@ -164,7 +166,7 @@ def test_other_versions_are_left_alone(monkeypatch, caplog):
 
 def test_spade_comes_without_its_server_which_can_still_be_imported():
     program = (
-        "import sys; from ramp.agents import behaviour; "
+        "import sys; from ramp.xmpp import behaviour; "
         "assert 'sqlalchemy' not in sys.modules and 'alembic' not in sys.modules; "
         "import pyjabber.server; assert pyjabber.server.Server.__module__ == 'pyjabber.server'; print('good')"
     )

@@ -10,7 +10,7 @@ import pytest
 
 from ramp.cli.main import main
 from ramp.ledger.account import AccountKind
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 
 
 @pytest.fixture

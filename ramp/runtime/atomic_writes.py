@@ -1,0 +1,49 @@
+"""Files that appear whole or not at all, and that tell when they have been replaced."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+Version = tuple[int, int]
+"""What changes whenever a file is replaced: time of modification in nanoseconds, and inode."""
+
+
+def version_of(path: Path) -> Version | None:
+    """What changes whenever a file is replaced; None where there is no such file."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_ino
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder that only its owner can enter, with its parents, if it is not there."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def write_whole(path: Path, data: bytes, *, private: bool) -> None:
+    """Write a file whole or not at all; a private one is never readable by others, not even while it is written."""
+    make_folder(path.parent)
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names of the files in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

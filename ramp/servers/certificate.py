@@ -1,0 +1,106 @@
+"""The TLS certificate of a local XMPP server, signed by an authority of its own that nobody else can use."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from ramp.model.instant import DAY, from_datetime
+from ramp.runtime.atomic_writes import write_whole
+from ramp.runtime.keys.issuing import key_usage, unsigned
+
+VALID_DAYS = 5 * 365
+"""Life of the certificate, in days."""
+
+VALID_FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+"""When it begins, whenever it is made: it is trusted because it lies in the state folder. One that began when it was
+made would keep every agent out that starts after the clock was set back, and with it its owner's control socket."""
+
+RENEW_BEFORE_DAYS = 30
+"""A certificate with fewer days left is made anew when its server starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCertificate:
+    """Where the files are, all PEM.
+
+    Attributes:
+        ca_file: the authority; clients trust it and nothing else.
+        certificate_file: the server's certificate.
+        key_file: the server's key, readable by its owner only.
+    """
+
+    ca_file: Path
+    certificate_file: Path
+    key_file: Path
+
+
+def ensure_server_certificate(directory: Path, domain: str) -> ServerCertificate:
+    """Find or make the certificate of a server for a domain.
+
+    The authority's key is thrown away once it has signed: with it, whoever reads the directory could pass for any
+    server. (pyjabber signs with a key that everybody finds in its wheel.)
+
+    Args:
+        directory: where the files are kept; made if missing.
+        domain: XMPP domain, e.g. `localhost`.
+    """
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    files = ServerCertificate(directory / "ca.pem", directory / f"{domain}_cert.pem", directory / f"{domain}_key.pem")
+    if not _still_good(files):
+        _make(files, domain)
+    return files
+
+
+def _still_good(files: ServerCertificate) -> bool:
+    if not all(path.is_file() for path in (files.ca_file, files.certificate_file, files.key_file)):
+        return False
+    try:
+        authority = x509.load_pem_x509_certificate(files.ca_file.read_bytes())
+        certificate = x509.load_pem_x509_certificate(files.certificate_file.read_bytes())
+        certificate.verify_directly_issued_by(authority)
+    except Exception:  # unreadable, or not of one piece (a crash while they were written): made anew
+        return False
+    limit = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=RENEW_BEFORE_DAYS)
+    begins = max(authority.not_valid_before_utc, certificate.not_valid_before_utc)
+    return certificate.not_valid_after_utc > limit and begins <= VALID_FROM
+
+
+def _make(files: ServerCertificate, domain: str) -> None:
+    authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"RAMP local XMPP authority for {domain}")])
+    server_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, domain)])
+    begins = from_datetime(VALID_FROM)
+    ends = from_datetime(datetime.datetime.now(datetime.UTC)) + VALID_DAYS * DAY
+    usage = key_usage(issues=True)
+    authority = (
+        unsigned(authority_name, authority_name, authority_key.public_key(), begins, ends, usage=usage)
+        .add_extension(_issued_by(authority_key), critical=False)
+        .sign(authority_key, hashes.SHA256())
+    )
+    names: list[x509.GeneralName] = [x509.DNSName(domain), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    usage = key_usage(issues=False)
+    server = (
+        unsigned(server_name, authority_name, server_key.public_key(), begins, ends, usage=usage)
+        .add_extension(_issued_by(authority_key), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(authority_key, hashes.SHA256())
+    )
+    key = server_key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    write_whole(files.key_file, key, private=True)
+    write_whole(files.certificate_file, server.public_bytes(serialization.Encoding.PEM), private=False)
+    write_whole(files.ca_file, authority.public_bytes(serialization.Encoding.PEM), private=False)
+
+
+def _issued_by(key: ec.EllipticCurvePrivateKey) -> x509.AuthorityKeyIdentifier:
+    return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
