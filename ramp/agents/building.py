@@ -261,8 +261,8 @@ class Building:
         return keep
 
 
-def audit(ledger: Ledger, path: Path) -> None:
-    """Recompute a ledger's balances and orders from its entries.
+def audit(ledger: LedgerStore, path: Path) -> None:
+    """See that a ledger's balances, transfers and orders agree with each other.
 
     Args:
         ledger: the ledger.
@@ -272,13 +272,13 @@ def audit(ledger: Ledger, path: Path) -> None:
         StateDamaged: if the books contradict each other or cannot be read.
     """
     try:
-        findings = ledger.audit()
+        findings = ledger.contradictions()
     except STORAGE_ERRORS:
         raise
     except Exception as error:  # whatever somebody has written into the tables
         raise StateDamaged(path, f"the ledger cannot be read: {type(error).__name__}", FROM_BACKUP) from error
     if findings:
-        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        more = f" (and {len(findings) - 1} more, see `ramp bank audit`)" if len(findings) > 1 else ""
         raise StateDamaged(path, f"the ledger's books do not agree: {findings[0]}{more}", FROM_BACKUP)
 
 
