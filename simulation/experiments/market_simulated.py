@@ -14,10 +14,10 @@ from ramp.protocol.effects import Effect
 from ramp.protocol.events import Answer, RequestSubmitted
 from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
 from ramp.protocol.timing import Timing
-from ramp.runtime.config import open_plugin, pricing_strategy
 from simulation.experiments.market_plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
-from simulation.experiments.market_stations import Stations, is_heartbeat
-from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.experiments.market_stations import Stations
+from simulation.market.observing import is_heartbeat
+from simulation.market.specs import UserSpec, configured
 from simulation.market.wire import Wire
 from simulation.market.world import START, World, roles_of
 
@@ -45,17 +45,7 @@ def run_simulated(plan: MarketPlan, *, as_text: bool = False, profiler: cProfile
     recorder = _Recorder()
     opening = START + REGISTRATION
     stations = Stations(plan) if plan.round_trips_cost or plan.links is not None else None
-    resources = [
-        ResourceSpec(
-            each.name,
-            open_plugin(each, opening - plan.age, None),
-            each.terms,
-            each.prices,
-            pricing_strategy(each.pricing),
-            each.credit_limit,
-        )
-        for each in plan.resources
-    ]
+    resources = configured(plan.resources, opening - plan.age)
     users = [UserSpec(f"user{number}", DEPOSIT) for number in range(1, plan.users + 1)]
     roles = roles_of((each.name for each in resources), (each.name for each in users))
     world = World(
