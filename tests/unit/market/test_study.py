@@ -92,7 +92,7 @@ def test_requests_follow_one_another_or_come_at_their_times(swarm: Path) -> None
 
 
 def test_all_at_once_share_what_there_is(swarm: Path) -> None:
-    """Two machines with 48 free cores each serve two of three requests for 40; all had offers, for offers hold nothing."""
+    """Two machines with 48 free cores each serve two of three requests for 40; an offer holds nothing yet."""
     study = simulation.market(*[wanted(cores=40, slack="0s")] * 3, swarm=swarm, users=3, every="0s")
     assert sorted(study.requests["status"].tolist()) == ["committed", "committed", "withdrawn"]
 
