@@ -303,7 +303,7 @@ def simulate(
         log: name or path of a workload log, `synthetic` (a month of jobs that suit the machine), or a log that is read.
         machine: name or path of a machine, `flat:N`, or a machine, which is copied.
         scheduler: name or place (`module:Name`, `FILE.py:Name`) of a scheduler, its class, or one with an empty queue.
-        scheduler_options: of a scheduler that is named; `ramp plugins` shows them.
+        scheduler_options: of a scheduler that is named; `ramp plugins list` shows them.
         allocator: name or place of the allocator; the machine's own by default.
         allocator_options: of the allocator.
         shape: of the jobs, on machines whose allocators do not choose it: slim by default.
