@@ -29,6 +29,7 @@ class Unit:
         start: start of the slot.
         end: end of the slot.
         cores: cores charged for.
+        cores_asked: cores asked for; fewer than `cores` on machines that sell only whole parts of themselves.
         price: credits per core-hour.
         cost: minor units.
         agreement_id: of the signed agreement, empty for a quotation.
@@ -42,6 +43,7 @@ class Unit:
     start: datetime
     end: datetime
     cores: int
+    cores_asked: int
     price: int
     cost: int
     agreement_id: str
@@ -217,6 +219,7 @@ def unit_of(bought: BoughtUnit, domain: str) -> Unit:
         start=to_datetime(offer.start),
         end=to_datetime(offer.end),
         cores=offer.cores,
+        cores_asked=bought.cores_asked,
         price=offer.cpu_hour_cost,
         cost=offer.cost,
         agreement_id=bought.agreement_id,

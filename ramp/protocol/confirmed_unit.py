@@ -108,4 +108,5 @@ class ConfirmedUnit:
             agreement.reservation_id,
             self.transfer_id,
             not agreement.best_offer,
+            cores_asked=agreement.request.cores.total,
         )

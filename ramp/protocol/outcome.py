@@ -67,6 +67,8 @@ class BoughtUnit:
         reservation_id: the resource's name for the slot.
         transfer_id: the bank's payment.
         meets_request: False for an approved best offer.
+        cores_asked: cores that the request asked for, of which the offer may charge more; 0 where a record of an older
+            version does not say.
     """
 
     unit: int
@@ -75,6 +77,12 @@ class BoughtUnit:
     reservation_id: str = ""
     transfer_id: str = ""
     meets_request: bool = True
+    cores_asked: int = 0
+
+    @property
+    def charges_more(self) -> bool:
+        """Whether cores are charged beyond what was asked: the machine sells only whole parts of itself."""
+        return 0 < self.cores_asked < self.offer.cores
 
 
 @dataclass(frozen=True, slots=True)

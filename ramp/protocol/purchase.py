@@ -223,7 +223,12 @@ class Purchase:
             return []
         if result.status is not None:
             shown = tuple(
-                BoughtUnit(number, offers[0], meets_request=result.meets_request[number])
+                BoughtUnit(
+                    number,
+                    offers[0],
+                    meets_request=result.meets_request[number],
+                    cores_asked=self.request.unit(number).cores.total,
+                )
                 for number, offers in result.candidates.items()
                 if offers
             )

@@ -10,6 +10,7 @@ import pytest
 
 import ramp
 import simulation
+from ramp.model.request import RequestForQuotation
 from ramp.protocol.pricing import PriceQuestion
 
 CONFIG = """
@@ -154,6 +155,55 @@ def test_bad_options_are_named(swarm: Path, options: dict[str, object], told: st
 def test_nothing_to_submit_is_an_error(swarm: Path) -> None:
     with pytest.raises(ramp.ConfigurationError, match="nothing to submit"):
         simulation.market(swarm=swarm)
+
+
+TORUS = """
+[[users]]
+name = "alice"
+deposit = 1000000
+
+[machines.rack]
+cores = 131072
+cores_per_node = 4
+operating_system = "LINUX"
+architecture = "powerpc"
+torus = true
+plugin = "modelled"
+options = { machine = "bgl", log = "synthetic", load = 0 }
+
+[[resources]]
+name = "rack1"
+machine = "rack"
+start_price = 40
+minimum_price = 20
+"""
+
+
+def test_cores_that_are_charged_beyond_what_was_asked_are_told(tmp_path: Path) -> None:
+    """A machine that sells whole midplanes of 512 nodes charges for one where 63 nodes are asked for."""
+    path = tmp_path / "torus.toml"
+    path.write_text(TORUS)
+    (quoted,) = simulation.market(wanted(cores=63, geometry="8x8x1"), swarm=path, quote_only=True).purchases
+    (bought,) = simulation.market(wanted(cores=63, geometry="8x8x1"), swarm=path).purchases
+    for purchase in (quoted, bought):
+        (unit,) = purchase.units
+        assert (unit.cores_asked, unit.bought.charges_more) == (63, True)
+        assert unit.cores > 63
+        assert unit.cost == unit.cores * unit.price * 100
+
+
+def test_the_greatest_cost_of_a_document_binds_like_the_option(swarm: Path) -> None:
+    """The offer of one round costs 8 x 64 = 512 credits; the smaller limit counts."""
+    (template,) = wanted().at(1_800_000_000_000_000).units
+    for in_document, option, status in (
+        (None, None, "committed"),
+        (51_199, None, "rejected"),
+        (51_200, "511.99", "rejected"),
+        (51_200, "600", "committed"),
+    ):
+        document = RequestForQuotation((template,), max_cost=in_document)
+        study = simulation.market(document, swarm=swarm, rounds=1, max_cost=option)
+        assert study.requests["status"].tolist() == [status]
 
 
 @pytest.mark.parametrize("first", ["import simulation", "import simulation.market.world, simulation"])
