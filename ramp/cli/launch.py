@@ -180,10 +180,13 @@ def launching(config: SwarmConfig) -> Iterator[OnEvent]:
 
 
 def up_text(found: SwarmStatus) -> str:
-    """A market that is up, in one line."""
+    """A market, in one line: whether all of it is up, what it is, and where its server is."""
     server = found.server
+    up = sum(agent.is_up for agent in found.agents)
+    whole = up == len(found.agents)
     return (
-        f"The market is up: {count_text(len(found.names('resource')), 'resource')}, "
+        f"The market is {'up' if whole else f'not whole, {up} of {len(found.agents)} agents are up'}: "
+        f"{count_text(len(found.names('resource')), 'resource')}, "
         f"{count_text(len(found.names('user')), 'user')}, a bank and a directory "
         f"on the {server.kind} XMPP server at {server.host}:{server.port} "
         f"(process {found.pid})"

@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from ramp.cli.moments import DurationType, MomentType
-from ramp.cli.options import CreditsType, example, json_option
+from ramp.cli.options import CreditsType, WholeNumber, example, json_option
 from ramp.cli.output import (
     amount_json,
     amount_text,
@@ -32,7 +32,7 @@ from ramp.model.instant import iso, seconds, to_datetime
 from ramp.model.request import Nodes, RequestUnit
 
 _TAG: Final = re.compile(r"(<[^>]+>)")
-_COUNT: Final = click.IntRange(min=1)
+_COUNT: Final = WholeNumber(min=1)
 
 
 @click.group(
