@@ -101,6 +101,7 @@ class _Recorder:
         self._again: dict[str, int] = {}
 
     def listen(self, _: str, progress: Progress, now: Instant) -> None:
+        """Keep what a user is told of its rounds and of its request's end."""
         if isinstance(progress, RoundClosed) and not progress.record.best_offer:
             self._answered.setdefault(progress.request_id, []).append(progress.answered)
             self._again[progress.request_id] = self._again.get(progress.request_id, 0) + progress.called_again
@@ -108,11 +109,13 @@ class _Recorder:
             self.ended[progress.outcome.request_id] = progress
 
     def result(self, submission: Submission) -> AuctionResult:
+        """What was kept of a submission that has ended."""
         label = submission.label
         answered, again = tuple(self._answered.get(label, ())), self._again.get(label, 0)
         return AuctionResult(submission, self.ended[label].outcome, answered, again)
 
     def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
+        """Count a message that belongs to a purchase."""
         self.messages += not is_heartbeat(message)
 
     def carried_out(self, name: str, effect: Effect, now: Instant) -> None:

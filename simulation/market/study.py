@@ -296,11 +296,13 @@ class _Recorder(Checker):
         self.messages: Counter[str] = Counter()
 
     def listen(self, _: str, progress: Progress, __: Instant) -> None:
+        """Keep what users are told of rounds and ends."""
         if isinstance(progress, RoundClosed):
             self.closed.setdefault(progress.request_id, []).append(progress)
         elif isinstance(progress, RequestEnded):
             self.ended[progress.outcome.request_id] = progress
 
     def on_sent(self, message: Message, view: MarketView) -> None:
+        """Count a message by its kind."""
         if not is_heartbeat(message):
             self.messages[type(message.content).__name__] += 1
