@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from simulation.machine_files import load_machine
     from simulation.machines.allocator_declaration import ALLOCATORS, allocator
-    from simulation.machines.box_policy import BoxPolicy, Choice, FreeBox
-    from simulation.machines.cable_policy import CablePolicy
+    from simulation.machines.bluegene.cable_policy import CablePolicy
+    from simulation.machines.boxes.policy import BoxPolicy, Choice, FreeBox
     from simulation.machines.description import KINDS, machine_kind
     from simulation.market.study import MarketRun, market
     from simulation.record_array import RecordArray
@@ -36,8 +36,8 @@ __all__ = [
 _PLACES: Final = {
     "simulation.machine_files": ("load_machine",),
     "simulation.machines.allocator_declaration": ("ALLOCATORS", "allocator"),
-    "simulation.machines.box_policy": ("BoxPolicy", "Choice", "FreeBox"),
-    "simulation.machines.cable_policy": ("CablePolicy",),
+    "simulation.machines.boxes.policy": ("BoxPolicy", "Choice", "FreeBox"),
+    "simulation.machines.bluegene.cable_policy": ("CablePolicy",),
     "simulation.machines.description": ("KINDS", "machine_kind"),
     "simulation.market.study": ("MarketRun",),
     "simulation.record_array": ("RecordArray",),

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from ramp.agents.behaviour import Courier
 from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
@@ -29,6 +28,7 @@ from ramp.protocol.progress import (
 from ramp.protocol.resource_party import ResourceParty
 from ramp.protocol.user_party import UserParty
 from ramp.runtime.storage_errors import reason_of
+from ramp.xmpp.behaviour import Courier
 
 WRITE_PAUSE_S = 1.0
 """How long the directory waits before it writes down who is registered, in seconds: many come and go at once."""

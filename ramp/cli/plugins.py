@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ramp.cli.options import example, json_option
-from ramp.cli.output import count_text, print_json, print_rows, say
+from ramp.cli.views.output import count_text, print_json, print_rows, say
 from ramp.errors import ConfigurationError
 from ramp.runtime.shipped_swarms import find_config
 

@@ -1,6 +1,6 @@
 """Mutation testing: runs mutmut and compares the mutants that survive with those that are accounted for.
 
-    python -m tests.mutation [PATTERN...]      e.g. "ramp.protocol.bank_party*"; without a pattern what is not known yet
+    python -m tests.mutation [PATTERN...]      e.g. "ramp.protocol.bank.party*"; without a pattern what is not known yet
 
 mutmut changes one thing at a time in the modules that `[tool.mutmut]` of pyproject.toml names, leaves out what mypy
 refuses, and runs the tests that reach the changed function. A mutant that no test notices has to be in survivors.txt

@@ -11,8 +11,8 @@ from ramp.cli.request_templates import shipped_templates
 from ramp.cli.rfq import indented
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.request import NodeDiskSpace, Nodes, TorusTerms, TotalCores, TotalDiskSpace
-from ramp.rfql.namespaces import schemas_dir
 from ramp.rfql.request_for_quotation import load_request, parse_request, write_request
+from ramp.rfql.xml.namespaces import schemas_dir
 from ramp.runtime.clock import SystemClock
 
 EXAMPLES = schemas_dir() / "examples"
