@@ -15,7 +15,7 @@ from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
 from ramp.model.acl import Performative
 from ramp.model.money import credits_text
-from ramp.protocol.directory_party import DirectoryParty, KnownAgent
+from ramp.protocol.directory.party import DirectoryParty, KnownAgent
 from ramp.protocol.progress import (
     CancellationEnded,
     ClockCompared,
@@ -25,8 +25,8 @@ from ramp.protocol.progress import (
     RecordsMissing,
     RequestEnded,
 )
-from ramp.protocol.resource_party import ResourceParty
-from ramp.protocol.user_party import UserParty
+from ramp.protocol.resource.party import ResourceParty
+from ramp.protocol.user.party import UserParty
 from ramp.runtime.storage_errors import reason_of
 from ramp.xmpp.behaviour import Courier
 

@@ -18,9 +18,10 @@ from ramp.model import instant
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.money import credits_text, parse_credits
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalCores, TotalDiskSpace
-from ramp.rfql import date_and_time, markup, schema, torus
-from ramp.rfql.namespaces import LIMITS, RFQ, TORUS
-from ramp.rfql.parser import Element, parse_file
+from ramp.rfql import torus
+from ramp.rfql.xml import date_and_time, markup, schema
+from ramp.rfql.xml.namespaces import LIMITS, RFQ, TORUS
+from ramp.rfql.xml.parser import Element, parse_file
 
 ROOT: Final = f"{{{RFQ}}}RequestForQuotation"
 REQUEST: Final = f"{{{RFQ}}}Request"

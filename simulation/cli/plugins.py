@@ -1,4 +1,4 @@
-"""`ramp plugins`: what is installed of each sort that can be added to; `check` is in `ramp.cli.plugins`."""
+"""`ramp plugins`: what is installed of each sort that can be added to; `check` is in `ramp.cli.verbs.plugins`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import click
 
 from ramp.cli.main import VERB_GROUP
 from ramp.cli.options import example
-from ramp.cli.output import print_json, say
-from ramp.cli.plugins import check
+from ramp.cli.verbs.plugins import check
+from ramp.cli.views.output import print_json, say
 from ramp.errors import ConfigurationError
 from ramp.options import described_options, nearest_name, options_of
 from ramp.runtime.config import PLUGIN_GROUP, PRICING_GROUP

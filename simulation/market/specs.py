@@ -9,7 +9,7 @@ from ramp.model.instant import Instant
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy, paper_price
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
 from ramp.runtime.config import ResourceConfig, open_plugin, pricing_strategy
 
 

@@ -14,7 +14,8 @@ import click
 
 from ramp.cli.moments import DurationType, MomentType
 from ramp.cli.options import CreditsType, WholeNumber, example, json_option
-from ramp.cli.output import (
+from ramp.cli.request_templates import take_template
+from ramp.cli.views.output import (
     amount_json,
     amount_text,
     count_text,
@@ -24,7 +25,6 @@ from ramp.cli.output import (
     print_rows,
     say,
 )
-from ramp.cli.request_templates import take_template
 from ramp.client.request import RequestTemplate, combined, request
 from ramp.client.times import DURATION_HELP, MOMENT_HELP
 from ramp.errors import ConfigurationError, DocumentError

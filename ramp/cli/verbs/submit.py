@@ -18,8 +18,8 @@ from ramp.cli.connection import open_market
 from ramp.cli.moments import DurationType
 from ramp.cli.options import CreditsType, example, file_type, market_options
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
-from ramp.cli.outcome_report import ShortName, charged_text, outcome_object, print_outcome
-from ramp.cli.output import moment_text, print_json, print_rows, say, silence_output
+from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
+from ramp.cli.views.output import moment_text, print_json, print_rows, say, silence_output
 from ramp.client.following import Approver, Following, nobody_approves
 from ramp.client.identifiers import one_request
 from ramp.client.market import Market

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ramp.cli.options import example, json_option, state_option
-from ramp.cli.output import amount_text, moment_text, price_text, print_json, print_pairs, say
+from ramp.cli.views.output import amount_text, moment_text, price_text, print_json, print_pairs, say
 from ramp.errors import DocumentError
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.instant import iso

@@ -14,8 +14,8 @@ from ramp.protocol.effects import Effect
 from ramp.protocol.events import Answer, RequestSubmitted
 from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
 from ramp.protocol.timing import Timing
-from simulation.experiments.market_plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
-from simulation.experiments.market_stations import Stations
+from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
+from simulation.experiments.trials.stations import Stations
 from simulation.market.observing import is_heartbeat
 from simulation.market.specs import UserSpec, configured
 from simulation.market.wire import Wire
