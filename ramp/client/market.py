@@ -17,10 +17,9 @@ from ramp.client.dialogues import Dialogue
 from ramp.client.following import Approver, Following, OnEvent, nobody_approves
 from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState
-from ramp.client.market_user import MarketUser, with_machines
 from ramp.client.request import Requestable
-from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resource
-from ramp.client.submission import Approve, Prefer, auction_options
+from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resource, with_machines
+from ramp.client.submission import Approve, MarketUser, Prefer, auction_options
 from ramp.client.times import duration_of
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved

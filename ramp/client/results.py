@@ -6,7 +6,7 @@ people. Prices are whole credits per core-hour. Every result keeps the model's o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -208,6 +208,11 @@ class Resource:
 def short_name(address: str, domain: str) -> str:
     """An agent's name without the market's own domain; names of other domains stay whole."""
     return address.removesuffix(f"@{domain}") if domain else address
+
+
+def with_machines(found: Sequence[Resource], states: Mapping[str, MachineState]) -> tuple[Resource, ...]:
+    """Resources with how their machines are, by full name; those that did not answer have None."""
+    return tuple(Resource(each.name, each.address, states.get(each.address)) for each in found)
 
 
 def unit_of(bought: BoughtUnit, domain: str) -> Unit:
