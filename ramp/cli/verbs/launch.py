@@ -16,7 +16,7 @@ from ramp.cli.options import example, json_option, state_option
 from ramp.cli.views.output import console, count_text, moment_text, print_json, print_rows, say, waiting
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
-from ramp.client.swarm import OnEvent, status, stop
+from ramp.client.swarm import OnEvent, check_none_is_up, status, stop
 from ramp.control.status import AgentStatus, SwarmStatus, status_object
 from ramp.errors import RampError
 from ramp.model.instant import from_iso
@@ -60,6 +60,7 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
     from ramp.runtime.config_file import load_config
 
     config = load_config(find_config(name))
+    check_none_is_up(state)
     if detach:
         found = launch_in_background(config, state)
         if as_json:
