@@ -84,6 +84,7 @@ class Building:
         known = self.state.registered()
 
         def new_host(send: Callable[[Message], None]) -> Host:
+            """The host of this agent's party, which sends by `send`."""
             party = DirectoryParty(address, timing=self.config.timing, known=known)
             return Host(party, self._ports(send, notary))
 
@@ -103,6 +104,7 @@ class Building:
         ledger = self._audited_ledger()
 
         def new_host(send: Callable[[Message], None]) -> Host:
+            """The host of this agent's party, which sends by `send`."""
             party = BankParty(address, timing=self.config.timing)
             ports = self._ports(send, notary)
             ports.ledger, ports.watch = BankLedger(ledger), log_keeper

@@ -64,7 +64,6 @@ VERBS: Final[dict[str, Verb]] = {
     "verify": Verb(_FILES, "ramp.cli.verbs.verify:verify", "Check an agreement's signatures and contents offline."),
     "keys": Verb(_FILES, "ramp.cli.verbs.keys:keys", "Make, show, renew and revoke keys and certificates."),
     "config": Verb(_FILES, "ramp.cli.verbs.config:config", "Check and show a market's configuration."),
-    "plugin": Verb(_FILES, "ramp.cli.verbs.plugin:plugin", "Check a plug-in against the contract that all keep."),
     "completion": Verb(_FILES, "ramp.cli.completion:completion", "Print the completion script for a shell."),
 }
 _SECTIONS: Final = (_TRY, _BUY, _ACCOUNT, _MARKET, _FILES)

@@ -252,7 +252,8 @@ class Purchase:
 
     def _quoted(self, result: AuctionResult, number: int, offers: Sequence[Offer], now: Instant) -> BoughtUnit:
         """The best offer of a unit that is not bought; where its rule has failed, at the price offered."""
-        quoted = BoughtUnit(number, offers[0], meets_request=result.meets_request[number])
+        asked = self.request.unit(number).cores.total
+        quoted = BoughtUnit(number, offers[0], meets_request=result.meets_request[number], cores_asked=asked)
         if result.code:
             return quoted
         priced = result.prices.of(number, offers[0], offers[1:], now)
