@@ -7,6 +7,7 @@ same request gets the same answer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, assert_never
 
@@ -62,7 +63,9 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
         raise ConfigurationError(f"a greatest cost of {options.max_cost}; right would be minor units above 0")
     if options.rule:
         RULES.find(options.rule)
-    return ev.RequestSubmitted(request_id, parse_request(request.document), options)
+    asked = parse_request(request.document)
+    limits = [each for each in (options.max_cost, asked.max_cost) if each is not None]
+    return ev.RequestSubmitted(request_id, asked, replace(options, max_cost=min(limits, default=None)))
 
 
 def question(request: AskAccount | AskMachine | AskResources, query_id: str, domain: str) -> ev.Command:

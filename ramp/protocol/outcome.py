@@ -68,6 +68,8 @@ class BoughtUnit:
         transfer_id: the bank's payment.
         meets_request: False for an approved best offer.
         paid: what is paid, in minor units; None where it is the price offered.
+        cores_asked: cores that the request asked for, of which the offer may charge more; 0 where a record of an older
+            version does not say.
     """
 
     unit: int
@@ -77,11 +79,17 @@ class BoughtUnit:
     transfer_id: str = ""
     meets_request: bool = True
     paid: int | None = None
+    cores_asked: int = 0
 
     @property
     def cost(self) -> int:
         """What is paid for it, in minor units."""
         return self.offer.cost if self.paid is None else self.paid
+
+    @property
+    def charges_more(self) -> bool:
+        """Whether cores are charged beyond what was asked: the machine sells only whole parts of itself."""
+        return 0 < self.cores_asked < self.offer.cores
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,9 @@ OWN_DISTRIBUTION: Final = "ramp-market"
 EMBEDDED: Final = "embedded"
 PROSODY: Final = "prosody"
 
+MEMORY_MB_MIN: Final = 128
+"""Less no guest is given: Python and what the interface needs take half of it."""
+
 DEFAULT_RESOURCE_CREDIT: Final = 100_000_000_000
 """Overdraft of resources in minor units: a resource must always be able to refund what it has sold."""
 
@@ -101,6 +104,8 @@ class GuestLimits:
         snapshot: for a picture of the machine.
         open: for opening it; a torus machine's compiler takes a while.
         waiting_max: questions that wait; more are refused, or in doubt.
+        memory_mb: private memory of its process, and of each that it starts, in MB of 2**20 bytes; a torus machine
+            whose loops are being compiled takes some hundreds.
         environment: variables of the environment that it sees beside the usual ones (PATH, HOME, the language, ...).
     """
 
@@ -110,6 +115,7 @@ class GuestLimits:
     snapshot: Duration = 5 * SECOND
     open: Duration = MINUTE
     waiting_max: int = 500
+    memory_mb: int = 4096
     environment: tuple[str, ...] = ()
 
     def of(self, call: str) -> Duration:

@@ -29,6 +29,7 @@ from ramp.runtime.auction_rules import RULES
 from ramp.runtime.config import (
     DEFAULT_RESOURCE_CREDIT,
     EMBEDDED,
+    MEMORY_MB_MIN,
     PLUGIN_GROUP,
     PRICING_GROUP,
     PROSODY,
@@ -295,7 +296,7 @@ def _read_holds(reader: Reader, table: Mapping[str, Any]) -> Quotas:
 
 def _read_guests(reader: Reader, table: Mapping[str, Any]) -> GuestLimits:
     durations = {f"{name}_s": name for name in ("quote", "price", "change", "snapshot", "open")}
-    reader.unknown("guests.", table, {*durations, "waiting_max", "environment"})
+    reader.unknown("guests.", table, {*durations, "waiting_max", "memory_mb", "environment"})
     environment = table.get("environment", [])
     if not isinstance(environment, list) or not all(isinstance(name, str) for name in environment):
         reader.wrong("guests.environment", environment, 'a list of names such as ["SGE_ROOT"]')
@@ -305,6 +306,7 @@ def _read_guests(reader: Reader, table: Mapping[str, Any]) -> GuestLimits:
         standard,
         **_read_durations(reader, "guests.", table, durations),
         waiting_max=reader.whole("guests.", table, "waiting_max", standard.waiting_max),
+        memory_mb=reader.whole("guests.", table, "memory_mb", standard.memory_mb, least=MEMORY_MB_MIN),
         environment=tuple(environment),
     )
 

@@ -86,7 +86,7 @@ def shipped_experiments() -> dict[str, Experiment]:
 
 
 def all_experiments() -> dict[str, Experiment]:
-    """All experiments by name; guests that cannot be loaded are left out (`ramp plugins` says why)."""
+    """All experiments by name; guests that cannot be loaded are left out (`ramp plugins list` says why)."""
     guests = {one.name: one.declaration for one in GUESTS.listed() if one.declaration is not None}
     return dict(sorted({**guests, **shipped_experiments()}.items()))
 

@@ -18,7 +18,7 @@ from ramp.cli.connection import open_market
 from ramp.cli.moments import DurationType
 from ramp.cli.options import CreditsType, example, file_type, market_options
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
-from ramp.cli.views.outcome_report import ShortName, outcome_object, print_outcome
+from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
 from ramp.cli.views.output import moment_text, print_json, print_rows, say, silence_output
 from ramp.client.following import Approver, Following, nobody_approves
 from ramp.client.identifiers import one_request
@@ -33,7 +33,7 @@ from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.events import Approval, AuctionOptions, Preference
-from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.outcome import BoughtUnit, RequestStatus
 from ramp.protocol.progress import ApprovalAsked, ClockCompared
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.state_folder import StateFolder
@@ -51,7 +51,7 @@ _auction_options = (
     click.option("--prefer", type=click.Choice([each.value for each in Preference]), default="cheapest",
                  show_default=True, help="How offers are ranked."),
     click.option("--rule", default="", metavar="NAME",
-                 help="Auction rule (`ramp plugins rule` lists them), or FILE.py:NAME  [default: the market's own]."),
+                 help="Auction rule (`ramp plugins list rule`), or FILE.py:NAME  [default: the market's own]."),
 )  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def _auction(
         say(f"ramp: warning: {warning}")
     market = open_market(state, user)
     view = PipedView(new_view(market.short, as_json))
-    approve = AskAtTerminal(market.short) if options.approval is Approval.ASK else nobody_approves
+    approve = AskAtTerminal(market.short, request) if options.approval is Approval.ASK else nobody_approves
     ended = follow(market, request, options, view, approve)
     with view.unless_gone():
         report(market, ended, as_json)
@@ -322,14 +322,16 @@ class AskAtTerminal:
 
     Args:
         short: makes agents' names short.
+        request: what was asked for.
 
     Attributes:
         costs: what would be paid for each offer, in minor units; empty: what is offered.
     """
 
-    def __init__(self, short: ShortName) -> None:
+    def __init__(self, short: ShortName, request: RequestForQuotation) -> None:
         self._short = short
         self.costs: Sequence[int] = ()
+        self._asked = {unit.number: unit.cores.total for unit in request.units}
 
     def __call__(self, offers: Sequence[Offer], meets: Sequence[bool]) -> bool:
         """Show the offers and ask."""
@@ -342,7 +344,7 @@ class AskAtTerminal:
                     self._short(offer.resource),
                     moment_text(offer.start),
                     moment_text(offer.end),
-                    offer.cores,
+                    charged_text(BoughtUnit(offer.unit, offer, cores_asked=self._asked.get(offer.unit, 0))),
                     offer.cpu_hour_cost,
                     money.credits_text(cost),
                     "yes" if meets_request else "no",

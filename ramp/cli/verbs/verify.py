@@ -9,6 +9,7 @@ import click
 
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.views.output import amount_text, moment_text, price_text, print_json, print_pairs, say
+from ramp.errors import DocumentError
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.instant import iso
 from ramp.model.price_paid import how_priced
@@ -37,6 +38,10 @@ def verify(ctx: click.Context, file: Path, ca_file: Path | None, state: StateFol
     from ramp.runtime.clock import SystemClock
     from ramp.runtime.keys.store import KeyStore, load_ca_certificates
 
+    if _is_request(file):
+        raise DocumentError(
+            "is a request for quotation, which nobody signs; `ramp rfq validate` checks it", source=str(file)
+        )
     now = SystemClock().now()
     if ca_file is not None:
         report = verify_file(file, load_ca_certificates(ca_file), now)
@@ -58,6 +63,12 @@ def verify(ctx: click.Context, file: Path, ca_file: Path | None, state: StateFol
         ctx.exit(1)
     _print_what(report)
     click.echo(f"{file}: holds")
+
+
+def _is_request(file: Path) -> bool:
+    """Whether a file looks like a request for quotation."""
+    with file.open("rb") as stream:
+        return b"<RequestForQuotation" in stream.read(2000)
 
 
 def _print_what(report: FileReport) -> None:

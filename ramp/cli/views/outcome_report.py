@@ -72,6 +72,7 @@ def unit_object(unit: BoughtUnit, short: ShortName) -> dict[str, object]:
     return {
         **offer_object(unit.offer, short),
         "unit": unit.unit,
+        "cores_asked": unit.cores_asked or None,
         "reservation_id": unit.reservation_id,
         "agreement_id": unit.agreement_id,
         "transfer_id": unit.transfer_id,
@@ -150,12 +151,24 @@ def _print_units(outcome: RequestOutcome, short: ShortName) -> None:
     for unit in outcome.units:
         offer = unit.offer
         row = [str(unit.unit), short(offer.resource), moment_text(offer.start), moment_text(offer.end)]
-        row += [str(offer.cores), str(offer.cpu_hour_cost), *[money.credits_text(offer.cost)] * apart]
+        row += [charged_text(unit), str(offer.cpu_hour_cost), *[money.credits_text(offer.cost)] * apart]
         row += [money.credits_text(unit.cost)]
         row += ["yes" if unit.meets_request else "no"] * meets_shown + [unit.reservation_id] * bought
         rows.append(row)
     right = ("Unit", "Cores", "Price", "Offered", "Cost")
     print_rows(columns, rows, right=right, title=f"{title} (price in credits/core-hour, cost in credits)")
+    for unit in outcome.units:
+        if unit.charges_more:
+            parts = "sells only whole parts of its machine"
+            click.echo(
+                f"Unit {unit.unit}: {short(unit.offer.resource)} {parts}; {unit.offer.cores} cores are charged for the "
+                f"{unit.cores_asked} that were asked for"
+            )
+
+
+def charged_text(unit: BoughtUnit) -> str:
+    """Cores charged, and those asked for where they are fewer."""
+    return f"{unit.offer.cores} ({unit.cores_asked} asked)" if unit.charges_more else str(unit.offer.cores)
 
 
 def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:

@@ -109,4 +109,5 @@ class ConfirmedUnit:
             self.transfer_id,
             not agreement.best_offer,
             None if agreement.price is None else agreement.cost,
+            cores_asked=agreement.request.cores.total,
         )

@@ -290,6 +290,7 @@ class UserParty:
             rule=rule,
             ids=self._ids,
             pace=self._pace,
+            clock_warning=lambda: self._clock.warning,
         )
         self.purchases[submitted.request_id] = purchase
         self._running[submitted.request_id] = purchase

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ramp.errors import RuleFailed
@@ -35,6 +35,7 @@ class Purchase:
         rule: of the auction.
         ids: where new identifiers come from.
         pace: of the buying agent.
+        clock_warning: says that the agent's clock is wrong, and by how much, or nothing.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Purchase:
         rule: CheckedRule,
         ids: IdSource,
         pace: Pace,
+        clock_warning: Callable[[], str],
     ) -> None:
         self.request_id = submitted.request_id
         self.request = submitted.request
@@ -59,6 +61,7 @@ class Purchase:
         self._bank = bank
         self._ids = ids
         self._pace = pace
+        self._clock_warning = clock_warning
         self._directory = directory
         self._rule = rule
         self._auction = self._new_auction()
@@ -250,7 +253,8 @@ class Purchase:
 
     def _quoted(self, result: AuctionResult, number: int, offers: Sequence[Offer], now: Instant) -> BoughtUnit:
         """The best offer of a unit that is not bought; where its rule has failed, at the price offered."""
-        quoted = BoughtUnit(number, offers[0], meets_request=result.meets_request[number])
+        asked = self.request.unit(number).cores.total
+        quoted = BoughtUnit(number, offers[0], meets_request=result.meets_request[number], cores_asked=asked)
         try:
             priced = result.prices.of(number, offers[0], offers[1:], now)
         except RuleFailed:
@@ -299,7 +303,9 @@ class Purchase:
         self._blamed |= result.blamed
         left = self._voting.remaining(self._blamed) if self._voting is not None and result.blamed else {}
         if not left or not all(left.values()):
-            return self._end(RequestStatus.FAILED, result.reason, (), now)
+            warning = self._clock_warning() if result.expired else ""
+            reason = f"{result.reason}; {warning}" if warning else result.reason
+            return self._end(RequestStatus.FAILED, reason, (), now)
         self.confirmation = None  # nothing was paid: go on with the next best of every unit
         self._voting = self._vote(left)
         return self._voting.start(now)

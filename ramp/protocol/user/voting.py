@@ -60,7 +60,7 @@ class _Ballot:
 
     @property
     def offer(self) -> Offer:
-        """The offer that is asked for now."""
+        """The offer whose vote is awaited, or comes next."""
         return self.candidates[self.index]
 
     @property

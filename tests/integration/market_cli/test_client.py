@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
-from tiny_market import NAMES
+from tiny_market import CONFIG, NAMES
 
 import ramp
 from ramp.client.line import SocketLine
@@ -69,6 +71,38 @@ def test_the_same_for_asyncio(swarm):
     assert bought.request_id in {each.request_id for each in asked}
     assert (machine.cores, machine.start_price in (40, 60, 90)) == (512, True)
     assert 0 < machine.cores_free == 512 - machine.cores_busy <= 384  # a quarter is taken from the beginning
+
+
+async def test_a_market_of_ones_own_for_asyncio(tmp_path):
+    config = tmp_path / "tiny.toml"
+    config.write_text(CONFIG)
+    async with ramp.launch_async(config, transport="embedded", user="alice") as market:
+        state = market.access.state
+        bought = await market.submit(WANTED)
+        assert bought.committed
+        assert (await market.balance()).balance == 100_000_000 - bought.cost
+    with pytest.raises(ramp.NoMarket):
+        ramp.connect(state.path)
+    assert not state.path.exists()
+
+
+async def test_a_task_that_is_cancelled_while_it_launches_leaves_no_market(tmp_path):
+    config = tmp_path / "tiny.toml"
+    config.write_text(CONFIG)
+
+    async def launched(folder):
+        async with ramp.launch_async(config, state_dir=folder):
+            raise AssertionError("nobody waits for it any more")
+
+    with tempfile.TemporaryDirectory(prefix="ramp-cli-") as folder:
+        launching = asyncio.create_task(launched(folder))
+        await asyncio.sleep(0)
+        launching.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await launching
+        assert StateFolder(Path(folder)).ledger.exists()
+        with pytest.raises(ramp.NoMarket):
+            ramp.connect(folder)
 
 
 def test_watching_all_that_goes_on(swarm):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,30 @@ def test_what_a_users_agent_does_not_serve_is_refused(config: Path) -> None:
         assert answer.code is MarketRefusalCode.NOT_UNDERSTOOD
     with ramp.launch(config, transport="simulated") as market, pytest.raises(ramp.MarketRefused, match="rounds"):
         market.submit(wanted(), rounds=0)
+
+
+async def test_tasks_of_asyncio_take_turns(config: Path) -> None:
+    async with ramp.launch_async(config, transport="simulated") as market:
+        bought, quoted, listed = await asyncio.gather(
+            market.submit(wanted()), market.quote(wanted()), market.resources(machines=True)
+        )
+        assert (bought.status, quoted.status, len(listed)) == ("committed", "quoted", 2)
+        assert (await market.balance()).balance == 100_000_000 - bought.cost
+        assert [event async for event in market.watch(bought.request_id)][-1].outcome == bought.outcome
+        (back,) = await market.cancel(bought.request_id)
+        assert back.refund == bought.cost
+
+
+async def test_a_cancelled_task_withdraws_its_request_and_gives_up_its_turn(config: Path) -> None:
+    async with ramp.launch_async(config, transport="simulated") as market:
+        going = asyncio.create_task(
+            market.submit(wanted(), on_event=lambda event: isinstance(event, ramp.RoundOpened) and going.cancel())
+        )
+        with pytest.raises(asyncio.CancelledError):
+            await going
+        watched = [each async for each in market.watch((await market.requests())[0].request_id)]
+        assert watched[-1].outcome.status == "rejected"
+        assert (await market.balance()).balance == 100_000_000
 
 
 @pytest.mark.parametrize(
