@@ -65,7 +65,10 @@ def test_no_unit_is_paid_above_its_cap_or_below_its_winners_offer(
     """Also when holds are refused, so that the offer behind wins; and everybody who checks the price agrees."""
     unit, offers, preference = auction
     rule, bids = used(name), ranked(unit, offers, preference)
-    seals = {offer.offer_id: Seal(offer.resource, Role.RESOURCE, "user", "r", 0, "text") for offer in offers}
+    seals = {
+        (offer.resource, offer.offer_id): Seal(offer.resource, Role.RESOURCE, "user", "r", 0, "text")
+        for offer in offers
+    }
     winners = rule.winners(bids)
     prices = PaidPrices(rule, {1: bids}, seals)
     for index, winner in enumerate(winners):

@@ -31,6 +31,7 @@ from ramp.errors import ConfigurationError
 from ramp.model import money
 from ramp.model.instant import iso, seconds
 from ramp.protocol.clock_comparison import offset_text
+from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.state_folder import StateFolder
 
 WHOM: Final = "asking the User Agent"
@@ -67,12 +68,14 @@ def status(request_id: str | None, show_all: bool, user: str | None, state: Stat
         click.echo(f"{market.user} has asked for nothing {'lately' if older else 'yet'}{_in_archive(older)}")
         return
     short = shortened([entry.request_id for entry in listed])
-    columns = ("Request", "Status", "Units", "Submitted", "Took", "Cost (credits)", "Reason")
+    ruled = any(entry.rule != PAPER_RULE for entry in listed)
+    columns = ("Request", "Status", "Units", *["Rule"] * ruled, "Submitted", "Took", "Cost (credits)", "Reason")
     rows = [
         (
             short[entry.request_id],
             f"running ({entry.stage})" if entry.outcome is None else entry.outcome.status,
             entry.units,
+            *[entry.rule] * ruled,
             moment_text(entry.started_at),
             "" if entry.outcome is None else duration_text(entry.outcome.duration),
             "" if entry.outcome is None else money.credits_text(entry.outcome.cost),

@@ -81,8 +81,11 @@ class CheckedRule:
         won: object = self._asked("winners", lambda: self._rule.winners(bids))
         if not isinstance(won, list | tuple) or not won:
             raise self._failed(RuleFault.WRONG_WINNER, f"it lets win {won!r:.40}; right would be a list of offers")
-        for index, offer in enumerate(won):
-            if not isinstance(offer, Offer) or offer not in bids.offers or offer in won[:index]:
+        if won is bids.offers:
+            return bids.offers
+        made = {offer.resource: offer for offer in bids.offers}  # at most one a resource
+        for offer in won:
+            if not isinstance(offer, Offer) or made.pop(offer.resource, None) != offer:
                 wrong = f"it lets win {getattr(offer, 'offer_id', offer)!r:.40}, which was not offered, or twice"
                 raise self._failed(RuleFault.WRONG_WINNER, wrong)
         return tuple(won)

@@ -33,10 +33,10 @@ class PaidPrices:
     Args:
         rule: says what is paid.
         bids: of the units whose offers meet the request; all others are paid as offered.
-        seals: of the proposals, by the ids of their offers.
+        seals: of the proposals, by the resources and ids of their offers.
     """
 
-    def __init__(self, rule: CheckedRule, bids: Mapping[int, UnitBids], seals: Mapping[str, Seal]) -> None:
+    def __init__(self, rule: CheckedRule, bids: Mapping[int, UnitBids], seals: Mapping[tuple[str, str], Seal]) -> None:
         self._rule = rule
         self._bids = bids
         self._seals = seals
@@ -57,8 +57,11 @@ class PaidPrices:
         if bids is None or self._rule.pays_offer:
             return Priced(winner.cost)
         standing = tuple(
-            offer for offer in behind if (seal := self._seals.get(offer.offer_id)) and stands_at(offer, seal, now)
+            offer for offer in behind if (seal := self._seal_of(offer)) is not None and stands_at(offer, seal, now)
         )
         price = self._rule.price(bids, winner, standing)
-        seal = None if price.set_by is None else self._seals[price.set_by.offer_id]
+        seal = None if price.set_by is None else self._seal_of(price.set_by)
         return Priced(price.cost, PricePaid(self._rule.name, price.set_by, seal))
+
+    def _seal_of(self, offer: Offer) -> Seal | None:
+        return self._seals.get((offer.resource, offer.offer_id))

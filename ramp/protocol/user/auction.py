@@ -396,9 +396,9 @@ class Auction(StateMachine[AuctionState]):
             extra = "" if hopeless else "; the best offers that do not are shown"
             reason = f"no offer meets the request for unit {which}{extra}"
             return self._close(RequestStatus.NO_OFFERS, reason, stimulus, now)
+        costs = [priced.cost for priced in self._made.best_prices(now)]
         if quote_only:
             return self._close(RequestStatus.QUOTED, "", stimulus, now)
-        costs = [priced.cost for priced in self._made.best_prices(now)]
         over = over_limit(costs, self.options.max_cost)
         if over:
             return self._close(RequestStatus.REJECTED, over, stimulus, now)

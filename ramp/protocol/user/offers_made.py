@@ -35,7 +35,7 @@ class OffersMade:
         self._rule = rule
         self._meeting = {unit.number: Ranking(preference) for unit in request.units}
         self._closest = {unit.number: Ranking(preference) for unit in request.units}
-        self._seals: dict[str, Seal] = {}
+        self._seals: dict[tuple[str, str], Seal] = {}
 
     def add(self, offer: Offer, seal: Seal | None) -> None:
         """Take an offer that meets the request.
@@ -46,7 +46,7 @@ class OffersMade:
         """
         self._meeting[offer.unit].add(offer)
         if seal is not None:
-            self._seals[offer.offer_id] = seal
+            self._seals[offer.resource, offer.offer_id] = seal  # another may call its offer the same
 
     def add_closest(self, offer: Offer) -> None:
         """Take an offer that does not meet the request, for a unit that no other offer meets."""

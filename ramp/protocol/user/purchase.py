@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ramp.errors import RuleFailed
 from ramp.model.acl import Message
 from ramp.model.contents import HoldCancelled, HoldGranted, HoldRefused, Proposal
 from ramp.model.identifiers import IdSource
@@ -254,9 +255,10 @@ class Purchase:
         """The best offer of a unit that is not bought; where its rule has failed, at the price offered."""
         asked = self.request.unit(number).cores.total
         quoted = BoughtUnit(number, offers[0], meets_request=result.meets_request[number], cores_asked=asked)
-        if result.code:
+        try:
+            priced = result.prices.of(number, offers[0], offers[1:], now)
+        except RuleFailed:
             return quoted
-        priced = result.prices.of(number, offers[0], offers[1:], now)
         return replace(quoted, paid=None if priced.price is None else priced.cost)
 
     def _vote(self, candidates: dict[int, tuple[Offer, ...]]) -> Voting:

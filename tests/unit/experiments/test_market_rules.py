@@ -57,7 +57,6 @@ def test_more_rounds_of_open_bidding_by_the_papers_formula_cost_less() -> None:
 
 
 def test_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "ROUNDS", (1, 2, 3))
     monkeypatch.setattr(rules, "SELLERS", {name: rules.SELLERS[name] for name in ("truthful", "shading")})
     summary = rules.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)
     with (tmp_path / "rules.csv").open() as file:

@@ -168,6 +168,24 @@ def test_second_price_is_that_of_the_next_offer_which_the_agreement_shows() -> N
     assert agreement.price.seal.signer == "res3"
 
 
+def test_an_offer_that_is_called_like_anothers_does_not_spoil_its_seal() -> None:
+    buyer = Buyer(SECOND_PRICE)
+    buyer.called()
+    buyer.offer("res3", 55)
+    buyer.offer("res2", 50)
+    buyer.hear("res1", c.Proposal("r1", 1, (offer_of("res1", 60, offer_id="offer-res3"),)))
+    buyer.grant("res2")
+    assert (buyer.agreement.price.runner_up.resource, buyer.agreement.price.seal.signer) == ("res3", "res3")
+
+
+def test_a_quotation_where_the_rule_has_failed_is_at_the_price_offered() -> None:
+    answers = iter((Price(55 * 1600), Price(1)))
+    options = {"quote_only": True, "rules": lambda _: Misbehaving("price", lambda _: next(answers))}
+    buyer = Buyer("bad", **options)
+    buyer.bids(60, 50, 55)
+    assert (buyer.outcome.status, buyer.outcome.units[0].cost) == (RequestStatus.QUOTED, 50 * 1600)
+
+
 def test_a_single_bidder_is_paid_the_cap() -> None:
     buyer = Buyer(SECOND_PRICE)
     buyer.bids(None, 50, None)
