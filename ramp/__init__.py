@@ -41,13 +41,17 @@ if TYPE_CHECKING:
     )
     from ramp.model.instant import to_datetime
     from ramp.model.money import credits_text
+    from ramp.model.offer import Offer
     from ramp.protocol.outcome import RequestStatus
     from ramp.protocol.progress import ApprovalAsked, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
+    from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 
 __all__ = [
     "Account",
     "ApprovalAsked",
     "AsyncMarket",
+    "AuctionRule",
+    "Bidding",
     "Cancelled",
     "ConfigurationError",
     "DocumentError",
@@ -56,7 +60,9 @@ __all__ = [
     "MarketRefusalCode",
     "MarketRefused",
     "NoMarket",
+    "Offer",
     "Posting",
+    "Price",
     "Purchase",
     "RampError",
     "RequestEnded",
@@ -70,6 +76,7 @@ __all__ = [
     "TransportError",
     "Unit",
     "UnitAdvanced",
+    "UnitBids",
     "connect",
     "connect_async",
     "credits_text",
@@ -106,6 +113,8 @@ _PLACES = {
     ),
     "ramp.model.instant": ("to_datetime",),
     "ramp.model.money": ("credits_text",),
+    "ramp.model.offer": ("Offer",),
+    "ramp.protocol.rules.auction_rule": ("AuctionRule", "Bidding", "Price", "UnitBids"),
     "ramp.protocol.outcome": ("RequestStatus",),
     "ramp.protocol.progress": ("ApprovalAsked", "RequestEnded", "RoundClosed", "RoundOpened", "UnitAdvanced"),
 }

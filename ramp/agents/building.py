@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
@@ -24,7 +25,9 @@ from ramp.protocol.events import Answer
 from ramp.protocol.progress import Progress
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import Seller
+from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.user.party import UserParty
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.host import Host, Ports
@@ -32,11 +35,13 @@ from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.ledger.bank_ledger import BankLedger
-from ramp.runtime.ledger.store import LedgerStore
 from ramp.runtime.sqlite_file import FROM_BACKUP
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.storage_errors import STORAGE_ERRORS, check_room
 from ramp.xmpp.settings import TransportSettings
+
+if TYPE_CHECKING:
+    from ramp.runtime.ledger.store import LedgerStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,8 @@ class Building:
         """
         if not self.config.ledger_url:
             check_room(self.state.path)
+        from ramp.runtime.ledger.store import LedgerStore  # brings sqlalchemy, which only the bank needs
+
         ledger = LedgerStore.open(self.config.ledger_url or self.state.ledger)
         try:
             audit(ledger, self.state.ledger)
@@ -164,6 +171,7 @@ class Building:
                 directory=self.config.address(self.config.directory),
                 ids=RandomIds(),
                 timing=self.config.timing,
+                rules=RuleBook(RULES.find, self.config.auction_rule),
             )
             ports = self._ports(send, notary)
             ports.journal = self._journal(name)
@@ -255,8 +263,8 @@ class Building:
         return keep
 
 
-def audit(ledger: Ledger, path: Path) -> None:
-    """Recompute a ledger's balances and orders from its entries.
+def audit(ledger: LedgerStore, path: Path) -> None:
+    """See that a ledger's balances, transfers and orders agree with each other.
 
     Args:
         ledger: the ledger.
@@ -266,13 +274,13 @@ def audit(ledger: Ledger, path: Path) -> None:
         StateDamaged: if the books contradict each other or cannot be read.
     """
     try:
-        findings = ledger.audit()
+        findings = ledger.contradictions()
     except STORAGE_ERRORS:
         raise
     except Exception as error:  # whatever somebody has written into the tables
         raise StateDamaged(path, f"the ledger cannot be read: {type(error).__name__}", FROM_BACKUP) from error
     if findings:
-        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        more = f" (and {len(findings) - 1} more, see `ramp bank audit`)" if len(findings) > 1 else ""
         raise StateDamaged(path, f"the ledger's books do not agree: {findings[0]}{more}", FROM_BACKUP)
 
 

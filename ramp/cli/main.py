@@ -59,7 +59,7 @@ VERBS: Final[dict[str, Verb]] = {
     "cancel": Verb(_BUY, "ramp.cli.verbs.requests:cancel", "Give reservations back for a refund; withdraw a request."),
     "balance": Verb(_ACCOUNT, "ramp.cli.verbs.account:balance", "Show the balance (a signed query to the bank)."),
     "statement": Verb(_ACCOUNT, "ramp.cli.verbs.account:statement", "Show all payments with a running balance."),
-    "bank": Verb(_MARKET, "ramp.cli.verbs.bank:bank", "See all trading and credit accounts, as the market's keeper."),
+    "bank": Verb(_MARKET, "ramp.cli.verbs.bank:bank", "See all trading and accounts (the keeper); audit the ledger."),
     "rfq": Verb(_FILES, "ramp.cli.verbs.rfq:rfq", "Write and check requests for quotation (RFQL)."),
     "verify": Verb(_FILES, "ramp.cli.verbs.verify:verify", "Check an agreement's signatures and contents offline."),
     "keys": Verb(_FILES, "ramp.cli.verbs.keys:keys", "Make, show, renew and revoke keys and certificates."),

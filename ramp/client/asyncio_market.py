@@ -71,11 +71,12 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         prefer: Prefer = "cheapest",
         approve: Approve = "auto",
         max_cost: int | str | Decimal | None = None,
+        rule: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
         """See `Market.submit`; a task that is cancelled withdraws its request."""
         options = auction_options(
-            rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost
+            rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost, rule=rule
         )
         asked = approve if callable(approve) else nobody_approves
         return await self._purchase(self._submission(requests, options), asked, on_event)
@@ -86,10 +87,11 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         rounds: int = 3,
         round_time: str | timedelta = "15s",
         prefer: Prefer = "cheapest",
+        rule: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
         """See `Market.quote`."""
-        options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True)
+        options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True, rule=rule)
         return await self._purchase(self._submission(requests, options), nobody_approves, on_event)
 
     async def _purchase(self, submitted: Submit, approve: Approver, on_event: OnEvent | None) -> Purchase:

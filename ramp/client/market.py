@@ -88,6 +88,7 @@ class Market(MarketUser[Access]):
         prefer: Prefer = "cheapest",
         approve: Approve = "auto",
         max_cost: int | str | Decimal | None = None,
+        rule: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
         """Auction requests as one, buy what wins by two-phase commit, pay, and return how it ended.
@@ -102,6 +103,7 @@ class Market(MarketUser[Access]):
             prefer: how offers are ranked.
             approve: `"auto"`, `"best-offer"`, or a function of the offers that says whether to buy.
             max_cost: most to pay for everything together, in credits.
+            rule: name of the auction rule (`ramp plugins list rule`), or `FILE.py:Name`; the market's own where empty.
             on_event: told everything that goes on: `ramp.RoundOpened`, `ramp.RoundClosed` and so on.
 
         Raises:
@@ -109,7 +111,7 @@ class Market(MarketUser[Access]):
             KeyboardInterrupt: after a withdrawal.
         """
         options = auction_options(
-            rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost
+            rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost, rule=rule
         )
         asked = approve if callable(approve) else nobody_approves
         return self._purchase(self._submission(requests, options), asked, on_event)
@@ -120,6 +122,7 @@ class Market(MarketUser[Access]):
         rounds: int = 3,
         round_time: str | timedelta = "15s",
         prefer: Prefer = "cheapest",
+        rule: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
         """Auction requests, but stop before accepting: nothing is held or bought; the arguments are `submit`'s.
@@ -127,7 +130,7 @@ class Market(MarketUser[Access]):
         Raises:
             RampError: see the class.
         """
-        options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True)
+        options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True, rule=rule)
         return self._purchase(self._submission(requests, options), nobody_approves, on_event)
 
     def _purchase(self, submitted: Submit, approve: Approver, on_event: OnEvent | None) -> Purchase:

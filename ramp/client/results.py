@@ -226,7 +226,7 @@ def unit_of(bought: BoughtUnit, domain: str) -> Unit:
         cores=offer.cores,
         cores_asked=bought.cores_asked,
         price=offer.cpu_hour_cost,
-        cost=offer.cost,
+        cost=bought.cost,
         agreement_id=bought.agreement_id,
         reservation_id=bought.reservation_id,
         meets_request=bought.meets_request,

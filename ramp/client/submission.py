@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from ramp.client.access import SeenMarket
@@ -36,6 +37,7 @@ def auction_options(
     approve: Approve = "auto",
     max_cost: int | str | Decimal | None = None,
     quote_only: bool = False,
+    rule: str = "",
 ) -> AuctionOptions:
     """The options of an auction.
 
@@ -51,9 +53,16 @@ def auction_options(
             approval=Approval.ASK if callable(approve) else Approval(approve),
             quote_only=quote_only,
             max_cost=limit,
+            rule=fixed_rule(rule),
         )
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
+
+
+def fixed_rule(rule: str) -> str:
+    """The name of an auction rule as the User Agent finds it, wherever that runs: a file by its whole path."""
+    where, _, name = rule.rpartition(":")
+    return f"{Path(where).resolve()}:{name}" if where.endswith(".py") else rule
 
 
 def submission(parts: Sequence[Requestable], options: AuctionOptions, now: Instant, request_id: str) -> Submit:

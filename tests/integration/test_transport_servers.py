@@ -132,7 +132,7 @@ async def test_full_line_holds_the_sender_until_it_drains_or_is_lost(shared):
 
 async def test_agent_notices_a_server_that_has_stopped_answering(server):
     policy = LinkPolicy(
-        backoff_first_s=0.05, backoff_max_s=0.2, ping_interval_s=0.2, ping_limit_s=3.0, attempt_limit_s=10.0
+        backoff_first_s=0.05, backoff_max_s=0.2, ping_interval_s=0.2, ping_limit_s=6.0, attempt_limit_s=10.0
     )
     async with parties(server, "watcher", policy=policy) as (watcher,):
         await asyncio.sleep(0.6)  # several probes of a server that does answer
@@ -281,9 +281,9 @@ def test_server_dies_with_its_launcher_and_the_next_one_starts(tmp_path):
 
 def test_another_version_of_pyjabber_is_refused(tmp_path):
     program = (
-        "import sys; from ramp.agents import server_pyjabber, server_embedded; "
-        "server_pyjabber.EXPECTED_VERSION = '0.4.4'; "
-        f"sys.exit(server_embedded.main(['--port', '1', '--state', {str(tmp_path)!r}]))"
+        "import sys; from ramp.servers import embedded, embedded_process; "
+        "embedded_process.EXPECTED_VERSION = '0.4.4'; "
+        f"sys.exit(embedded.main(['--port', '1', '--state', {str(tmp_path)!r}]))"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 2

@@ -157,7 +157,7 @@ def main(patterns: list[str]) -> int:
     accounted = read_accounted(SURVIVORS.read_text())
     programs = Path(sys.executable).parent
     forget_survivors()
-    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    environment = {**os.environ, "RAMP_EXAMPLES": "all", "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run([programs / "mutmut", "run", "--max-children", "2", *patterns], env=environment, check=False)
     if done.returncode:
         return done.returncode

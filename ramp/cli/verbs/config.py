@@ -178,6 +178,7 @@ def _object(loaded: SwarmConfig) -> dict[str, object]:
         "guests": {
             **_guest_limits(loaded),
             "waiting_max": loaded.guests.waiting_max,
+            "memory_mb": loaded.guests.memory_mb,
             "environment": list(loaded.guests.environment),
         },
         "ledger": loaded.ledger_url,

@@ -12,6 +12,7 @@ from ramp.cli.views.output import amount_text, moment_text, price_text, print_js
 from ramp.errors import DocumentError
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.instant import iso
+from ramp.model.price_paid import how_priced
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
@@ -85,8 +86,13 @@ def _agreement_summary(agreement: Agreement) -> str:
         f"{agreement.user} has bought {offer.cores} cores of {agreement.resource} "
         f"from {moment_text(offer.start)} to {moment_text(offer.end)} at {price_text(offer.cpu_hour_cost)}, "
         f"{amount_text(agreement.cost)} in all (agreement {agreement.agreement_id}, "
-        f"reservation {agreement.reservation_id}, order {agreement.order_id})"
+        f"reservation {agreement.reservation_id}, order {agreement.order_id})" + _found(agreement)
     )
+
+
+def _found(agreement: Agreement) -> str:
+    text = how_priced(agreement)
+    return f"\n{text}" if text else ""
 
 
 def _cancellation_summary(cancellation: Cancellation) -> str:

@@ -117,7 +117,7 @@ def test_watching_all_that_goes_on(swarm):
             if isinstance(event, RequestEnded):
                 break
         events.close()
-        buying.join(20)
+        buying.join(300)
     assert told == ["RoundOpened", "RoundClosed", "RequestEnded"]
 
 
@@ -159,7 +159,7 @@ def test_what_is_wrong_is_raised_with_what_would_be_right(swarm, tmp_path):
 )
 def test_a_client_of_another_version_is_told_so_and_nothing_else(swarm, line, code, told):
     with socket.socket(socket.AF_UNIX) as raw, raw.makefile("rb") as answers:
-        raw.settimeout(20)
+        raw.settimeout(300)
         raw.connect(str(StateFolder(swarm).socket("alice")))
         raw.sendall(json.dumps(line).encode() + b"\n" + b'{"verb": "requests"}\n')
         answer = json.loads(answers.readline())
@@ -170,7 +170,7 @@ def test_a_client_of_another_version_is_told_so_and_nothing_else(swarm, line, co
 
 def test_a_line_that_is_no_request_harms_nobody(swarm):
     with socket.socket(socket.AF_UNIX) as raw, raw.makefile("rb") as answers:
-        raw.settimeout(20)
+        raw.settimeout(300)
         raw.connect(str(StateFolder(swarm).socket("alice")))
         raw.sendall(b'{"verb": "hello", "version": %d}\n{"verb": "submit"}\nnonsense\n{"verb": "requests"}\n' % VERSION)
         told = [json.loads(answers.readline()) for _ in range(4)]

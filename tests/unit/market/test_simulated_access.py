@@ -12,36 +12,9 @@ from ramp.control.events import Done, MarketRefusalCode, RequestEnded, Watching
 from ramp.control.requests import Deposit
 from ramp.model.instant import DAY, to_datetime
 from ramp.protocol.progress import RoundClosed
+from tests.tiny_market import tiny_market
 
-CONFIG = """
-[[users]]
-name = "alice"
-deposit = 1000000
-
-[[users]]
-name = "poor"
-deposit = 1
-
-[machines.small]
-cores = 64
-cores_per_node = 8
-operating_system = "LINUX"
-architecture = "x86_64"
-plugin = "steady"
-options = { load = 0.25 }
-
-[[resources]]
-name = "alpha"
-machine = "small"
-start_price = 40
-minimum_price = 20
-
-[[resources]]
-name = "beta"
-machine = "small"
-start_price = 60
-minimum_price = 30
-"""
+CONFIG = tiny_market({"alice": 1_000_000, "poor": 1})
 
 
 @pytest.fixture
