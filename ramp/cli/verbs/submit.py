@@ -51,7 +51,7 @@ _auction_options = (
     click.option("--prefer", type=click.Choice([each.value for each in Preference]), default="cheapest",
                  show_default=True, help="How offers are ranked."),
     click.option("--rule", default="", metavar="NAME",
-                 help="Auction rule (`ramp plugins rule` lists them), or FILE.py:NAME  [default: the market's own]."),
+                 help="Auction rule (`ramp plugins list rule`), or FILE.py:NAME  [default: the market's own]."),
 )  # fmt: skip
 
 
