@@ -17,11 +17,16 @@ from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, SwarmStatus, pa
 from ramp.errors import ConfigurationError, TransportError
 from ramp.runtime.state_folder import StateFolder, check_private
 
+WAITING: Final = "waiting"
+
 STATUS_LIMIT_S: Final = 3.0
 """How long a supervisor may take to say what is up, in seconds."""
 
+WAITING_TOLD_S: Final = 10.0
+"""Pause between two words about a launch that gets on with nobody, in seconds."""
+
 OnEvent = Callable[[dict[str, str]], None]
-"""Told what happens to agents: `agent`, `event`, `detail`."""
+"""Told what happens to agents: `agent`, `event`, `detail`; and, without an agent, what a launch is `waiting` for."""
 
 
 def start_detached(
@@ -72,8 +77,12 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
     """Wait for a supervisor in the background; its status once up, None if it ended or took too long."""
     seen: dict[str, str] = {}
     end = time.monotonic() + READY_LIMIT_S + 10
+    told = time.monotonic()
     while time.monotonic() < end:
         found = status(state)
+        if on_event is not None and time.monotonic() - told >= WAITING_TOLD_S:
+            told = time.monotonic()
+            on_event({"agent": "", "event": WAITING, "detail": _waited_for(found, state)})
         for agent in found.agents if found is not None else ():
             if on_event is not None and seen.get(agent.name) != agent.state:
                 seen[agent.name] = agent.state
@@ -84,6 +93,16 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
             return None
         time.sleep(0.05)
     return None
+
+
+def _waited_for(found: SwarmStatus | None, state: StateFolder) -> str:
+    """What a launch waits for, in a sentence."""
+    logs = f"what they say is in {state.logs}"
+    if found is None:
+        return f"waiting for the supervisor; {logs}"
+    starting = [agent.name for agent in found.agents if not agent.is_up]
+    server = f"{found.server.kind} XMPP server at {found.server.host}:{found.server.port}"
+    return f"waiting for {len(starting)} of {len(found.agents)} agents to come up on the {server}; {logs}"
 
 
 def check_none_is_up(state: StateFolder) -> None:

@@ -88,6 +88,7 @@ def user_builder(spec: UserSpec, timing: Timing) -> Callable[[], Party]:
     ids = CountedIds(spec.name)
 
     def build() -> Party:
-        return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=timing, rules=RuleBook(RULES.find))
+        rules = RuleBook(RULES.find, spec.rule)
+        return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=timing, rules=rules)
 
     return build

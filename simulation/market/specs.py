@@ -10,6 +10,7 @@ from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy, paper_price
 from ramp.protocol.resource.seller import PriceRange
+from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.config import ResourceConfig, open_plugin, pricing_strategy
 
 
@@ -27,10 +28,11 @@ class ResourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class UserSpec:
-    """One user of a simulated market, with its money in minor units."""
+    """One user of a simulated market, its money in minor units, and the auction rule of requests that name none."""
 
     name: str
     deposit: int
+    rule: str = PAPER_RULE
 
 
 def configured(

@@ -134,8 +134,8 @@ class MarketRun:
     def offers(self) -> RecordArray:
         """One entry an offer.
 
-        `request`, `round`, `unit`, `resource`, `price`, `cores` charged for, `cost`, `start_s` of its slot, and whether
-        it `won`: was bought or quoted.
+        `request`, `round`, `unit`, `resource`, `price`, `cores` charged for, `cost` as offered, `start_s` of its slot,
+        and whether it `won`: was bought or quoted.
         """
         return RecordArray.of(
             _OFFER_FIELDS,
@@ -167,6 +167,7 @@ def market(
     prefer: Prefer = "cheapest",
     max_cost: int | str | Decimal | None = None,
     quote_only: bool = False,
+    rule: str = "",
     pricing: Pricing | Mapping[str, Pricing] | None = None,
     users: int | None = None,
     every: str | timedelta | None = None,
@@ -184,6 +185,7 @@ def market(
         prefer: how offers are ranked, `"cheapest"` or `"soonest"`.
         max_cost: most to pay for each request, in credits.
         quote_only: whether to stop before anything is bought, so that no request changes what the next one finds.
+        rule: name of the auction rule (`ramp plugins list rule`), or `FILE.py:Name` (default: as configured).
         pricing: price strategy of all resources, by name or as a function, or of some by their names (default: as
             configured).
         users: so many buyers, with more money than they can spend (default: those of the configuration). Requests are
@@ -198,7 +200,12 @@ def market(
     """
     config = swarm if isinstance(swarm, SwarmConfig) else load_config(find_config(str(swarm)))
     options = auction_options(
-        rounds=rounds, round_time=round_time, prefer=prefer, max_cost=max_cost, quote_only=quote_only
+        rounds=rounds,
+        round_time=round_time,
+        prefer=prefer,
+        max_cost=max_cost,
+        quote_only=quote_only,
+        rule=rule,
     )
     if not requests:
         raise ConfigurationError("nothing to submit; right would be at least one request")
@@ -269,10 +276,10 @@ def _duration(given: str | timedelta, name: str) -> Duration:
 
 def _buyers(config: SwarmConfig, users: int | None) -> list[UserSpec]:
     if users is None:
-        return [UserSpec(each.name, each.deposit) for each in config.users]
+        return [UserSpec(each.name, each.deposit, config.auction_rule) for each in config.users]
     if users < 1:
         raise ConfigurationError(f"{users} users; right would be at least one", key="users")
-    return [UserSpec(f"user{number}", PLENTY) for number in range(1, users + 1)]
+    return [UserSpec(f"user{number}", PLENTY, config.auction_rule) for number in range(1, users + 1)]
 
 
 def _strategies(

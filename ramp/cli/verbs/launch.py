@@ -16,7 +16,7 @@ from ramp.cli.options import example, json_option, state_option
 from ramp.cli.views.output import console, count_text, moment_text, print_json, print_rows, say, waiting
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
-from ramp.client.swarm import OnEvent, check_none_is_up, status, stop
+from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
 from ramp.control.status import AgentStatus, SwarmStatus, status_object
 from ramp.errors import RampError
 from ramp.model.instant import from_iso
@@ -147,14 +147,16 @@ def _stay(config: SwarmConfig, state: StateFolder) -> int:
 def launching(config: SwarmConfig) -> Iterator[OnEvent]:
     """Show how a launch gets on: yields what is to be told the supervisor's events; `up` ends the show.
 
-    On a terminal a bar grows with every agent that is ready; elsewhere only failures are told.
+    On a terminal a bar grows with every agent that is ready; elsewhere only failures, and what is waited for.
     """
-    total = len(config.resources) + len(config.users) + 2
+    total = len(config.roles())
     agents = count_text(total, "agent")
     if not sys.stderr.isatty():
 
         def tell(event: dict[str, str]) -> None:
-            if event["event"] in ILL:
+            if event["event"] == WAITING:
+                say(event["detail"])
+            elif event["event"] in ILL:
                 say(f"{event['agent']}: {event['event']}: {event['detail']}")
 
         say(f"launching {agents}")
@@ -171,6 +173,8 @@ def launching(config: SwarmConfig) -> Iterator[OnEvent]:
         def draw(event: dict[str, str]) -> None:
             if event["event"] == "up":
                 bar.stop()
+            elif event["event"] == WAITING:
+                bar.console.print(event["detail"], markup=False)
             elif event["event"] == "ready":
                 up_now.add(event["agent"])
                 bar.update(task, completed=len(up_now))

@@ -33,7 +33,7 @@ def test_several_files_are_one_request_with_the_units_in_their_order(ramp, reque
     first, second = request_file(16, name="first.xml"), request_file(8, name="second.xml")
     code, bought, _ = ramp("submit", second, first, "--json")
     assert code == 0
-    assert [(unit["unit"], unit["cores"]) for unit in bought["units"]] == [(1, 8), (2, 16)]
+    assert [(unit["cores"], unit["cores_asked"]) for unit in bought["units"]] == [(8, 8), (16, 16)]
     assert len(bought["agreements"]) == 2
     assert ramp("submit", first, first)[0] == 2
 

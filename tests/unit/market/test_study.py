@@ -73,6 +73,22 @@ def test_prices_are_those_of_the_papers_formula(swarm: Path) -> None:
     assert (purchase.committed, purchase.cost, study.requests["cost"].tolist()) == (True, 43_200, [43_200])
 
 
+def test_a_sealed_second_price_is_what_the_next_best_offered(swarm: Path) -> None:
+    """Vickrey: beta's 64 wins over alpha's 66 in the one sealed round, and is paid 66; the first price is its own."""
+    configured = swarm.with_name("second.toml")
+    configured.write_text('[market]\nauction_rule = "second-price"\n' + CONFIG)
+    for file, rule, paid in (
+        (swarm, "second-price", 66),
+        (swarm, "sealed-first-price", 64),
+        (configured, "", 66),
+        (configured, "sealed-first-price", 64),
+    ):
+        study = simulation.market(wanted(), swarm=file, rule=rule)
+        assert study.prices["round"].tolist() == [1]
+        assert study.offers[study.offers["won"]][["resource", "price"]].tolist() == [("beta", 64)]
+        assert study.requests["cost"].tolist() == [paid * 8 * 100]
+
+
 def test_messages_are_counted_by_kind_without_heartbeats(swarm: Path) -> None:
     """One unit, one round, two resources that both offer: the paper's steps, each message once."""
     study = simulation.market(wanted(), swarm=swarm, rounds=1)
@@ -138,6 +154,7 @@ def test_the_same_arguments_give_the_same_result(swarm: Path) -> None:
     [
         ({"swarm": "table3"}, "table3"),
         ({"pricing": "rampe"}, "rampe"),
+        ({"rule": "vickrey"}, "vickrey"),
         ({"pricing": {"alpah": "ramp"}}, "did you mean 'alpha'?"),
         ({"users": 0}, "0 users; right would be at least one"),
         ({"every": "soon"}, "every"),
