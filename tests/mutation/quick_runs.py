@@ -1,0 +1,167 @@
+"""mutmut's run, made quick: tests are collected once, and mypy looks again only after a mutant has changed.
+
+mutmut starts pytest anew for each mutant, which takes some seconds where a mutant's tests take some hundredths. Here all
+tests are collected once, and every mutant's process is forked from there. What is replaced are two places of mutmut
+3.8.1: the runner of tests (`PytestRunner.run_tests` and what is around it) and the filter by mypy, which reads the
+line index of the mutants that mutmut writes instead of parsing them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import resource
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import _pytest.config
+import _pytest.main
+import mutmut.__main__ as program
+import mutmut.workers.isolation as isolation
+import pytest
+from mutmut.__main__ import collect_source_file_mutation_data
+from mutmut.configuration import config
+from mutmut.mutation.data import MutantLineSpans, SourceFileMutationData
+from mutmut.mutation.file_mutation import FailedTypeCheckMutant, MutatedMethodLocation
+from mutmut.mutation.trampoline import set_mutant_under_test
+from mutmut.runners.harness import ListAllTestsResult, PytestRunner
+from mutmut.state import state
+from mutmut.type_checking import TypeCheckingError, run_type_checker
+from mutmut.utils.file_utils import change_cwd, walk_mutatable_files
+from mutmut.utils.format_utils import get_mutant_name
+
+#: seconds of processor time that a mutant may take beyond what its tests take without it by the clock
+PROCESSOR_SECONDS_MORE = 3
+#: bytes of address space that a mutant may take: an endless loop that collects must end
+MEMORY_MAX = 4 << 30
+REFUSED = Path("mutants/refused-by-mypy.json")
+KILLERS = Path("mutants/killers")
+
+Trial = tuple[SourceFileMutationData, str, int | None]
+
+
+class CollectedTests(PytestRunner):
+    """Runs the tests of a mutant in a process forked from one that has collected all of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._session: pytest.Session | None = None
+        self._items: dict[str, pytest.Item] = {}
+
+    def list_all_tests(self) -> ListAllTestsResult:
+        """All tests of the selection, as mutmut calls them."""
+        self._collect()
+        return ListAllTestsResult(ids=set(self._items))
+
+    def run_forced_fail(self) -> int:
+        """Whether a test notices that all functions raise; in a process of its own."""
+        self._collect()
+        return isolation.run_in_fork(lambda: self.run_tests(mutant_name=None, tests=self._items))
+
+    def run_tests(self, *, mutant_name: str | None, tests: Iterable[str]) -> int:
+        """Run tests until one fails.
+
+        Args:
+            mutant_name: the mutant that is switched on, None for none; then all the tests run in a process of their own.
+            tests: their ids.
+
+        Returns:
+            Exit status as pytest's: 0 if all pass, 1 if one fails.
+        """
+        self._collect()
+        if mutant_name is None and os.environ.get("MUTANT_UNDER_TEST") != "fail":
+            return isolation.run_in_fork(lambda: self._run([self._items[each] for each in tests or self._items]))
+        chosen = [self._items[each] for each in tests]
+        seconds = sum(state().duration_by_test.get(each, 0.0) for each in tests)
+        limit = math.ceil(time.process_time() + seconds + PROCESSOR_SECONDS_MORE)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+        return self._run(chosen, mutant_name)
+
+    def _collect(self) -> None:
+        if self._session is not None:
+            return
+        set_mutant_under_test("")
+        arguments = ["--rootdir=.", "--tb=no", "-q", "-s", *self._pytest_add_cli_args]
+        with change_cwd("mutants"):
+            prepared = _pytest.config._prepareconfig([*arguments, *self._pytest_add_cli_args_test_selection])
+            session = _pytest.main.Session.from_config(prepared)
+            prepared._do_configure()
+            prepared.hook.pytest_sessionstart(session=session)
+            session.perform_collect()
+            prepared._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # one folder for all processes
+        self._session = session
+        self._items = {item.nodeid: item for item in session.items}
+
+    def _run(self, items: list[pytest.Item], mutant_name: str | None = None) -> int:
+        assert self._session is not None
+        with change_cwd("mutants"):
+            for item, following in zip(items, [*items[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if self._session.testsfailed:
+                    if mutant_name is not None:
+                        with (Path("..") / KILLERS).open("a") as told:
+                            told.write(f"{mutant_name}\t{item.nodeid}\n")
+                    return 1
+        return 0
+
+
+def refused_by_mypy() -> dict[str, FailedTypeCheckMutant]:
+    """The mutants that mypy refuses, by name; from the last time if no mutant has changed since."""
+    paths = [path for path in sorted(walk_mutatable_files()) if MutantLineSpans.load(path) is not None]
+    fingerprint = hashlib.sha256(repr(config().type_check_command).encode())
+    for path in paths:
+        fingerprint.update((Path("mutants") / path).read_bytes())
+    try:
+        known, found = json.loads(REFUSED.read_text())
+    except FileNotFoundError:
+        known, found = "", {}
+    if known != fingerprint.hexdigest():
+        found = _ask_mypy(paths)
+        REFUSED.write_text(json.dumps([fingerprint.hexdigest(), found]))
+    return {name: _refusal(name, *found[name]) for name in found}
+
+
+def _ask_mypy(paths: list[Path]) -> dict[str, tuple[str, int, str]]:
+    with change_cwd("mutants"):
+        errors = run_type_checker(config().type_check_command)
+    found: dict[str, tuple[str, int, str]] = {}
+    for path in paths:
+        spans = MutantLineSpans.load(path)
+        of_file = [error for error in errors if error.file_path == (Path("mutants") / path).absolute()]
+        for error in of_file:
+            for function, span in spans.span_by_function_name.items() if spans is not None else ():
+                if span.start <= error.line_number <= span.end and "__mutmut_" in function:
+                    found[get_mutant_name(path, function)] = (str(path), error.line_number, error.error_description)
+    return found
+
+
+def _refusal(name: str, path: str, line: int, why: str) -> FailedTypeCheckMutant:
+    place = MutatedMethodLocation(
+        file=Path(path), function_name=name.rpartition(".")[2], line_number_start=line, line_number_end=line
+    )
+    return FailedTypeCheckMutant(method_location=place, name=name, error=TypeCheckingError(Path(path), line, why))
+
+
+def _not_yet_tried(*, mutant_names: Sequence[str]) -> tuple[list[Trial], dict[str, SourceFileMutationData]]:
+    mutants, data_by_path = collect_source_file_mutation_data(mutant_names=list(mutant_names))
+    return [each for each in mutants if each[2] is None], data_by_path
+
+
+def run(patterns: list[str], processes: int) -> None:
+    """Try the mutants that have no verdict.
+
+    Args:
+        patterns: patterns of the mutants' names; none for all.
+        processes: how many are tried at a time.
+
+    Raises:
+        SystemExit: if the tests fail without any mutant.
+    """
+    isolation.PytestRunner = CollectedTests  # type: ignore[misc]
+    program.filter_mutants_with_type_checker = refused_by_mypy
+    program.collect_source_file_mutation_data = _not_yet_tried
+    program._run(patterns, processes)
