@@ -118,6 +118,7 @@ def test_a_nonce_is_good_once_for_each_signer_and_until_it_expires(ledger: Ledge
     assert not ledger.use_nonce("alice", "n-2", expires_at=60, now=60)
     assert not ledger.use_nonce("alice", "n-1", expires_at=100, now=100)
     assert ledger.use_nonce("alice", "n-1", expires_at=300, now=200)
+    assert ledger.use_nonce("alice", "n-1", expires_at=400, now=300)  # it has expired at that very instant
 
 
 def test_certificates_are_on_file(funded: Ledger) -> None:

@@ -1,7 +1,7 @@
 """mutmut's run, made quick: tests are collected once, and mypy looks again only after a mutant has changed.
 
-mutmut starts pytest anew for each mutant, which takes some seconds where a mutant's tests take some hundredths. Here all
-tests are collected once, and every mutant's process is forked from there. What is replaced are two places of mutmut
+mutmut starts pytest anew for each mutant, which takes some seconds where a mutant's tests take some hundredths. Here
+all tests are collected once, and every mutant's process is forked from there. What is replaced are two places of mutmut
 3.8.1: the runner of tests (`PytestRunner.run_tests` and what is around it) and the filter by mypy, which reads the
 line index of the mutants that mutmut writes instead of parsing them again.
 """
@@ -65,7 +65,7 @@ class CollectedTests(PytestRunner):
         """Run tests until one fails.
 
         Args:
-            mutant_name: the mutant that is switched on, None for none; then all the tests run in a process of their own.
+            mutant_name: the mutant that is switched on, None for none; then the tests run in a process of their own.
             tests: their ids.
 
         Returns:
@@ -92,6 +92,7 @@ class CollectedTests(PytestRunner):
             prepared._do_configure()
             prepared.hook.pytest_sessionstart(session=session)
             session.perform_collect()
+            prepared.pluginmanager.unregister(name="terminalreporter")  # nobody reads it
             prepared._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # one folder for all processes
         self._session = session
         self._items = {item.nodeid: item for item in session.items}

@@ -1,0 +1,34 @@
+"""One purchase: its machines side by side, and what is kept of it once it has ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ramp.model import contents as c
+from ramp.model.instant import MINUTE, SECOND
+from ramp.protocol import effects as fx
+from ramp.protocol.outcome import RequestStatus
+
+
+def kinds(effects: list[Any]) -> set[type]:
+    return {type(effect.message.content) for effect in effects if isinstance(effect, fx.Send)}
+
+
+def test_a_hold_is_let_go_while_the_money_is_asked_for(alice: Any) -> None:
+    """res1 stays silent, res2 holds: the cancelled hold and the order are both repeated, at one tick."""
+    alice.auction()
+    while c.HoldCancelled not in kinds(alice.tick(alice.party.deadline)):
+        assert alice.party.deadline < MINUTE
+    now = alice.party.deadline
+    assert c.PaymentOrder in kinds(alice.grant("res2", now=now))
+    assert kinds(alice.tick(now + 2 * SECOND)) >= {c.HoldCancelled, c.PaymentOrder}
+
+
+def test_rounds_are_told_once_and_then_on_record_only(alice: Any, restarted_user: Any) -> None:
+    alice.bought()
+    told = alice.outcome
+    assert len(told.rounds) == 1
+    again, _ = restarted_user(alice.journal, SECOND)
+    assert again.outcome.status is RequestStatus.COMMITTED
+    assert again.outcome.units == told.units
+    assert again.outcome.rounds == ()
