@@ -14,6 +14,7 @@ import math
 import os
 import resource
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -38,7 +39,7 @@ PROCESSOR_SECONDS_MORE = 3
 #: bytes of address space that a mutant may take: an endless loop that collects must end
 MEMORY_MAX = 4 << 30
 REFUSED = Path("mutants/refused-by-mypy.json")
-KILLERS = Path("mutants/killers")
+KILLERS = Path("mutants/killers")  # lines of a mutant, a tab, and the test that has noticed it
 
 Trial = tuple[SourceFileMutationData, str, int | None]
 
@@ -74,7 +75,8 @@ class CollectedTests(PytestRunner):
         self._collect()
         if mutant_name is None and os.environ.get("MUTANT_UNDER_TEST") != "fail":
             return isolation.run_in_fork(lambda: self._run([self._items[each] for each in tests or self._items]))
-        chosen = [self._items[each] for each in tests]
+        first = {each: number for number, each in enumerate(_killers_like(mutant_name or ""))}
+        chosen = [self._items[each] for each in sorted(tests, key=lambda each: first.get(each, len(first)))]
         seconds = sum(state().duration_by_test.get(each, 0.0) for each in tests)
         limit = math.ceil(time.process_time() + seconds + PROCESSOR_SECONDS_MORE)
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
@@ -108,6 +110,18 @@ class CollectedTests(PytestRunner):
                             told.write(f"{mutant_name}\t{item.nodeid}\n")
                     return 1
         return 0
+
+
+def _killers_like(mutant_name: str) -> list[str]:
+    """The tests that have noticed mutants of the same function, or else module: the most successful first."""
+    try:
+        known = [line.split("\t") for line in KILLERS.read_text().splitlines()]
+    except FileNotFoundError:
+        return []
+    function, module = mutant_name.rpartition("__mutmut_")[0], mutant_name.rpartition(".")[0]
+    of_function = Counter(test for name, test in known if name.rpartition("__mutmut_")[0] == function)
+    of_module = Counter(test for name, test in known if name.rpartition(".")[0] == module)
+    return list(dict.fromkeys(test for test, _ in [*of_function.most_common(), *of_module.most_common(20)]))
 
 
 def refused_by_mypy() -> dict[str, FailedTypeCheckMutant]:

@@ -117,3 +117,29 @@ def test_every_refusal_says_why(bank: Any, said: Any, seal_for: Any) -> None:
         "RefundRefused",
     ]
     assert [each for each in answers if not each.detail] == []
+
+
+def test_a_buyer_is_told_which_agreements_never_came(bank: Any, said: Any) -> None:
+    here, missing = bank.line(1), bank.line(2, "res2")
+    bank.order(here, missing)
+    bank.countersign(here, units_total=2)
+    (voided,) = [each for each in said(bank.tick(2 * MINUTE)) if isinstance(each, c.OrderVoided)]
+    assert voided.awaited == (missing,)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "deposits"), [(None, None, 3), (10, None, 2), (None, 10, 2), (10, 10, 1), (21, None, 0)]
+)
+def test_the_overview_is_of_its_period(
+    bank: Any, said: Any, since: int | None, until: int | None, deposits: int
+) -> None:
+    for number, at in enumerate((10, 20)):
+        bank.ledger.deposit(f"more-{number}", "mallory", 1, at=at)
+    (told,) = said(bank.hear("keeper", c.OverviewQuery("q", since, until), 30))
+    assert len(told.trades) == deposits
+
+
+def test_a_failure_that_is_told_twice_voids_once(bank: Any, said: Any) -> None:
+    bank.order()
+    assert c.OrderVoided in map(type, said(bank.hear("res1", FAILED, 20)))
+    assert bank.hear("res1", FAILED, 21) == []
