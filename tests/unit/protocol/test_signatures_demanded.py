@@ -50,7 +50,7 @@ def test_the_bank_refunds_on_both_signatures_or_the_buyers_own(
     assert type(answers[0]) is (c.RefundMade if right else c.RefundRefused)
 
 
-@pytest.mark.parametrize("signers", [each for each in product(("alice", "res", "mallory"), repeat=2)] + [(), ("res",)])
+@pytest.mark.parametrize("signers", [*product(("alice", "res", "mallory"), repeat=2), (), ("res",)])
 def test_a_resource_makes_nothing_firm_but_for_its_buyers_signature_alone(
     signers: tuple[str, ...], resource: Any, refused: Any
 ) -> None:
