@@ -11,6 +11,7 @@ from ramp.model.agreement import Cancellation, Signed
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.records import OrderClosed, SlotReleased, VoidAsked
 
@@ -137,3 +138,14 @@ def test_a_hold_that_nobody_confirms_is_over_and_says_why(resource: Any, said: A
     assert any(isinstance(each, fx.ReleaseSlot) for each in participant.tick(participant.until))
     (refused,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
     assert refused.code is RefusalCode.HOLD_EXPIRED
+
+
+def test_a_slot_is_being_released_until_the_machine_has_said_so(resource: Any) -> None:
+    offer, _ = resource.hold()
+    assert not resource.party.is_releasing(offer.offer_id)
+    resource.hear("alice", c.HoldCancelled("r1", offer.offer_id))
+    assert resource.party.is_releasing(offer.offer_id)
+    assert resource.party.has_open_participants
+    resource.party.handle(ev.SlotFreed(offer.offer_id, None), 1)
+    assert not resource.party.is_releasing(offer.offer_id)
+    assert not resource.party.has_open_participants
