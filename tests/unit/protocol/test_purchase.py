@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ramp.model import contents as c
-from ramp.model.instant import MINUTE, SECOND
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 
 
@@ -32,3 +36,17 @@ def test_rounds_are_told_once_and_then_on_record_only(alice: Any, restarted_user
     assert again.outcome.status is RequestStatus.COMMITTED
     assert again.outcome.units == told.units
     assert again.outcome.rounds == ()
+
+
+@pytest.mark.parametrize("registered", [None, ()])
+def test_why_there_was_nobody_to_ask(alice: Any, registered: tuple[str, ...] | None) -> None:
+    """A directory that is silent, or one that knows of nobody: the owner does different things about the two."""
+    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((unit,)), ev.AuctionOptions(rounds=1)))
+    if registered is not None:
+        alice.hear("directory", c.DirectoryListing("r1", "resource-trader", registered))
+    while alice.outcome is None:
+        assert alice.party.deadline <= MINUTE
+        alice.tick(alice.party.deadline)
+    told = "the directory does not answer" if registered is None else "no resource is registered in the market"
+    assert (alice.outcome.status, alice.outcome.reason) == (RequestStatus.NO_OFFERS, told)
