@@ -5,6 +5,8 @@ What a restart does with a journal is the measure, and is tested by itself (test
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -15,7 +17,8 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import CancellationEnded, RequestEnded
+from ramp.protocol.progress import CancellationEnded, RecordsMissing, RequestEnded
+from ramp.protocol.records import AcceptanceAsked, RefundClaimed
 from ramp.protocol.returns import AGENT_FAILED
 
 BUG = ZeroDivisionError("a bug")
@@ -63,16 +66,16 @@ def claiming(one: Any) -> None:
     one.committed()
     one.hear("res1", one.failed())
     agreement = one.confirmation.agreements[0]
-    one.hear("bank", c.OrderPosted(agreement.order_id, (f"payment:{agreement.agreement_id}",)))
+    paid = c.PaymentMade(agreement.agreement_id, f"payment:{agreement.agreement_id}", agreement.cost)
+    one.hear("bank", c.OrderPosted(agreement.order_id, (paid,)))
 
 
-@pytest.mark.parametrize("story", [bidding, held, decided, voiding, settled, claiming])
+@pytest.mark.parametrize("story", [bidding, held, decided, voiding, settled])
 def test_a_request_goes_on_as_after_a_restart(story: Any, alice: Any, restarted_user: Any) -> None:
     story(alice)
     restarted, expected = restarted_user(alice.journal, SECOND)
     effects = alice.party.resume("r1", tuple(alice.journal), SECOND)
-    if story is not claiming:  # the claim is a conversation of its own, and has not been disturbed
-        assert effects == expected
+    assert effects == expected
     assert alice.party.agreements == restarted.party.agreements
     for _ in range(5):
         assert alice.party.deadline == restarted.party.deadline
@@ -81,6 +84,14 @@ def test_a_request_goes_on_as_after_a_restart(story: Any, alice: Any, restarted_
         now = alice.party.deadline
         assert alice.tick(now) == restarted.tick(now)
     assert alice.party.purchases.keys() == restarted.party.purchases.keys()
+
+
+def test_a_claim_is_a_conversation_of_its_own_and_goes_on_undisturbed(alice: Any) -> None:
+    claiming(alice)
+    due = alice.party.deadline
+    assert alice.party.resume("r1", tuple(alice.journal), SECOND) == []
+    assert alice.party.deadline == due
+    assert alice.party.agreement_state("agreement-alice-1") == "cancelling"
 
 
 def test_a_bug_is_noticed_where_it_happens_and_no_other_request_is_touched(alice: Any) -> None:
@@ -137,6 +148,51 @@ def test_a_cancellation_that_rests_is_out_of_memory(alice: Any, said: Any) -> No
     alice.party.forget(agreement_id)  # which is not there any more
     alice.party.forget("r1")
     assert "r1" not in alice.party.purchases
+
+
+def renamed(value: Any, number: int) -> Any:
+    """A record of another request: the same, with all its names changed."""
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return (
+            value.replace("r1", f"r{number}").replace("alice-1", f"alice-{number}").replace("offer", f"offer{number}")
+        )
+    if isinstance(value, tuple | frozenset):
+        return type(value)(renamed(each, number) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {each.name: renamed(getattr(value, each.name), number) for each in fields(value) if each.init}
+        return type(value)(**changed)
+    return value
+
+
+def test_a_restart_takes_every_request_and_every_claim_up_again(alice: Any, said: Any, restarted_user: Any) -> None:
+    """Two requests that were bought, and whose resource has said that it failed, in one journal."""
+    claiming(alice)
+    journal = [renamed(record, number) for record in alice.journal for number in (1, 2)]
+    again, effects = restarted_user(journal, SECOND)
+    claims = [each.failed.agreement_id for each in said(effects) if isinstance(each, c.RefundClaim)]
+    assert claims == ["agreement-alice-1", "agreement-alice-2"]
+    without = [each for each in journal if not isinstance(each, RefundClaimed)]
+    again, effects = restarted_user(without, SECOND)  # it went down before they were on record
+    claims = [each.failed.agreement_id for each in said(effects) if isinstance(each, c.RefundClaim)]
+    assert claims == ["agreement-alice-1", "agreement-alice-2"]
+    assert set(again.party.purchases) == {"r1", "r2"}
+
+
+def test_every_open_request_goes_on_after_a_restart(alice: Any, said: Any, restarted_user: Any) -> None:
+    voiding(alice)
+    journal = [renamed(record, number) for record in alice.journal for number in (1, 2)]
+    _, effects = restarted_user(journal, SECOND)
+    asked = [each.order_id for each in said(effects) if isinstance(each, c.OrderWithdrawal)]
+    assert asked == ["order-alice-1", "order-alice-2"]
+
+
+def test_a_request_of_which_too_little_is_on_record_is_reported_and_left(alice: Any, restarted_user: Any) -> None:
+    held(alice)
+    rest = [each for each in alice.journal if isinstance(each, AcceptanceAsked)]
+    again, effects = restarted_user(rest, SECOND)
+    (missing,) = reports(effects, RecordsMissing)
+    assert missing.request_id == "r1"
+    assert again.party.purchases == {}
 
 
 def test_a_question_that_a_bug_has_met_is_dropped(alice: Any) -> None:

@@ -149,3 +149,14 @@ def test_a_slot_is_being_released_until_the_machine_has_said_so(resource: Any) -
     resource.party.handle(ev.SlotFreed(offer.offer_id, None), 1)
     assert not resource.party.is_releasing(offer.offer_id)
     assert not resource.party.has_open_participants
+
+
+def test_what_is_asked_of_an_unknown_slot_is_refused_by_name(resource: Any) -> None:
+    body = Cancellation("c1", "a7", "o7", "alice", "res", "no", 1)
+    (sent,) = resource.hear("alice", Signed(body, ("alice",), "text"), conversation="r7")
+    refused = sent.message.content
+    assert (refused.agreement_id, refused.code) == ("a7", "unknown_agreement")
+    assert refused.detail
+    assert (sent.message.in_reply_to, sent.message.conversation_id) == ("w", "r7")
+    (sent,) = resource.hear("alice", c.Acceptance("r7", "o7"), conversation="r7")
+    assert (sent.message.in_reply_to, sent.message.conversation_id) == ("w", "r7")
