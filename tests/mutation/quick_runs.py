@@ -1,5 +1,7 @@
 """mutmut's run, made quick: tests are collected once, and mypy looks again only after a mutant has changed.
 
+A survivor is tried again with those tests only that are new or have changed.
+
 mutmut starts pytest anew for each mutant, which takes some seconds where a mutant's tests take some hundredths. Here
 all tests are collected once, and every mutant's process is forked from there. What is replaced are two places of mutmut
 3.8.1: the runner of tests (`PytestRunner.run_tests` and what is around it) and the filter by mypy, which reads the
@@ -16,6 +18,7 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 import _pytest.config
@@ -40,6 +43,7 @@ PROCESSOR_SECONDS_MORE = 3
 MEMORY_MAX = 4 << 30
 REFUSED = Path("mutants/refused-by-mypy.json")
 KILLERS = Path("mutants/killers")  # lines of a mutant, a tab, and the test that has noticed it
+SURVIVED = Path("mutants/survived")  # lines of a mutant, a tab, and the files of tests that have not noticed it
 
 Trial = tuple[SourceFileMutationData, str, int | None]
 
@@ -75,13 +79,20 @@ class CollectedTests(PytestRunner):
         self._collect()
         if mutant_name is None and os.environ.get("MUTANT_UNDER_TEST") != "fail":
             return isolation.run_in_fork(lambda: self._run([self._items[each] for each in tests or self._items]))
+        passed = _passed_before(mutant_name) if mutant_name is not None else set()
         first = {each: number for number, each in enumerate(_killers_like(mutant_name or ""))}
-        chosen = [self._items[each] for each in sorted(tests, key=lambda each: first.get(each, len(first)))]
+        ordered = sorted(tests, key=lambda each: first.get(each, len(first)))
+        chosen = [self._items[each] for each in ordered if _text_of_tests(self._items[each].path) not in passed]
         seconds = sum(state().duration_by_test.get(each, 0.0) for each in tests)
         limit = math.ceil(time.process_time() + seconds + PROCESSOR_SECONDS_MORE)
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
-        return self._run(chosen, mutant_name)
+        status = self._run(chosen, mutant_name)
+        if mutant_name is not None and status == 0:
+            texts = {_text_of_tests(self._items[each].path) for each in tests}
+            with SURVIVED.open("a") as told:
+                told.write(f"{_text_of_mutant(mutant_name)}\t{' '.join(sorted(texts))}\n")
+        return status
 
     def _collect(self) -> None:
         if self._session is not None:
@@ -110,6 +121,39 @@ class CollectedTests(PytestRunner):
                             told.write(f"{mutant_name}\t{item.nodeid}\n")
                     return 1
         return 0
+
+
+@cache
+def _text_of_tests(path: Path) -> str:
+    """A short name of a file of tests and of the conftest.py beside it, as they are: other names, other tests.
+
+    Lines of imports do not count, for a module may have moved.
+    """
+    files = [each for each in (path, path.with_name("conftest.py")) if each.exists()]
+    lines = [line for each in files for line in each.read_text().splitlines()]
+    return _short("\n".join(line for line in lines if not line.startswith(("from ", "import "))))
+
+
+def _text_of_mutant(mutant_name: str) -> str:
+    """A short name of a mutant's function as it is written."""
+    module, _, function = mutant_name.rpartition(".")
+    spans = MutantLineSpans.load(Path(*module.split(".")).with_suffix(".py"))
+    assert spans is not None, "mutmut has written it with the mutants"
+    return _short("".join(spans.read_function_sources([function])))
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _passed_before(mutant_name: str) -> set[str]:
+    """Files of tests that have not noticed a mutant: as long as both are as they were, they need not try again."""
+    try:
+        known = [line.split("\t") for line in SURVIVED.read_text().splitlines()]
+    except FileNotFoundError:
+        return set()
+    its_own = _text_of_mutant(mutant_name)
+    return {text for mutant, texts in known if mutant == its_own for text in texts.split()}
 
 
 def _killers_like(mutant_name: str) -> list[str]:

@@ -73,6 +73,17 @@ def test_a_resource_gives_nothing_back_but_for_its_buyers_signature_alone(
     assert resource.state(offer) == before
 
 
+def test_a_resource_takes_nothing_that_its_buyer_has_signed_in_anothers_name(resource: Any, refused: Any) -> None:
+    offer, _ = resource.hold()
+    with refused:
+        resource.hear("alice", resource.commitment(resource.agreement(offer, user="mallory")))
+    resource.commit(offer)
+    resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
+    with refused:
+        resource.hear("alice", Signed(Cancellation("c1", "a1", offer.offer_id, "mallory", "res", "no", 1), ("alice",)))
+    assert resource.state(offer) == "sold"
+
+
 @pytest.mark.parametrize("signers", [each for each in SIGNERS if each != BOTH])
 def test_a_user_takes_no_other_proof_than_both_signatures(signers: tuple[str, ...], alice: Any, refused: Any) -> None:
     alice.committed()
