@@ -73,15 +73,6 @@ def test_an_order_that_is_posted_after_all_settles_the_units_that_have_not_faile
     }
 
 
-def test_a_bank_that_posts_something_else_is_not_understood(alice: Any, refused: Any) -> None:
-    alice.committed()
-    alice.hear("res1", alice.failed())
-    other = c.OrderPosted("order-alice-1", (c.PaymentMade("another", "payment:another", 5),))
-    with refused:
-        alice.hear("bank", other)
-    assert alice.outcome is None
-
-
 # -- the resource ----------------------------------------------------------------------------------------------------
 
 
