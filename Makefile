@@ -61,7 +61,7 @@ slow: $(STAMP)   ## the slower tests
 	$(BIN)/python -m pytest -q -m slow
 
 # More than an hour at first on two cores; verdicts are kept, and only what is new or survived is tried again.
-mutants: $(STAMP) ## changes in the machines that no test notices (MUTANTS="ramp.protocol.bank_party*": these only)
+mutants: $(STAMP) ## changes in the machines that no test notices (MUTANTS="ramp.protocol.bank.party*": these only)
 	$(BIN)/python -m pip install --quiet --editable . --group mutation
 	$(BIN)/python -m tests.mutation $(MUTANTS)
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from simulation.machine_files import load_machine
     from simulation.machines.allocator_declaration import ALLOCATORS, allocator
-    from simulation.machines.box_policy import BoxPolicy, Choice, FreeBox
-    from simulation.machines.cable_policy import CablePolicy
+    from simulation.machines.bluegene.cable_policy import CablePolicy
+    from simulation.machines.boxes.policy import BoxPolicy, Choice, FreeBox
     from simulation.machines.description import KINDS, machine_kind
     from simulation.schedulers.declaration import SCHEDULERS, scheduler
     from simulation.schedulers.interface import Job, RunningJob, Scheduler, Site
@@ -31,8 +31,8 @@ __all__ = [
 _PLACES: Final = {
     "simulation.machine_files": ("load_machine",),
     "simulation.machines.allocator_declaration": ("ALLOCATORS", "allocator"),
-    "simulation.machines.box_policy": ("BoxPolicy", "Choice", "FreeBox"),
-    "simulation.machines.cable_policy": ("CablePolicy",),
+    "simulation.machines.boxes.policy": ("BoxPolicy", "Choice", "FreeBox"),
+    "simulation.machines.bluegene.cable_policy": ("CablePolicy",),
     "simulation.machines.description": ("KINDS", "machine_kind"),
     "simulation.schedulers.declaration": ("SCHEDULERS", "scheduler"),
     "simulation.schedulers.interface": ("Job", "RunningJob", "Scheduler", "Site"),

@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 from ramp.errors import MachineError
-from simulation.machines.tables import LinkTable, build_link_table
-from simulation.machines.wiring import LineWiring
+from simulation.machines.bluegene.tables import LinkTable, build_link_table
+from simulation.machines.bluegene.wiring import LineWiring
 
 
 def cache_directory() -> Path:

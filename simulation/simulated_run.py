@@ -37,8 +37,8 @@ from simulation.queueing.whole_log import (
     warm_up,
 )
 from simulation.schedulers.interface import Scheduler
+from simulation.workload.generators.lublin import DAY_S, DEFAULT_LOAD, synthetic_log
 from simulation.workload.logs import find_log
-from simulation.workload.lublin import DAY_S, DEFAULT_LOAD, synthetic_log
 from simulation.workload.metrics import Summary, summarise
 from simulation.workload.replay_source import SYNTHETIC
 from simulation.workload.swf import SwfLog, read_swf, write_swf

@@ -15,7 +15,7 @@ from typing import Any, Final
 from ramp.model.instant import SECOND
 from ramp.model.money import credits_text
 from ramp.model.slot import StaticTerms
-from ramp.protocol.quotas import Quotas
+from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.timing import Timing
 from ramp.runtime.config import (
     GuestLimits,

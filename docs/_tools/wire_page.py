@@ -10,8 +10,8 @@ from typing import Any, Final
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, OFFERS, ROLES_OF, SEALED
 from ramp.model.agreement import Signed
-from ramp.rfql.documents import protocol_of
-from ramp.rfql.record import attribute_name
+from ramp.model.communicative_acts import DECLARED
+from ramp.rfql.xml.record import attribute_name
 from ramp.shipped_files import shipped_directory
 from sentences import attribute_sentences, cell, first_paragraph
 
@@ -136,7 +136,7 @@ def _believed(kind: type) -> str:
 
 def _section(kind: type) -> list[str]:
     lines = [first_paragraph(kind), ""]
-    protocol = protocol_of(kind)
+    protocol = DECLARED[kind].interaction
     part = f"; part of {protocol}" if protocol else ""
     lines += [f"Performative {_spoken(kind)}; believed from {_believed(kind)}{part}.", ""]
     if kind is not Signed:

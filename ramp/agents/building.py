@@ -10,7 +10,6 @@ from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, log_keeper
-from ramp.agents.settings import TransportSettings
 from ramp.errors import ConfigurationError, StateDamaged
 from ramp.ledger.account import AccountKind
 from ramp.ledger.interface import Ledger
@@ -18,25 +17,26 @@ from ramp.model.acl import OFFERS, SEALED, Message
 from ramp.model.agreement import Signed
 from ramp.model.instant import Instant
 from ramp.model.ports import Notary
-from ramp.protocol.bank_party import BankParty
-from ramp.protocol.directory_party import DirectoryParty
+from ramp.protocol.bank.keeper_party import KeeperParty
+from ramp.protocol.bank.party import BankParty
+from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.events import Answer
-from ramp.protocol.keeper_party import KeeperParty
 from ramp.protocol.progress import Progress
-from ramp.protocol.resource_party import ResourceParty
-from ramp.protocol.seller import Seller
-from ramp.protocol.user_party import UserParty
-from ramp.runtime.bank_ledger import BankLedger
+from ramp.protocol.resource.party import ResourceParty
+from ramp.protocol.resource.seller import Seller
+from ramp.protocol.user.party import UserParty
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.journal import SqliteJournal
-from ramp.runtime.keys import KeyStore
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.ledger.bank_ledger import BankLedger
+from ramp.runtime.ledger.store import LedgerStore
 from ramp.runtime.sqlite_file import FROM_BACKUP
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.storage_errors import STORAGE_ERRORS, check_room
+from ramp.xmpp.settings import TransportSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from ramp.agents import wire
 from ramp.agents.control_channel import ControlChannel
 from ramp.agents.roles import UserAgent
 from ramp.control import answering
@@ -32,11 +31,12 @@ from ramp.model.contents import Bid, CallForProposals
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.evaluator import BIDS_MAX
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.records import RequestConcluded
+from ramp.protocol.user.evaluator import BIDS_MAX
 from ramp.rfql import codec
 from ramp.runtime.state_folder import StateFolder
+from ramp.xmpp import wire
 
 
 class UserControl(ControlChannel):

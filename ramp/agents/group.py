@@ -29,20 +29,20 @@ from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.control import UserControl
 from ramp.agents.control_channel import ControlChannel
 from ramp.agents.keeper_control import KeeperControl
-from ramp.agents.parent import end_with_parent
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
-from ramp.agents.settings import TransportSettings
 from ramp.errors import ConfigurationError, EffectFailed, PluginError, StateDamaged
 from ramp.model.instant import MILLISECOND
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.progress import ClockCompared
-from ramp.protocol.resource_party import ResourceParty
+from ramp.protocol.resource.party import ResourceParty
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
 from ramp.runtime.state_folder import StateFolder
 from ramp.runtime.storage_errors import STORAGE_ERRORS, is_storage_failure, reason_of
+from ramp.servers.parent import end_with_parent
+from ramp.xmpp.settings import TransportSettings
 
 RESTART_FIRST_S = 0.5
 """Pause before a failed agent is started again; doubles up to the longest, in seconds."""

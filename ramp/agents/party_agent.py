@@ -14,9 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from ramp.agents.behaviour import Courier
-from ramp.agents.settings import TransportSettings
-from ramp.agents.transport import MarketAgent
 from ramp.errors import DocumentError, EffectFailed, SealInvalid, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
@@ -28,6 +25,9 @@ from ramp.rfql import codec
 from ramp.rfql.codec import EncodedMessage
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.host import Host
+from ramp.xmpp.behaviour import Courier
+from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import MarketAgent
 
 DOCUMENT_FIELD = "x-document"
 """Metadata field with the kind of document, by which behaviours with equal performatives tell theirs."""

@@ -10,16 +10,16 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from ramp.agents.behaviour import Courier
 from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
 from ramp.model.acl import Performative
-from ramp.protocol.directory_party import DirectoryParty, KnownAgent
+from ramp.protocol.directory.party import DirectoryParty, KnownAgent
 from ramp.protocol.progress import ClockCompared, GuestFailed, KeeperOrdered, Progress, RecordsMissing
-from ramp.protocol.resource_party import ResourceParty
-from ramp.protocol.user_party import UserParty
+from ramp.protocol.resource.party import ResourceParty
+from ramp.protocol.user.party import UserParty
 from ramp.runtime.storage_errors import reason_of
+from ramp.xmpp.behaviour import Courier
 
 WRITE_PAUSE_S = 1.0
 """How long the directory waits before it writes down who is registered, in seconds: many come and go at once."""

@@ -20,19 +20,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from ramp.agents.server_accounts import check_accounts
-from ramp.agents.server_embedded import EmbeddedServer
-from ramp.agents.server_process import ServerProcess
-from ramp.agents.server_prosody import ProsodyServer
 from ramp.agents.status_board import StatusBoard
 from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
-from ramp.runtime.keys import KeyStore
+from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.storage_errors import reason_of, storing
+from ramp.servers.accounts import check_accounts
+from ramp.servers.embedded import EmbeddedServer
+from ramp.servers.process import ServerProcess
+from ramp.servers.prosody import ProsodyServer
 
 RESTART_PAUSE_S: Final = 0.5
 """Pause before a dead process is started again, in seconds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from ramp.cli.output import waiting
+from ramp.cli.views.output import waiting
 from ramp.client.access import find_market
 from ramp.client.dialogues import Dialogue
 from ramp.client.market import Market

@@ -45,26 +45,26 @@ _TRY, _BUY, _ACCOUNT = "See it work", "Buy machine time", "Account"
 _MARKET, _FILES = "The market", "Documents, keys, configuration"
 
 VERBS: Final[dict[str, Verb]] = {
-    "demo": Verb(_TRY, "ramp.cli.demo:demo", "Launch a market, buy a two-unit request, show everything, stop."),
-    "up": Verb(_MARKET, "ramp.cli.launch:up", "Launch a market and stay (or --detach)."),
-    "down": Verb(_MARKET, "ramp.cli.launch:down", "Stop the market."),
-    "ps": Verb(_MARKET, "ramp.cli.launch:ps", "Show the running agents."),
-    "resources": Verb(_MARKET, "ramp.cli.machines:resources", "Show which resources sell now."),
-    "qstat": Verb(_MARKET, "ramp.cli.machines:qstat", "Show a machine's queue, reservations and projected load."),
-    "submit": Verb(_BUY, "ramp.cli.submit:submit", "Auction a request, buy what wins, pay for it."),
-    "quote": Verb(_BUY, "ramp.cli.submit:quote", "Auction a request without buying; holds nothing."),
-    "status": Verb(_BUY, "ramp.cli.requests:status", "Show requests and how they ended."),
-    "reservations": Verb(_BUY, "ramp.cli.requests:reservations", "Show what has been bought."),
-    "show": Verb(_BUY, "ramp.cli.requests:show", "Show a request, agreement or reservation; or how to launch on it."),
-    "cancel": Verb(_BUY, "ramp.cli.requests:cancel", "Give reservations back for a refund; withdraw a request."),
-    "balance": Verb(_ACCOUNT, "ramp.cli.account:balance", "Show the balance (a signed query to the bank)."),
-    "statement": Verb(_ACCOUNT, "ramp.cli.account:statement", "Show all payments with a running balance."),
-    "bank": Verb(_MARKET, "ramp.cli.bank:bank", "See all trading and credit accounts, as the market's keeper."),
-    "rfq": Verb(_FILES, "ramp.cli.rfq:rfq", "Write and check requests for quotation (RFQL)."),
-    "verify": Verb(_FILES, "ramp.cli.verify:verify", "Check an agreement's signatures and contents offline."),
-    "keys": Verb(_FILES, "ramp.cli.keys:keys", "Make, show, renew and revoke keys and certificates."),
-    "config": Verb(_FILES, "ramp.cli.config:config", "Check and show a market's configuration."),
-    "plugin": Verb(_FILES, "ramp.cli.plugin:plugin", "Check a plug-in against the contract that all keep."),
+    "demo": Verb(_TRY, "ramp.cli.verbs.demo:demo", "Launch a market, buy a two-unit request, show everything, stop."),
+    "up": Verb(_MARKET, "ramp.cli.verbs.launch:up", "Launch a market and stay (or --detach)."),
+    "down": Verb(_MARKET, "ramp.cli.verbs.launch:down", "Stop the market."),
+    "ps": Verb(_MARKET, "ramp.cli.verbs.launch:ps", "Show the running agents."),
+    "resources": Verb(_MARKET, "ramp.cli.verbs.machines:resources", "Show which resources sell now."),
+    "qstat": Verb(_MARKET, "ramp.cli.verbs.machines:qstat", "Show a machine's queue, reservations and projected load."),
+    "submit": Verb(_BUY, "ramp.cli.verbs.submit:submit", "Auction a request, buy what wins, pay for it."),
+    "quote": Verb(_BUY, "ramp.cli.verbs.submit:quote", "Auction a request without buying; holds nothing."),
+    "status": Verb(_BUY, "ramp.cli.verbs.requests:status", "Show requests and how they ended."),
+    "reservations": Verb(_BUY, "ramp.cli.verbs.requests:reservations", "Show what has been bought."),
+    "show": Verb(_BUY, "ramp.cli.verbs.requests:show", "Show a request, agreement, reservation; how to launch on it."),
+    "cancel": Verb(_BUY, "ramp.cli.verbs.requests:cancel", "Give reservations back for a refund; withdraw a request."),
+    "balance": Verb(_ACCOUNT, "ramp.cli.verbs.account:balance", "Show the balance (a signed query to the bank)."),
+    "statement": Verb(_ACCOUNT, "ramp.cli.verbs.account:statement", "Show all payments with a running balance."),
+    "bank": Verb(_MARKET, "ramp.cli.verbs.bank:bank", "See all trading and credit accounts, as the market's keeper."),
+    "rfq": Verb(_FILES, "ramp.cli.verbs.rfq:rfq", "Write and check requests for quotation (RFQL)."),
+    "verify": Verb(_FILES, "ramp.cli.verbs.verify:verify", "Check an agreement's signatures and contents offline."),
+    "keys": Verb(_FILES, "ramp.cli.verbs.keys:keys", "Make, show, renew and revoke keys and certificates."),
+    "config": Verb(_FILES, "ramp.cli.verbs.config:config", "Check and show a market's configuration."),
+    "plugin": Verb(_FILES, "ramp.cli.verbs.plugin:plugin", "Check a plug-in against the contract that all keep."),
     "completion": Verb(_FILES, "ramp.cli.completion:completion", "Print the completion script for a shell."),
 }
 _SECTIONS: Final = (_TRY, _BUY, _ACCOUNT, _MARKET, _FILES)
@@ -185,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _failed("interrupted", EXIT_INTERRUPTED, debug=False)
     except BrokenPipeError:
-        from ramp.cli.output import silence_output
+        from ramp.cli.views.output import silence_output
 
         silence_output()  # or the interpreter complains at its end
         return 1

@@ -27,7 +27,7 @@ from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol.outcome import RequestOutcome
-from ramp.protocol.user_party import UserParty
+from ramp.protocol.user.party import UserParty
 from ramp.rfql.request_for_quotation import parse_request
 
 ROUNDS_MAX: Final = 100

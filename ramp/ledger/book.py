@@ -26,7 +26,7 @@ from ramp.ledger.entry import (
 )
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.interface import Answer, Ledger
-from ramp.ledger.order import Order, OrderState, RememberedVoid
+from ramp.ledger.orders.order import Order, OrderState, RememberedVoid
 from ramp.ledger.overview import Total
 from ramp.ledger.records import Records
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of

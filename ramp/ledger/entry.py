@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.ledger.account import Account
-from ramp.ledger.order import Order
+from ramp.ledger.orders.order import Order
 from ramp.ledger.transfer import Transfer, TransferState
 from ramp.model.instant import Instant
 

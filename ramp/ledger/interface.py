@@ -1,7 +1,7 @@
 """`Ledger`: every operation of the bank's ledger, whatever it is kept in.
 
 The operations are written once, over `Records`; a storage says how one unit of work reads and writes
-(`ramp.ledger.book.Book` in memory, `ramp.runtime.ledger_store.LedgerStore` in SQLite or PostgreSQL). Amounts are
+(`ramp.ledger.book.Book` in memory, `ramp.runtime.ledger.store.LedgerStore` in SQLite or PostgreSQL). Amounts are
 integers of minor units and times integers of microseconds since the Unix epoch. Refusals are `LedgerRefusal` with a
 code of `RefusalCode`; a refused operation changes nothing. Money moves by deposits, orders and refunds only.
 
@@ -15,11 +15,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from ramp.ledger import order_rules, rules
+from ramp.ledger import rules
 from ramp.ledger.account import Account, AccountKind, Balance
 from ramp.ledger.entry import Entry, Refusal
 from ramp.ledger.evidence import Evidence, EvidenceKind
-from ramp.ledger.order import Order, OrderLine, OrderState, RememberedVoid
+from ramp.ledger.orders import rules as order_rules
+from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
 from ramp.ledger.overview import Overview
 from ramp.ledger.records import Records
 from ramp.ledger.statement import Statement, make_statement

@@ -8,7 +8,7 @@ from typing import Protocol
 from ramp.ledger.account import Balance
 from ramp.ledger.entry import Entry, Refusal
 from ramp.ledger.evidence import Evidence
-from ramp.ledger.order import Order, RememberedVoid
+from ramp.ledger.orders.order import Order, RememberedVoid
 from ramp.ledger.overview import Total
 from ramp.ledger.transfer import Transfer, TransferKind
 from ramp.model.instant import Instant

@@ -52,7 +52,7 @@ from ramp.ledger.entry import (
     TransferSettled,
     balance_changes,
 )
-from ramp.ledger.order import Order, OrderLine, OrderState
+from ramp.ledger.orders.order import Order, OrderLine, OrderState
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
 from ramp.model.instant import Instant, from_iso, iso
 from ramp.model.money import credits_text, parse_credits

@@ -18,7 +18,7 @@ from ramp.ledger.entry import (
     TransferEntered,
     TransferSettled,
 )
-from ramp.ledger.order_validation import check_orders
+from ramp.ledger.orders.validation import check_orders
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
 
 

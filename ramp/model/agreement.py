@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ramp.model.communicative_acts import Interaction, Performative, said
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
@@ -76,6 +77,7 @@ class Cancellation:
 Signable = Agreement | Cancellation
 
 
+@said(Performative.CANCEL, Performative.REQUEST, interaction=Interaction.REQUEST)
 @dataclass(frozen=True, slots=True)
 class Signed:
     """A signable body with its signatures.

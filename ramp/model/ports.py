@@ -12,8 +12,8 @@ from ramp.model.instant import Instant
 class Notary(Protocol):
     """Signs in the name of one party and verifies what others signed.
 
-    The real one (`ramp.rfql.notary`) does XML-DSig with X.509 certificates; the simulator's passes the typed body along
-    with the signers' names.
+    The real one (`ramp.rfql.signing.notary`) does XML-DSig with X.509 certificates; the simulator's passes the typed
+    body along with the signers' names.
     """
 
     def sign(self, signed: Signed, now: Instant) -> Signed:

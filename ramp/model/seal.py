@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from ramp.model.instant import Instant
 
@@ -23,6 +24,15 @@ class Role(StrEnum):
     BANK = "bank"
     DIRECTORY = "directory"
     KEEPER = "keeper"
+
+
+BY_USER: Final = frozenset({Role.USER})
+BY_RESOURCE: Final = frozenset({Role.RESOURCE})
+BY_TRADER: Final = BY_USER | BY_RESOURCE
+BY_BANK: Final = frozenset({Role.BANK})
+BY_DIRECTORY: Final = frozenset({Role.DIRECTORY})
+BY_KEEPER: Final = frozenset({Role.KEEPER})
+"""The roles in which a content may be said."""
 
 
 @dataclass(frozen=True, slots=True)

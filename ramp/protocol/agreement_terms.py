@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ramp.model.agreement import Agreement
 from ramp.model.contents import FundsReserved, OrderLine
@@ -12,7 +12,25 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal
-from ramp.protocol.voting import HeldUnit
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUnit:
+    """A unit whose slot is held: the vote was yes.
+
+    Attributes:
+        unit: the unit's number.
+        offer: the accepted offer.
+        reservation_id: the resource's name for the slot.
+        held_until: end of the hold as far as is known here: counted from the first sending of the question.
+        seal: the resource's, on its vote.
+    """
+
+    unit: int
+    offer: Offer
+    reservation_id: str
+    held_until: Instant
+    seal: Seal
 
 
 def draw_up_agreements(

@@ -1,7 +1,8 @@
 """Agreements and cancellations: the signable bodies, their countersigned forms and the answers (schemas/agreement.xsd).
 
-The bodies are written here and signed by `ramp.rfql.signature`; they are read from what a signature covers only. What
-passes such a document on (`ramp.rfql.proofs`) has it as escaped text, to stay byte for byte as signed.
+The bodies are written here and signed by `ramp.rfql.signing.signature`; they are read from what a signature covers
+only. What passes such a document on (`ramp.rfql.signing.proofs`) has it as escaped text, to stay byte for byte as
+signed.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from ramp.model import contents, instant
 from ramp.model.agreement import Agreement, Cancellation, Signable
 from ramp.model.instant import Instant
 from ramp.rfql import request_for_quotation
-from ramp.rfql.namespaces import MARKET
 from ramp.rfql.offers import OFFER, check_offer
-from ramp.rfql.parser import Element
-from ramp.rfql.record import BOOLEAN, INSTANT, INTEGER, SENTENCE, TEXT, Form, Record, attribute_name
+from ramp.rfql.xml.namespaces import MARKET
+from ramp.rfql.xml.parser import Element
+from ramp.rfql.xml.record import BOOLEAN, INSTANT, INTEGER, SENTENCE, TEXT, Form, Record, attribute_name
 
 CANCELLATION: Final = Record(
     Cancellation,

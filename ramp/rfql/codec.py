@@ -15,10 +15,12 @@ from typing import Final
 
 from ramp.errors import DocumentError, MeaningViolation, SealInvalid
 from ramp.model.acl import ANY_AGE, CONTENT_OF, LANGUAGE, ONTOLOGY, SEALED, WIRE_VERSION, Message
+from ramp.model.communicative_acts import DECLARED
 from ramp.model.instant import MINUTE, Duration, Instant
-from ramp.rfql import documents, seals, slots
-from ramp.rfql.parser import check_size
-from ramp.rfql.proofs import Verifier
+from ramp.rfql import documents, slots
+from ramp.rfql.signing import seals
+from ramp.rfql.signing.proofs import Verifier
+from ramp.rfql.xml.parser import check_size
 
 SEAL_AGE_MAX: Final[Duration] = 10 * MINUTE
 """A message that was sealed longer ago is dropped: five minutes between the clocks, five on the way."""
@@ -106,9 +108,9 @@ def _metadata(message: Message) -> dict[str, str]:
         "language": LANGUAGE,
         _VERSION: str(WIRE_VERSION),
     }
-    protocol = documents.protocol_of(type(message.content))
-    if protocol:
-        metadata["protocol"] = protocol
+    interaction = DECLARED[type(message.content)].interaction
+    if interaction:
+        metadata["protocol"] = interaction.value
     if message.reply_with:
         metadata["reply-with"] = message.reply_with
     if message.in_reply_to:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.model import contents
-from ramp.rfql.namespaces import MARKET
-from ramp.rfql.parser import Element
-from ramp.rfql.record import BOOLEAN, DURATION, INTEGER, TEXT, Record
+from ramp.rfql.xml.namespaces import MARKET
+from ramp.rfql.xml.parser import Element
+from ramp.rfql.xml.record import BOOLEAN, DURATION, INTEGER, TEXT, Record
 
 REGISTRATION: Final = Record(contents.Registration, {"service": TEXT, "lease": DURATION, "number": INTEGER})
 REGISTERED: Final = Record(contents.Registered, {"service": TEXT, "number": INTEGER})

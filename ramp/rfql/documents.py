@@ -7,113 +7,59 @@ not verify becomes `Unverified`, so that the machines can refuse it with a reaso
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ramp.errors import DocumentError, MeaningViolation, SchemaViolation
 from ramp.model import contents
 from ramp.model.agreement import Signed
+from ramp.model.communicative_acts import DECLARED
 from ramp.model.instant import Instant
-from ramp.rfql import agreements, directory, keeper, offers, orders, payments, proofs, schema, statements
-from ramp.rfql.namespaces import MARKET
-from ramp.rfql.parser import Element, parse_wire
-from ramp.rfql.proofs import Verifier
-from ramp.rfql.record import Record
-
-CONTRACT_NET: Final = "fipa-iterated-contract-net"
-REQUEST: Final = "fipa-request"
-QUERY: Final = "fipa-query"
-SUBSCRIBE: Final = "fipa-subscribe"
-"""FIPA interaction protocols (SC00030, SC00026, SC00027, SC00035), slot `protocol` of the metadata; for information."""
+from ramp.rfql import agreements, directory, keeper, offers, orders, payments, statements
+from ramp.rfql.signing import proofs
+from ramp.rfql.signing.proofs import Verifier
+from ramp.rfql.xml import schema
+from ramp.rfql.xml.namespaces import MARKET
+from ramp.rfql.xml.parser import Element, parse_wire
+from ramp.rfql.xml.record import Record
 
 _ROOT: Final = re.compile(r"\s*<([A-Za-z]{1,64})[\s/>]")
 
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """How one kind of content is written and read, and the interaction protocol that it belongs to."""
+    """How one kind of content is written and read."""
 
     content: type
     write: Callable[[Any], str]
     read: Callable[[Element, Verifier, Instant], Any]
-    protocol: str
 
 
-def _plain(
-    content: type, write: Callable[[Any], str], read: Callable[[Element], Any], protocol: str
-) -> tuple[str, _Document]:
-    return content.__name__, _Document(content, write, lambda element, _verifier, _now: read(element), protocol)
+def _plain(content: type, write: Callable[[Any], str], read: Callable[[Element], Any]) -> _Document:
+    return _Document(content, write, lambda element, _verifier, _now: read(element))
 
 
-def _flat(record: Record[Any], protocol: str) -> tuple[str, _Document]:
-    assert record.element == record.content.__name__, "a sealed message names its document after the content"
-    return _plain(record.content, record.write, record.read, protocol)
+def _flat() -> Iterator[_Document]:
+    """The documents of all records of the families whose contents are said in messages of their own."""
+    for family in (agreements, directory, keeper, offers, orders, payments, statements):
+        for record in vars(family).values():
+            if isinstance(record, Record) and record.content in DECLARED:
+                assert record.element == record.content.__name__, "it is named after its content"
+                yield _plain(record.content, record.write, record.read)
 
 
-_DOCUMENTS: Final[dict[str, _Document]] = dict(
-    (
-        _plain(contents.CallForProposals, offers.write_call, offers.read_call, CONTRACT_NET),
-        _plain(contents.Proposal, offers.PROPOSAL.write, offers.read_proposal, CONTRACT_NET),
-        _plain(contents.DirectoryListing, directory.write_listing, directory.read_listing, QUERY),
-        *(
-            _flat(record, CONTRACT_NET)
-            for record in (
-                offers.REJECTION,
-                offers.ACCEPTANCE,
-                offers.HOLD_GRANTED,
-                offers.HOLD_REFUSED,
-                offers.HOLD_CANCELLED,
-                offers.CONFIRMED,
-                offers.FAILED,
-            )
-        ),
-        *(
-            _flat(record, REQUEST)
-            for record in (
-                orders.PAYMENT_ORDER,
-                orders.FUNDS_RESERVED,
-                orders.ORDER_REFUSED,
-                orders.ORDER_WITHDRAWAL,
-                orders.ORDER_POSTED,
-                orders.ORDER_VOIDED,
-                agreements.CANCELLATION_DONE,
-                agreements.CANCELLATION_REFUSED,
-                payments.PAYMENT_MADE,
-                payments.PAYMENT_REFUSED,
-                payments.REFUND_MADE,
-                payments.REFUND_REFUSED,
-                keeper.DEPOSIT_ORDER,
-                keeper.DEPOSIT_MADE,
-                keeper.KEEPER_REFUSED,
-            )
-        ),
-        *(
-            _flat(record, QUERY)
-            for record in (
-                payments.PAYMENT_QUERY,
-                statements.ACCOUNT_QUERY,
-                statements.ACCOUNT_STATEMENT,
-                statements.ACCOUNT_QUERY_REFUSED,
-                statements.CLOCK_QUERY,
-                statements.CLOCK_READING,
-                keeper.OVERVIEW_QUERY,
-                keeper.MARKET_OVERVIEW,
-                directory.MACHINE_QUERY,
-                directory.MACHINE_STATUS,
-                directory.DIRECTORY_QUERY,
-            )
-        ),
-        *(
-            _flat(record, SUBSCRIBE)
-            for record in (directory.REGISTRATION, directory.REGISTERED, directory.DEREGISTRATION)
-        ),
-        _flat(offers.NOT_UNDERSTOOD, ""),
+# A sealed message names its document after the content. What is written by hand takes the place of a record.
+_DOCUMENTS: Final[dict[str, _Document]] = {document.content.__name__: document for document in _flat()} | {
+    document.content.__name__: document
+    for document in (
+        _plain(contents.CallForProposals, offers.write_call, offers.read_call),
+        _plain(contents.Proposal, offers.PROPOSAL.write, offers.read_proposal),
+        _plain(contents.DirectoryListing, directory.write_listing, directory.read_listing),
+        _Document(contents.Commitment, proofs.write_commitment, proofs.read_commitment),
+        _Document(contents.Settled, proofs.write_settled, proofs.read_settled),
+        _Document(contents.RefundClaim, proofs.write_refund_claim, proofs.read_refund_claim),
     )
-) | {
-    proofs.COMMITMENT: _Document(contents.Commitment, proofs.write_commitment, proofs.read_commitment, CONTRACT_NET),
-    proofs.SETTLED: _Document(contents.Settled, proofs.write_settled, proofs.read_settled, CONTRACT_NET),
-    proofs.REFUND_CLAIM: _Document(contents.RefundClaim, proofs.write_refund_claim, proofs.read_refund_claim, REQUEST),
 }
 _BY_CONTENT: Final = {document.content: document for document in _DOCUMENTS.values()}
 _BY_TAG: Final = {f"{{{MARKET}}}{name}": document for name, document in _DOCUMENTS.items()}
@@ -132,12 +78,6 @@ def content_named(name: str) -> type | None:
         return Signed
     document = _DOCUMENTS.get(name)
     return document.content if document is not None else None
-
-
-def protocol_of(content: type) -> str:
-    """The FIPA interaction protocol that a content belongs to, or empty."""
-    document = _BY_CONTENT.get(content)
-    return document.protocol if document is not None else REQUEST
 
 
 def write_content(content: contents.Content) -> str:

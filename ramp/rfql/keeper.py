@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.model import contents
-from ramp.rfql.record import INSTANT, INTEGER, SENTENCE, TEXT, Record
+from ramp.rfql.xml.record import INSTANT, INTEGER, SENTENCE, TEXT, Record
 
 DEPOSIT_ORDER: Final = Record(
     contents.DepositOrder, {"deposit_id": TEXT, "account": TEXT, "amount": INTEGER, "memo": SENTENCE}

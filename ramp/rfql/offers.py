@@ -8,9 +8,9 @@ from ramp.errors import MeaningViolation
 from ramp.model import contents
 from ramp.model.offer import Offer, Refusal
 from ramp.rfql import request_for_quotation
-from ramp.rfql.namespaces import MARKET
-from ramp.rfql.parser import Element
-from ramp.rfql.record import BOOLEAN, CODE, DURATION, INSTANT, INTEGER, REAL, SENTENCE, TEXT, Record
+from ramp.rfql.xml.namespaces import MARKET
+from ramp.rfql.xml.parser import Element
+from ramp.rfql.xml.record import BOOLEAN, CODE, DURATION, INSTANT, INTEGER, REAL, SENTENCE, TEXT, Record
 
 OFFER: Final = Record(
     Offer,

@@ -6,7 +6,7 @@ from typing import Final
 
 from ramp.model import contents
 from ramp.rfql.payments import PAYMENT_MADE
-from ramp.rfql.record import DURATION, INSTANT, INTEGER, SENTENCE, TEXT, Record
+from ramp.rfql.xml.record import DURATION, INSTANT, INTEGER, SENTENCE, TEXT, Record
 
 LINE: Final = Record(contents.OrderLine, {"agreement_id": TEXT, "resource": TEXT, "cost": INTEGER, "offer_id": TEXT})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.model import contents
-from ramp.rfql.record import INTEGER, SENTENCE, TEXT, Record
+from ramp.rfql.xml.record import INTEGER, SENTENCE, TEXT, Record
 
 _REFUSED: Final = {"agreement_id": TEXT, "code": TEXT, "detail": SENTENCE}
 _DONE: Final = {"agreement_id": TEXT, "transfer_id": TEXT, "amount": INTEGER}

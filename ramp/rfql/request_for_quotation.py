@@ -16,9 +16,10 @@ from ramp.errors import DocumentError, MeaningViolation
 from ramp.model import instant
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalCores, TotalDiskSpace
-from ramp.rfql import date_and_time, markup, schema, torus
-from ramp.rfql.namespaces import RFQ, TORUS
-from ramp.rfql.parser import Element, parse_file
+from ramp.rfql import torus
+from ramp.rfql.xml import date_and_time, markup, schema
+from ramp.rfql.xml.namespaces import RFQ, TORUS
+from ramp.rfql.xml.parser import Element, parse_file
 
 ROOT: Final = f"{{{RFQ}}}RequestForQuotation"
 REQUEST: Final = f"{{{RFQ}}}Request"

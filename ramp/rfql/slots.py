@@ -9,8 +9,8 @@ from ramp.errors import DocumentError, MeaningViolation
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, WIRE_VERSION, Message, Performative
 from ramp.model.instant import MILLISECOND, Duration
-from ramp.rfql import schema
-from ramp.rfql.markup import shown
+from ramp.rfql.xml import schema
+from ramp.rfql.xml.markup import shown
 
 _MILLISECONDS_DIGITS_MAX = 12
 """Digits of the longest deadline for an answer, thirty years; nobody waits as long."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.model import contents
-from ramp.rfql.record import INSTANT, INTEGER, SENTENCE, TEXT, Record
+from ramp.rfql.xml.record import INSTANT, INTEGER, SENTENCE, TEXT, Record
 
 ACCOUNT_QUERY: Final = Record(
     contents.AccountQuery, {"nonce": TEXT, "account": TEXT, "since": INSTANT, "until": INSTANT}

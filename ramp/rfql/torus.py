@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.model.request import TorusTerms
-from ramp.rfql import markup
-from ramp.rfql.namespaces import TORUS
-from ramp.rfql.parser import Element
+from ramp.rfql.xml import markup
+from ramp.rfql.xml.namespaces import TORUS
+from ramp.rfql.xml.parser import Element
 
 GEOMETRY: Final = f"{{{TORUS}}}Geometry"
 CONNECTION_TYPE: Final = f"{{{TORUS}}}ConnectionType"

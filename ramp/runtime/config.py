@@ -20,8 +20,8 @@ from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
 from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy
-from ramp.protocol.quotas import Quotas
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.quotas import Quotas
+from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"

@@ -20,9 +20,9 @@ from ramp.model.instant import SECOND, Duration
 from ramp.model.money import parse_credits
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
-from ramp.protocol.quotas import Quotas
+from ramp.protocol.resource.quotas import Quotas
+from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.retention import least_retention
-from ramp.protocol.seller import PriceRange
 from ramp.protocol.timing import Timing
 from ramp.runtime.config import (
     DEFAULT_RESOURCE_CREDIT,

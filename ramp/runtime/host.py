@@ -33,7 +33,7 @@ from ramp.protocol.faults import Recoverable
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
-from ramp.runtime.bank_ledger import BankLedger
+from ramp.runtime.ledger.bank_ledger import BankLedger
 from ramp.runtime.storage_errors import STORAGE_ERRORS, reason_of
 
 Question = TypeVar("Question", contravariant=True)  # noqa: PLC0105 -- the word is what it is

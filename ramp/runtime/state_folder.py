@@ -17,7 +17,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant
 
 if TYPE_CHECKING:
-    from ramp.protocol.directory_party import KnownAgent
+    from ramp.protocol.directory.party import KnownAgent
 
 STATE_VARIABLE: Final = "RAMP_STATE"
 """Environment variable that names the state folder."""
@@ -150,7 +150,7 @@ class StateFolder:
 
     def registered(self) -> list[KnownAgent]:
         """The agents that were registered when the directory ended, in this life of the swarm."""
-        from ramp.protocol.directory_party import KnownAgent
+        from ramp.protocol.directory.party import KnownAgent
 
         try:
             rows = json.loads(self._registered.read_text("utf-8"))

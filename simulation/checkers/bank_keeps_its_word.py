@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ramp.ledger.order import OrderState
+from ramp.ledger.orders.order import OrderState
 from ramp.model.acl import Message
 from ramp.model.contents import FundsReserved, OrderPosted, OrderRefused, OrderVoided, PaymentMade, PaymentRefused
 from simulation.checkers.observation import BANK, Checker, MarketView

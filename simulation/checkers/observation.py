@@ -15,9 +15,9 @@ from ramp.model.instant import Instant
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.events import Answer
 from ramp.protocol.records import AgreementPaid, AgreementReceived, FundsAsked, Record, SlotReleased
-from ramp.protocol.resource_party import ResourceParty
+from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.timing import Timing
-from ramp.protocol.user_party import UserParty
+from ramp.protocol.user.party import UserParty
 
 BANK = "bank"
 """Name of the Banking Agent in every simulated market."""

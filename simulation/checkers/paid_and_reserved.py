@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ramp.ledger.transfer import TransferKind
-from ramp.protocol.participant import Participant
+from ramp.protocol.resource.participant import Participant
 from ramp.protocol.tables import ParticipantState
 from simulation.checkers.observation import Checker, MarketView, posted_transfers, sold_long_ago, standing_payments
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ramp.ledger.order import OrderState
+from ramp.ledger.orders.order import OrderState
 from ramp.ledger.transfer import TransferKind
 from ramp.model import contents as c
 from ramp.model.acl import Message

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ramp.cli.connection import ask, open_market
-from ramp.cli.machines import check_registered
-from ramp.cli.output import bar_text, duration_text, moment_text
+from ramp.cli.verbs.machines import check_registered
+from ramp.cli.views.output import bar_text, duration_text, moment_text
 from ramp.client import dialogues
 from ramp.client.machine_state import MachineState
 from ramp.errors import ConfigurationError

@@ -12,7 +12,7 @@ import click
 
 from ramp.cli.main import VERB_GROUP
 from ramp.cli.options import example
-from ramp.cli.output import print_json, say
+from ramp.cli.views.output import print_json, say
 from ramp.errors import ConfigurationError
 from ramp.options import described_options, nearest_name, options_of
 from ramp.runtime.config import PLUGIN_GROUP, PRICING_GROUP

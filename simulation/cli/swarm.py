@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from simulation.market.planted_bugs import PLANTED_BUGS
+from simulation.market.faults.planted_bugs import PLANTED_BUGS
 from simulation.market.swarm import SeedReport, SwarmSummary, replay_seed, run_seed, summarise
 
 SEEDS_AT_ONCE = 20

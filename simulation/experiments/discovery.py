@@ -1,8 +1,8 @@
 """Experiments by name.
 
-An experiment is a module of `simulation.experiments` with a constant `EXPERIMENTS`: a tuple of `Experiment`. Adding a
-study means adding such a file; nothing else lists it. Another package brings an `Experiment` by an entry point of the
-group `ramp.experiments`, under the name that it has itself, and one of your own is had by its place.
+An experiment is a module somewhere in `simulation.experiments` with a constant `EXPERIMENTS`: a tuple of `Experiment`.
+Adding a study means adding such a file; nothing else lists it. Another package brings an `Experiment` by an entry point
+of the group `ramp.experiments`, under the name that it has itself, and one of your own is had by its place.
 """
 
 from __future__ import annotations
@@ -74,10 +74,11 @@ GUESTS: Final = Sort("experiment", "", "", "ramp.experiments", _adopt)
 
 
 def shipped_experiments() -> dict[str, Experiment]:
-    """Experiments by name, from every module of `simulation.experiments` that declares some."""
+    """Experiments by name, from every module in `simulation.experiments` that declares some."""
     found: dict[str, Experiment] = {}
-    for module_info in pkgutil.iter_modules(simulation.experiments.__path__):
-        module = importlib.import_module(f"{simulation.experiments.__name__}.{module_info.name}")
+    prefix = f"{simulation.experiments.__name__}."
+    for module_info in pkgutil.walk_packages(simulation.experiments.__path__, prefix):
+        module = importlib.import_module(module_info.name)
         for experiment in getattr(module, "EXPERIMENTS", ()):
             assert experiment.name not in found, f"two experiments are called {experiment.name}"
             found[experiment.name] = experiment

@@ -18,8 +18,8 @@ from typing import Any, Final, TypeVar
 from ramp.errors import ConfigurationError
 from ramp.options import read_options
 from simulation.declarations import Sort
-from simulation.machines.box_policy import BoxPolicy
-from simulation.machines.cable_policy import CablePolicy
+from simulation.machines.bluegene.cable_policy import CablePolicy
+from simulation.machines.boxes.policy import BoxPolicy
 
 Policy = BoxPolicy | CablePolicy
 _Policy = TypeVar("_Policy", BoxPolicy, CablePolicy)

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import MachineError
-from simulation.machines.box_choice import choose, choose_room_ahead, list_phases
-from simulation.machines.box_policy import Choice, FreeBox
-from simulation.machines.box_search import greedy_boxes, keep_free, list_free, maximal_rows, phi_of_boxes
+from simulation.machines.boxes.choice import choose, choose_room_ahead, list_phases
+from simulation.machines.boxes.policy import Choice, FreeBox
+from simulation.machines.boxes.ranked import RankedBoxes
+from simulation.machines.boxes.search import greedy_boxes, keep_free, list_free, maximal_rows, phi_of_boxes
 from simulation.machines.grid import Grid
 from simulation.machines.grid_units import GridUnits
 from simulation.machines.interface import Connection, JobRequest, Placement, Traits
-from simulation.machines.ranked_boxes import RankedBoxes
 from simulation.machines.routing import Fabric
 
 

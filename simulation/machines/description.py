@@ -14,11 +14,11 @@ from typing import Annotated, Any, Final
 from ramp.errors import ConfigurationError, MachineError
 from ramp.options import Wanted, nearest_name, path_of, read_options, wrong_options
 from simulation.declarations import Sort
+from simulation.machines.bluegene.tables import LinkTable, build_link_table
+from simulation.machines.bluegene.wiring import LineWiring
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates, is_prefix
 from simulation.machines.interface import Machine, NodeState
-from simulation.machines.tables import LinkTable, build_link_table
-from simulation.machines.wiring import LineWiring
 
 TableSource = Callable[[LineWiring], LinkTable]
 """Gives the link table of a wiring: made anew, or from a cache."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard
 from ramp.errors import MachineError
 
 if TYPE_CHECKING:
-    from simulation.machines.bluegene import BlueGene
+    from simulation.machines.bluegene.machine import BlueGene
 
 
 class Connection(enum.StrEnum):

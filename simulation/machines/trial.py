@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
 from simulation.machines.view import PENDING, MachineView, ViewBlock, ViewJob, job_of_placement, with_block

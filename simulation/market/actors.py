@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from ramp.model.instant import Duration, Instant
 from ramp.protocol import events as ev
 from ramp.protocol.party import Party
-from ramp.protocol.resource_party import ResourceParty
-from ramp.protocol.seller import Seller
+from ramp.protocol.resource.party import ResourceParty
+from ramp.protocol.resource.seller import Seller
 from ramp.protocol.timing import Timing
-from ramp.protocol.user_party import UserParty
+from ramp.protocol.user.party import UserParty
 from ramp.runtime.host import Host, Journal, Ports
 from simulation.market.counted_ids import CountedIds
 from simulation.market.party_clock import PartyClock

@@ -10,14 +10,14 @@ from ramp.model.instant import Instant
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.party import Party
 from ramp.protocol.records import Record
-from ramp.protocol.resource_party import ResourceParty
+from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.timing import Timing
-from ramp.protocol.user_party import UserParty
+from ramp.protocol.user.party import UserParty
 from ramp.runtime.journal import MemoryJournal
 from simulation.kernel import EventQueue
 from simulation.market.actors import BANK, Actor
-from simulation.market.late_guests import GuestCounts, LateGuests
-from simulation.market.liars import Liar
+from simulation.market.faults.late_guests import GuestCounts, LateGuests
+from simulation.market.faults.liars import Liar
 from simulation.market.network import Network
 
 P = TypeVar("P", bound=Party)

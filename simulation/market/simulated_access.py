@@ -33,7 +33,7 @@ from ramp.errors import RampError, TransportError
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.user_party import UserParty
+from ramp.protocol.user.party import UserParty
 from ramp.runtime.config import SwarmConfig, open_plugin, pricing_strategy
 from simulation.market.counted_ids import CountedIds
 from simulation.market.specs import ResourceSpec, UserSpec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy, paper_price
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Timing
 from simulation.checkers.all_or_none import AllOrNone
@@ -40,11 +40,11 @@ from simulation.checkers.paid_and_reserved import PaidAndReserved
 from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
-from simulation.market.fault_plan import FaultPlan, draw_fault_plan
-from simulation.market.late_guests import ForgetfulMachine
-from simulation.market.liars import LiarSpec, draw_liar
+from simulation.market.faults.late_guests import ForgetfulMachine
+from simulation.market.faults.liars import LiarSpec, draw_liar
+from simulation.market.faults.plan import FaultPlan, draw_fault_plan
+from simulation.market.faults.planted_bugs import PLANTED_BUGS
 from simulation.market.observing import Observer
-from simulation.market.planted_bugs import PLANTED_BUGS
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript

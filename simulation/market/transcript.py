@@ -110,6 +110,25 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
             return f"{_body(content.agreement)}, signed by {signers}, with the vote for {content.vote.order_id}"
         case c.RefundClaim():
             return f"{content.failed.agreement_id} was paid, and {content.failed_seal.signer} says it has failed"
+        case c.Registration() | c.Deregistration():
+            return content.service
+        case c.DirectoryQuery():
+            return f"who offers {content.service}?"
+        case c.DirectoryListing():
+            return f"{', '.join(content.names) or 'nobody'}" + (", and more" if content.more else "")
+        case c.Registered():
+            return "registered"
+        case c.Unverified():
+            return f"{content.kind} {content.reference}, unverified: {_coded(content.code, content.detail)}"
+        case c.NotUnderstood():
+            return content.reason
+        case _:
+            return _money(content)
+
+
+def _money(content: c.Content) -> str:
+    """What is said of payments and accounts, in a few words; of anything else what it is called."""
+    match content:
         case c.DepositOrder():
             return f"{content.deposit_id}: {credits_text(content.amount)} to {content.account}"
         case c.DepositMade():
@@ -134,18 +153,6 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
             return f"{content.nonce}: balance {credits_text(content.balance)}, {len(content.lines)} lines"
         case c.AccountQueryRefused():
             return f"{content.nonce}: {_coded(content.code, content.detail)}"
-        case c.Registration() | c.Deregistration():
-            return content.service
-        case c.DirectoryQuery():
-            return f"who offers {content.service}?"
-        case c.DirectoryListing():
-            return f"{', '.join(content.names) or 'nobody'}" + (", and more" if content.more else "")
-        case c.Registered():
-            return "registered"
-        case c.Unverified():
-            return f"{content.kind} {content.reference}, unverified: {_coded(content.code, content.detail)}"
-        case c.NotUnderstood():
-            return content.reason
         case _:
             return type(content).__name__
 

@@ -11,8 +11,8 @@ from ramp.model.acl import Message
 from ramp.model.instant import DAY, Instant
 from ramp.model.seal import Role
 from ramp.rfql.codec import EncodedMessage, decode, encode
-from ramp.rfql.notary import XmlNotary
-from ramp.runtime import issuing
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.runtime.keys import issuing
 
 
 class Wire:

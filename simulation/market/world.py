@@ -21,26 +21,26 @@ from ramp.model.ports import Notary
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.bank_party import BankParty
-from ramp.protocol.directory_party import DirectoryParty
-from ramp.protocol.keeper_party import KeeperParty
+from ramp.protocol.bank.keeper_party import KeeperParty
+from ramp.protocol.bank.party import BankParty
+from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing
 from ramp.rfql.codec import EncodedMessage
-from ramp.runtime.guarded_plugin import GuardedPlugin
-from ramp.runtime.guarded_strategy import GuardedStrategy
-from ramp.runtime.guest_health import GuestHealth
+from ramp.runtime.guests.guarded_plugin import GuardedPlugin
+from ramp.runtime.guests.guarded_strategy import GuardedStrategy
+from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Host, Journal, Ports
 from simulation.checkers.observation import Checker
 from simulation.kernel import EventQueue
 from simulation.market.actors import BANK, DIRECTORY, KEEPER, Actor, Crashed, resource_builder, user_builder
-from simulation.market.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
-from simulation.market.fault_plan import NO_FAULTS, FaultPlan
-from simulation.market.happenings import ClockSet, Delivery, Given, GuestStep, Happening, Outage, Restart, Tick
-from simulation.market.late_guests import Fate, LateGuests, Surroundings
-from simulation.market.liars import Liar, LiarSpec, Lie
+from simulation.market.faults.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
+from simulation.market.faults.happenings import ClockSet, Delivery, Given, GuestStep, Happening, Outage, Restart, Tick
+from simulation.market.faults.late_guests import Fate, LateGuests, Surroundings
+from simulation.market.faults.liars import Liar, LiarSpec, Lie
+from simulation.market.faults.plan import NO_FAULTS, FaultPlan
 from simulation.market.market_view import MarketView
 from simulation.market.network import Isolation, Network
 from simulation.market.observing import Observer, Script
@@ -138,7 +138,7 @@ class World(MarketView):
             answer=self._answer,
             scripted=fates,
         )
-        self._guests = guests = LateGuests(seed, around)
+        self._guests = LateGuests(seed, around)
         everybody = (*roles_of((each.name for each in resources), (each.name for each in users)),)
         self._liars = {
             name: Liar(
@@ -152,30 +152,11 @@ class World(MarketView):
         }
         self.refused = 0
         self._woken, self._woken_at = 0, ("", START)
-        self._add(DIRECTORY, Role.DIRECTORY, lambda: DirectoryParty(DIRECTORY, timing=self.timing), {})
-        book = WatchedLedger(self._ledger, BANK, lambda effect: self._check_write(BANK, effect))
-        self._add(BANK, Role.BANK, lambda: BankParty(BANK, timing=self.timing), {"ledger": book})
-        self._add(KEEPER, Role.KEEPER, lambda: KeeperParty(KEEPER, bank=BANK, timing=self.timing), {})
+        self._add_market()
         for resource in resources:
-            self._ledger.open_account(resource.name, AccountKind.RESOURCE, at=START, credit_limit=resource.credit_limit)
-            self.deposits[resource.name] = 0
-            journal = self._journal(resource.name)
-            watch = partial(self._watch, resource.name)
-            machine = GuardedPlugin(resource.machine, GuestHealth("plug-in", watch))
-            pricing = GuardedStrategy(resource.strategy, GuestHealth("price strategy", watch))
-            fixed: dict[str, object] = {
-                "journal": journal,
-                "machine": guests.behind(resource.name, machine, "machine", faults.machines.get(resource.name)),
-                "pricing": guests.behind(resource.name, pricing, "pricing", faults.strategies.get(resource.name)),
-            }
-            self._add(resource.name, Role.RESOURCE, resource_builder(resource, self.timing), fixed)
+            self._add_resource(resource)
         for user in users:
-            self._ledger.open_account(user.name, AccountKind.USER, at=START)
-            if user.deposit:
-                self._ledger.deposit(f"opening-{user.name}", user.name, user.deposit, at=START)
-            self.deposits[user.name] = user.deposit
-            fixed = {"journal": self._journal(user.name)}
-            self._add(user.name, Role.USER, user_builder(user, self.timing), fixed)
+            self._add_user(user)
         for actor in list(self._actors.values()):
             self._start(actor)
         for name, fault in faults.clocks.items():
@@ -183,6 +164,56 @@ class World(MarketView):
                 self._queue.schedule(START + when, ClockSet(name))
         for down in faults.outages:
             self._queue.schedule(START + down.since, Outage(down.name, down.lasting))
+
+    # -- parties -------------------------------------------------------------------------------------------------
+
+    def _add_market(self) -> None:
+        """Directory, bank and keeper."""
+        self._add(DIRECTORY, Role.DIRECTORY, lambda: DirectoryParty(DIRECTORY, timing=self.timing), {})
+        book = WatchedLedger(self._ledger, BANK, lambda effect: self._check_write(BANK, effect))
+        self._add(BANK, Role.BANK, lambda: BankParty(BANK, timing=self.timing), {"ledger": book})
+        self._add(KEEPER, Role.KEEPER, lambda: KeeperParty(KEEPER, bank=BANK, timing=self.timing), {})
+
+    def _add_resource(self, resource: ResourceSpec) -> None:
+        """A seller with its account, its journal, and its machine and price strategy as guests."""
+        name, faults, guests = resource.name, self.faults, self._guests
+        self._ledger.open_account(name, AccountKind.RESOURCE, at=START, credit_limit=resource.credit_limit)
+        self.deposits[name] = 0
+        journal = self._journal(name)
+        watch = partial(self._watch, name)
+        machine = GuardedPlugin(resource.machine, GuestHealth("plug-in", watch))
+        pricing = GuardedStrategy(resource.strategy, GuestHealth("price strategy", watch))
+        fixed: dict[str, object] = {
+            "journal": journal,
+            "machine": guests.behind(name, machine, "machine", faults.machines.get(name)),
+            "pricing": guests.behind(name, pricing, "pricing", faults.strategies.get(name)),
+        }
+        self._add(name, Role.RESOURCE, resource_builder(resource, self.timing), fixed)
+
+    def _add_user(self, user: UserSpec) -> None:
+        """A buyer with its account, its deposit and its journal."""
+        self._ledger.open_account(user.name, AccountKind.USER, at=START)
+        if user.deposit:
+            self._ledger.deposit(f"opening-{user.name}", user.name, user.deposit, at=START)
+        self.deposits[user.name] = user.deposit
+        self._add(user.name, Role.USER, user_builder(user, self.timing), {"journal": self._journal(user.name)})
+
+    def _add(self, name: str, role: Role, build: Callable[[], Party], fixed: Mapping[str, object]) -> None:
+        def ports() -> Ports:
+            return Ports(
+                send=self._send,
+                notary=self._notary(name, role),
+                before=lambda effect: self._before(name, effect),
+                watch=lambda progress: self._watch(name, progress),
+                **fixed,  # type: ignore[arg-type]
+            )
+
+        clock = PartyClock(self.faults.clocks.get(name, RIGHT), START)
+        journal = cast("Journal | None", fixed.get("journal"))
+        self._actors[name] = Actor(name, build, ports, clock, journal)
+
+    def _notary(self, name: str, role: Role) -> Notary:
+        return VirtualNotary(name, role) if self._wire is None else self._wire.notary(name)
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -360,23 +391,6 @@ class World(MarketView):
             actor.ticket = self._queue.schedule(due, Tick(actor.name), priority=-1)
 
     # -- building ------------------------------------------------------------------------------------------------
-
-    def _add(self, name: str, role: Role, build: Callable[[], Party], fixed: Mapping[str, object]) -> None:
-        def ports() -> Ports:
-            return Ports(
-                send=self._send,
-                notary=self._notary(name, role),
-                before=lambda effect: self._before(name, effect),
-                watch=lambda progress: self._watch(name, progress),
-                **fixed,  # type: ignore[arg-type]
-            )
-
-        clock = PartyClock(self.faults.clocks.get(name, RIGHT), START)
-        journal = cast("Journal | None", fixed.get("journal"))
-        self._actors[name] = Actor(name, build, ports, clock, journal)
-
-    def _notary(self, name: str, role: Role) -> Notary:
-        return VirtualNotary(name, role) if self._wire is None else self._wire.notary(name)
 
     # -- ports ---------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ ends by then needs a place clear of what is taken now, and any other one a place
 The promise rests on what is left when running jobs leave in the order of their expected ends: that only shrinks, so
 the first end after which the job fits is found by halving.
 
-numba keeps compiled functions until their own file changes: after a change of simulation/machines/search.py, touch
-this file.
+numba keeps compiled functions until their own file changes: after a change of simulation/machines/bluegene/search.py,
+touch this file.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulation.compiling import compiled
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
+from simulation.machines.bluegene.occupancy import StateVector
+from simulation.machines.bluegene.search import first_fit
 from simulation.machines.interface import JobRequest, Placement
-from simulation.machines.occupancy import StateVector
-from simulation.machines.search import first_fit
 from simulation.planning.cabled_search import Tables, tables_of
 
 _FIRST_ROOM = 64

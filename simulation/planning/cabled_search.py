@@ -1,7 +1,7 @@
 """Earliest places on machines of cabled lines, compiled: complete in midplanes and in cables.
 
 numba keeps compiled functions until their own file changes: after a change of step_table.py, floors.py or
-simulation/machines/search.py, touch this file.
+simulation/machines/bluegene/search.py, touch this file.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulation.compiling import compiled
-from simulation.machines.bluegene import BlueGene
-from simulation.machines.search import first_fit
+from simulation.machines.bluegene.machine import BlueGene
+from simulation.machines.bluegene.search import first_fit
 from simulation.planning.floors import FloorArrays, floor_of, note_floor
 from simulation.planning.step_table import Steps, change, next_window, step_at
 
 
 class Tables(NamedTuple):
-    """What `simulation.machines.search.first_fit` scans, and the number of units of the machine, shape (1,)."""
+    """What `machines.bluegene.search.first_fit` scans, and the number of units of the machine, shape (1,)."""
 
     kind_rows: NDArray[np.int64]
     candidate_units: NDArray[np.uint64]

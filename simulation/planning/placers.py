@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid
 from simulation.machines.interface import GridMachine, JobRequest, NodeState, Placement, has_cables
 from simulation.planning.cabled_search import Tables, earliest_place, plan_in_order, tables_of

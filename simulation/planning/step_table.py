@@ -1,8 +1,8 @@
 """What is taken on a machine over time, as a table of steps; its inner loops, compiled.
 
 From each step's time until the next one's, one state vector holds: units first, one bit each, then whatever else jobs
-exclude one another from (cables, as `simulation.machines.search` lays them out). Rows of vectors stay where they are
-made; `order` names the row of each step, so that a new step in the middle moves one number and not a vector.
+exclude one another from (cables, as `simulation.machines.bluegene.search` lays them out). Rows of vectors stay where
+they are made; `order` names the row of each step, so that a new step in the middle moves one number and not a vector.
 """
 
 from __future__ import annotations

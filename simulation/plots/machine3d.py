@@ -20,10 +20,10 @@ from matplotlib.patches import Circle, Patch, PathPatch, Polygon
 from matplotlib.path import Path as Outline
 
 from ramp.errors import MachineError
+from simulation.machines.bluegene.wiring import Cable, LineWiring
 from simulation.machines.grid import Grid
 from simulation.machines.render import SMAP_LETTERS, duration, letters_of
 from simulation.machines.view import HELD, MachineView, ViewJob, seconds_text
-from simulation.machines.wiring import Cable, LineWiring
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

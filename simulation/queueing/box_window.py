@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from ramp.errors import MachineError
 from simulation.compiling import compiled
-from simulation.machines.box_choice import choose, choose_room_ahead, list_phases
-from simulation.machines.box_policy import Choice
-from simulation.machines.box_search import BoxArrays, keep_free, list_free
+from simulation.machines.boxes.choice import choose, choose_room_ahead, list_phases
+from simulation.machines.boxes.policy import Choice
+from simulation.machines.boxes.ranked import RankedBoxes
+from simulation.machines.boxes.search import BoxArrays, keep_free, list_free
 from simulation.machines.interface import JobRequest
-from simulation.machines.ranked_boxes import RankedBoxes
 from simulation.schedulers.policies.window_first_fit import WindowCounts
 from simulation.workload.metrics import Schedule
 

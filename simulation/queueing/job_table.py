@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.workload.load_scaling import scale_arrivals
+from simulation.workload.generators.load_scaling import scale_arrivals
 from simulation.workload.swf import SwfLog
 
 Int64Array = NDArray[np.int64]

@@ -18,8 +18,8 @@ from simulation.machines.interface import GridMachine, JobRequest
 from simulation.queueing.job_table import JobTable, jobs_of_log
 from simulation.queueing.shaped_jobs import shaped_jobs
 from simulation.schedulers.interface import Job
+from simulation.workload.generators.lublin import DAY_S, synthetic_log
 from simulation.workload.logs import find_log, known_logs
-from simulation.workload.lublin import DAY_S, synthetic_log
 from simulation.workload.replay_source import SYNTHETIC
 from simulation.workload.swf import SwfLog, read_swf
 

@@ -22,7 +22,7 @@ from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.machine_clock import MachineClock
-from simulation.workload.lublin import DEFAULT_LOAD
+from simulation.workload.generators.lublin import DEFAULT_LOAD
 from simulation.workload.profile import CoreProfile
 from simulation.workload.queue_plan import QueuePlan
 from simulation.workload.replay import QueueState

@@ -38,7 +38,7 @@ from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
 from ramp.options import read_options, takes
 from ramp.plugins.interface import PluginSettings
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid
 from simulation.machines.interface import JobRequest, Placement, has_cables
 from simulation.planning.placers import ALWAYS, units_of

@@ -30,8 +30,8 @@ from typing import Any, Final
 from ramp.errors import PluginError, StorageFailed, VersionTooNew
 from ramp.model.instant import Instant
 from ramp.model.slot import Reservation, Slot
+from ramp.runtime.atomic_writes import sync_folder, write_whole
 from ramp.runtime.storage_errors import storing
-from ramp.runtime.whole_files import sync_folder, write_whole
 
 FORMAT: Final = "ramp-reservations"
 VERSION: Final = 2

@@ -17,10 +17,11 @@ from typing import Final
 import numpy as np
 
 from ramp.errors import WorkloadError
-from simulation.workload import interval_index, lublin, replay, swf
+from simulation.workload import interval_index, replay, swf
+from simulation.workload.generators import lublin
+from simulation.workload.generators.lublin import DEFAULT_LOAD, synthetic_log
 from simulation.workload.interval_index import IntervalIndex
 from simulation.workload.logs import cache_dir, find_log, known_logs
-from simulation.workload.lublin import DEFAULT_LOAD, synthetic_log
 from simulation.workload.replay import ReplayLog
 from simulation.workload.swf import read_swf
 

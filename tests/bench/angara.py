@@ -10,12 +10,12 @@ import numpy as np
 
 from simulation.machines.allocator_declaration import make_policy
 from simulation.machines.angara import AngaraMachine, TorusLayout
-from simulation.machines.box_policy import BoxPolicy
-from simulation.machines.box_search import list_free, maximal_rows
+from simulation.machines.boxes.policy import BoxPolicy
+from simulation.machines.boxes.ranked import RankedBoxes
+from simulation.machines.boxes.search import list_free, maximal_rows
 from simulation.machines.interface import JobRequest
-from simulation.machines.ranked_boxes import RankedBoxes
 from simulation.queueing.box_window import run_window_first_fit
-from simulation.workload.angara_workload import Recipe, make_workload
+from simulation.workload.generators.angara_workload import Recipe, make_workload
 from tests.reference import angara_loop as loop
 
 EXTENTS = (8, 6, 3)

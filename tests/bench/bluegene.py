@@ -6,9 +6,9 @@ import random
 from time import perf_counter
 
 from simulation.machine_files import load_machine
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
+from simulation.machines.bluegene.tables import build_link_table
 from simulation.machines.interface import Connection, JobRequest
-from simulation.machines.tables import build_link_table
 from tests.reference.bluegene_loop import W14, Y4, LoopMachine
 
 JOBS = 2_000

@@ -12,8 +12,8 @@ from ramp.model.acl import Message, Performative
 from ramp.model.contents import DirectoryQuery, Registration
 from ramp.model.instant import SECOND, Instant
 from ramp.model.seal import Role
-from ramp.protocol.auction import RESOURCE_SERVICE
-from ramp.protocol.directory_party import DirectoryParty
+from ramp.model.services import RESOURCE_SERVICE
+from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.events import MessageReceived
 from ramp.protocol.timing import Timing
 from simulation.market.virtual_notary import VirtualNotary

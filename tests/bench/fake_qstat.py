@@ -17,8 +17,8 @@ from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.plugins.interface import PluginSettings, Slot
 from simulation.resource.fake_qstat import FakeQstat
+from simulation.workload.generators.lublin import synthetic_log
 from simulation.workload.logs import find_log, known_log
-from simulation.workload.lublin import synthetic_log
 from simulation.workload.swf import read_swf, write_swf
 
 LOG = "CEA-Curie-2011-2.1-cln"

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-from ramp.ledger import order_rules
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
-from ramp.ledger.order import Order, OrderLine, OrderState
+from ramp.ledger.orders import rules as order_rules
+from ramp.ledger.orders.order import Order, OrderLine, OrderState
 from ramp.ledger.records import Records
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 
 ROUNDS = 10
 PAYMENTS_A_ROUND = 50

@@ -10,9 +10,9 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
-from ramp.protocol.final_refusals import FinalRefusals
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal, original_price
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
+from ramp.protocol.user.final_refusals import FinalRefusals
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine

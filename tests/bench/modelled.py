@@ -18,7 +18,7 @@ from ramp.model.instant import DAY, HOUR, MINUTE, from_iso
 from ramp.model.request import RequestUnit, TorusTerms, TotalCores
 from ramp.model.slot import Slot
 from ramp.plugins.interface import PluginSettings
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.interface import JobRequest, Placement
 from simulation.planning.placers import placer_of
 from simulation.planning.space_time import SpaceTime

@@ -14,7 +14,7 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.records import Record, reference_of
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import SqliteJournal

@@ -26,11 +26,12 @@ from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso, to_datetime
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
-from ramp.rfql import agreements, codec, seals
-from ramp.rfql.namespaces import MARKET, schemas_dir
-from ramp.rfql.notary import PublicNotary
-from ramp.rfql.trust import Trust
-from ramp.runtime.keys import KeyStore
+from ramp.rfql import agreements, codec
+from ramp.rfql.signing import seals
+from ramp.rfql.signing.notary import PublicNotary
+from ramp.rfql.signing.trust import Trust
+from ramp.rfql.xml.namespaces import MARKET, schemas_dir
+from ramp.runtime.keys.store import KeyStore
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 USER = "alice@localhost"

@@ -14,11 +14,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from ramp.agents.server_embedded import EmbeddedServer
-from ramp.agents.server_process import ServerProcess
-from ramp.agents.server_prosody import ProsodyServer, prosody_executable
-from ramp.agents.settings import TransportSettings
-from ramp.agents.transport import MarketAgent
+from ramp.servers.embedded import EmbeddedServer
+from ramp.servers.process import ServerProcess
+from ramp.servers.prosody import ProsodyServer, prosody_executable
+from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import MarketAgent
 
 RESOURCES = 20
 USERS = 5

@@ -16,7 +16,7 @@ from sqlalchemy import create_engine, make_url, text
 
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
 

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import TextIO
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["ramp.runtime.ledger_store", "sqlite3", "psycopg", "forked_script"])
+_CONTEXT.set_forkserver_preload(["ramp.runtime.ledger.store", "sqlite3", "psycopg", "forked_script"])
 
 
 class ForkedScript:

@@ -8,7 +8,7 @@ import pytest
 
 from simulation.machine_files import load_machine, machine_names
 from simulation.machines.allocator_declaration import ALLOCATORS
-from simulation.machines.box_policy import BoxPolicy
+from simulation.machines.boxes.policy import BoxPolicy
 from simulation.machines.interface import JobRequest, Machine, NodeState, has_places
 from simulation.schedulers.planner import placements_conflict
 

@@ -15,18 +15,18 @@ from sqlalchemy import create_engine, event, exc, text
 
 from ramp.errors import ConfigurationError, LedgerCorrupt
 from ramp.ledger.account import AccountKind
-from ramp.ledger.order import Order, OrderLine, OrderState
+from ramp.ledger.orders.order import Order, OrderLine, OrderState
 from ramp.ledger.transfer import TransferState
-from ramp.runtime import ledger_schema
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger import schema as ledger_schema
+from ramp.runtime.ledger.store import LedgerStore
 
 PROLOGUE = """
 import json, os, signal, sys
 from sqlalchemy import Engine, event
 from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
-from ramp.ledger.order import OrderLine
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.ledger.orders.order import OrderLine
+from ramp.runtime.ledger.store import LedgerStore
 
 url, number = sys.argv[1], int(sys.argv[2])
 

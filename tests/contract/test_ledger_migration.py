@@ -14,17 +14,17 @@ from sqlalchemy import Connection, create_engine, inspect, text
 from ramp.errors import LedgerCorrupt, LedgerRefusal
 from ramp.ledger.account import AccountKind
 from ramp.ledger.entry import AgreementRefused, Refusal, TransferSettled
-from ramp.ledger.order import OrderLine, OrderState
+from ramp.ledger.orders.order import OrderLine, OrderState
 from ramp.ledger.overview import Total
 from ramp.ledger.text import ledger_text, parse_ledger
 from ramp.ledger.transfer import TransferKind, TransferState
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 
 DATA = Path(__file__).parent / "data"
 
 OPEN = """
 import sys
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 print("ready", flush=True)
 sys.stdin.readline()
 with LedgerStore.open(sys.argv[1]) as store:

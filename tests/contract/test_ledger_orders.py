@@ -12,7 +12,7 @@ from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.entry import AgreementRefused, Refusal, TransferEntered
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX, Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
-from ramp.ledger.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState
+from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState
 from ramp.ledger.overview import Total, Trade
 from ramp.ledger.text import ledger_text, parse_ledger
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState

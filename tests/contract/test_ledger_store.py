@@ -10,13 +10,13 @@ import pytest
 from ramp.errors import ConfigurationError, LedgerRefusal
 from ramp.ledger.account import AMOUNT_MAX, ISSUE_LIMIT, ISSUING_ACCOUNT, AccountKind, Balance
 from ramp.ledger.interface import Ledger
-from ramp.ledger.order import OrderLine, OrderState
+from ramp.ledger.orders.order import OrderLine, OrderState
 from ramp.ledger.overview import OVERVIEW_LIMIT_MAX
 from ramp.ledger.refusals import CERTIFICATE_LENGTH_MAX
 from ramp.ledger.text import ledger_text, parse_ledger
 from ramp.ledger.transfer import TransferKind
 from ramp.model.contents import StatementLine
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ramp.agents.server_embedded import EmbeddedServer
-from ramp.agents.server_process import ServerProcess
-from ramp.agents.server_prosody import ProsodyServer, prosody_executable
+from ramp.servers.embedded import EmbeddedServer
+from ramp.servers.process import ServerProcess
+from ramp.servers.prosody import ProsodyServer, prosody_executable
 
 ROOT = Path(__file__).parents[2]
 

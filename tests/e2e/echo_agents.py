@@ -9,9 +9,9 @@ import asyncio
 import sys
 from pathlib import Path
 
-from ramp.agents.reconnect import LinkPolicy
-from ramp.agents.settings import TransportSettings
-from ramp.agents.transport import MarketAgent
+from ramp.xmpp.link import LinkPolicy
+from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import MarketAgent
 
 
 class Echo(MarketAgent):

@@ -10,11 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ramp.agents.reconnect import LinkPolicy
-from ramp.agents.server_process import probe
-from ramp.agents.settings import TransportSettings
-from ramp.agents.transport import MarketAgent
 from ramp.errors import TransportError
+from ramp.servers.process import probe
+from ramp.xmpp.link import LinkPolicy
+from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import MarketAgent
 
 pytestmark = pytest.mark.e2e
 
@@ -183,7 +183,7 @@ async def test_resource_that_was_killed_gets_its_messages_when_it_is_back(xmpp_s
 
 
 async def test_sender_is_who_logged_in(xmpp_server):
-    from ramp.agents import wire
+    from ramp.xmpp import wire
 
     async with users(xmpp_server, "mallory", "victim", "bank") as (mallory, victim, bank):
         mallory.client.post(

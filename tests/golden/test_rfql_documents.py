@@ -24,9 +24,9 @@ from ramp.model.instant import SECOND, from_iso
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.rfql import documents
-from ramp.rfql.notary import PublicNotary
-from ramp.rfql.trust import Trust
-from ramp.runtime.keys import load_ca_certificates
+from ramp.rfql.signing.notary import PublicNotary
+from ramp.rfql.signing.trust import Trust
+from ramp.runtime.keys.store import load_ca_certificates
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
 MESSAGES = sorted(path for path in (EXAMPLES / "valid").glob("*.xml") if not path.name.startswith("rfq-"))

@@ -19,8 +19,8 @@ from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.rfql import agreements, documents
-from ramp.rfql.notary import XmlNotary
-from ramp.runtime.keys import KeyStore
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.runtime.keys.store import KeyStore
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
 NOW = from_iso("2026-11-21T08:00:00Z")

@@ -10,12 +10,12 @@ import sys
 import psutil
 import pytest
 
-from ramp.agents.parent import tied
+from ramp.servers.parent import tied
 
 LIMIT_S = 300.0
 LAUNCHER = """
 import subprocess, sys, time
-from ramp.agents.parent import tied
+from ramp.servers.parent import tied
 child = subprocess.Popen(tied([sys.executable, "-c", "print('up', flush=True); import time; time.sleep(600)"]),
                          stdout=subprocess.PIPE, start_new_session=True)
 child.stdout.readline()
@@ -44,7 +44,7 @@ def test_a_tied_process_is_the_command_itself():
 
 def test_whose_parent_is_gone_already_does_not_begin():
     late = (
-        "import os; from ramp.agents.parent import end_with_parent; end_with_parent(os.getppid() + 1); print('begun')"
+        "import os; from ramp.servers.parent import end_with_parent; end_with_parent(os.getppid() + 1); print('begun')"
     )
     done = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation.experiments import bluegene
-from simulation.experiments.bluegene_runs import EASY, FIRST_FIT, PAPER_FULL_LOAD, SLIM_CASES, Setting, run_setting
+from simulation.experiments.bluegene import study as bluegene
+from simulation.experiments.bluegene.runs import EASY, FIRST_FIT, PAPER_FULL_LOAD, SLIM_CASES, Setting, run_setting
 from simulation.machines.flat import FlatMachine
 from simulation.queueing.job_table import JobTable
 from simulation.queueing.whole_log import EventOrder, SchedulerOptions, run_log

@@ -14,13 +14,13 @@ import time
 import psutil
 import pytest
 
-from ramp.agents import server_process
-from ramp.agents.reconnect import LinkPolicy
-from ramp.agents.server_embedded import EmbeddedServer
-from ramp.agents.server_process import free_port, probe
-from ramp.agents.settings import TransportSettings
-from ramp.agents.transport import MarketAgent
 from ramp.errors import TransportError
+from ramp.servers import process as server_process
+from ramp.servers.embedded import EmbeddedServer
+from ramp.servers.process import free_port, probe
+from ramp.xmpp.link import LinkPolicy
+from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import MarketAgent
 
 LIMIT_S = 300.0  # how long a test waits for what must come
 CFP = {"performative": "cfp"}
@@ -110,7 +110,7 @@ async def test_agent_comes_back_after_its_line_was_cut(shared):
 
 
 async def test_log_in_that_broke_half_way_does_not_spoil_the_next_one(shared, caplog):
-    caplog.set_level("INFO", logger="ramp.agents.reconnect")
+    caplog.set_level("INFO", logger="ramp.xmpp.link")
     async with parties(shared, "halfway") as (agent,):
         agent.client["feature_mechanisms"].attempted_mechs.add("PLAIN")  # as slixmpp leaves it behind
         agent.client.transport.abort()
@@ -187,7 +187,7 @@ def test_server_that_is_given_no_accounts_does_not_start(tmp_path):
     command = [
         sys.executable,
         "-m",
-        "ramp.agents.server_embedded",
+        "ramp.servers.embedded",
         "--port",
         str(free_port()),
         "--state",
@@ -253,7 +253,7 @@ def test_server_that_cannot_start_says_what_its_log_says(tmp_path, monkeypatch):
 LAUNCHER = """
 import sys, time
 from pathlib import Path
-from ramp.agents.server_embedded import EmbeddedServer
+from ramp.servers.embedded import EmbeddedServer
 server = EmbeddedServer(Path(sys.argv[1]))
 server.start()
 print(server.pid, server.port, flush=True)

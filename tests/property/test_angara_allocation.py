@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from simulation.machines.allocator_declaration import make_policy
 from simulation.machines.angara import AngaraMachine, TorusLayout
-from simulation.machines.box_policy import BoxPolicy
+from simulation.machines.boxes.policy import BoxPolicy
+from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.machines.grid import bits_of
 from simulation.machines.interface import JobRequest
-from simulation.machines.ranked_boxes import RankedBoxes
 
 _SPEC = importlib.util.spec_from_file_location(
     "angara_loop", Path(__file__).parents[1] / "reference" / "angara_loop.py"

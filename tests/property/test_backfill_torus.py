@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulation.experiments.bluegene_runs import break_cables
+from simulation.experiments.bluegene.runs import break_cables
 from simulation.machine_files import load_machine
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest, Machine, NodeState, Placement
 from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.machine_files import machine_directory
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.description import BuildOptions, build_machine
 from simulation.machines.grid import bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from ramp.model.instant import HOUR
 from ramp.model.offer import Offer
-from ramp.protocol.evaluator import Ranking
 from ramp.protocol.events import Preference
+from ramp.protocol.user.evaluator import Ranking
 
 OFFERS = st.lists(
     st.builds(

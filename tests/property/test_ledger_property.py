@@ -27,11 +27,11 @@ from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
-from ramp.ledger.order import Order, OrderLine
+from ramp.ledger.orders.order import Order, OrderLine
 from ramp.ledger.overview import Total
 from ramp.ledger.text import ledger_text, parse_ledger
 from ramp.ledger.transfer import TransferKind
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 
 T = TypeVar("T")
 

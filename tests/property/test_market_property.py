@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ramp.model.instant import MILLISECOND, SECOND
-from simulation.market.fault_plan import FaultPlan
+from simulation.market.faults.plan import FaultPlan
 from simulation.market.network import Isolation, NetworkFaults
 from simulation.market.swarm import run_seed
 

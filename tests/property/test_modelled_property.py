@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.description import build_machine
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.interface import Connection, GridMachine, JobRequest, NodeState, Placement, has_places

@@ -25,10 +25,10 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Cancellation, Signed
 from ramp.model.instant import from_iso
 from ramp.model.seal import Role
-from ramp.rfql import certificates, seals
-from ramp.rfql.notary import PublicNotary
-from ramp.rfql.trust import Trust
-from ramp.runtime.keys import KeyStore
+from ramp.rfql.signing import certificates, seals
+from ramp.rfql.signing.notary import PublicNotary
+from ramp.rfql.signing.trust import Trust
+from ramp.runtime.keys.store import KeyStore
 
 # cryptography says so of serial numbers below one, and reads on
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number")

@@ -27,9 +27,9 @@ from ramp.model.request import (
 )
 from ramp.model.seal import Role
 from ramp.rfql import codec, documents, request_for_quotation
-from ramp.rfql.notary import PublicNotary, XmlNotary
-from ramp.rfql.trust import Trust
-from ramp.runtime.keys import KeyStore
+from ramp.rfql.signing.notary import PublicNotary, XmlNotary
+from ramp.rfql.signing.trust import Trust
+from ramp.runtime.keys.store import KeyStore
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 USER = "alice@localhost"

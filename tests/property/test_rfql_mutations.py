@@ -11,10 +11,10 @@ import pytest
 from ramp.errors import DocumentError
 from ramp.model.instant import from_iso
 from ramp.rfql import documents
-from ramp.rfql.notary import PublicNotary
 from ramp.rfql.request_for_quotation import parse_request
-from ramp.rfql.trust import Trust
-from ramp.runtime.keys import load_ca_certificates
+from ramp.rfql.signing.notary import PublicNotary
+from ramp.rfql.signing.trust import Trust
+from ramp.runtime.keys.store import load_ca_certificates
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
 SIGNED_AT = from_iso("2026-11-21T08:00:00Z")

@@ -59,9 +59,9 @@ from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.pricing import original_price, paper_price
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
-from simulation.market.late_guests import Fate, ForgetfulMachine
+from simulation.market.faults.late_guests import Fate, ForgetfulMachine
 from simulation.market.observing import ScriptedCrash
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.interface import Placement
 from simulation.schedulers.interface import Job, Site
 

@@ -15,7 +15,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from simulation.market.observing import Observer, Script
 from simulation.market.specs import ResourceSpec, UserSpec

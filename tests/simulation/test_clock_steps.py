@@ -17,9 +17,9 @@ from ramp.protocol.clock_comparison import OFFSET_MAX
 from ramp.protocol.events import AuctionOptions, ClockAsked, RequestSubmitted
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.progress import ClockCompared, Progress, RequestEnded
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.tables import ParticipantState
-from simulation.market.fault_plan import FaultPlan
+from simulation.market.faults.plan import FaultPlan
 from simulation.market.network import NetworkFaults
 from simulation.market.party_clock import ClockFault
 from simulation.market.specs import ResourceSpec, UserSpec

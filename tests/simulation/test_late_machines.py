@@ -12,9 +12,9 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
-from ramp.protocol.seller import PriceRange
-from simulation.market.fault_plan import NO_FAULTS, FaultPlan
-from simulation.market.late_guests import GuestFaults
+from ramp.protocol.resource.seller import PriceRange
+from simulation.market.faults.late_guests import GuestFaults
+from simulation.market.faults.plan import NO_FAULTS, FaultPlan
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.swarm import new_checkers
 from simulation.market.world import START, World

@@ -11,12 +11,15 @@ from click.testing import CliRunner
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from simulation.cli.experiment import experiment
-from simulation.experiments import market_rounds, market_scale, market_tables, market_workloads
 from simulation.experiments.discovery import find_experiment
-from simulation.experiments.market_network import deployments_of
-from simulation.experiments.market_paper import TABLE3, TABLE4, TABLE4_SALES
-from simulation.experiments.market_plan import MarketPlan, table2_resources
-from simulation.experiments.market_simulated import run_simulated
+from simulation.experiments.market import rounds as market_rounds
+from simulation.experiments.market import scale as market_scale
+from simulation.experiments.market import tables as market_tables
+from simulation.experiments.market import workloads as market_workloads
+from simulation.experiments.market.network import deployments_of
+from simulation.experiments.market.paper import TABLE3, TABLE4, TABLE4_SALES
+from simulation.experiments.trials.plan import MarketPlan, table2_resources
+from simulation.experiments.trials.simulated import run_simulated
 
 FILES = {
     "rounds": {"auctions.csv", "table4.csv", "figure11a.png"},

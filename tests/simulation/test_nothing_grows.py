@@ -24,7 +24,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol.records import RequestConcluded
 from ramp.protocol.tables import ParticipantState
 from simulation.checkers.observation import standing_payments
-from simulation.market.breakdowns import WatchedJournal, no_space
+from simulation.market.faults.breakdowns import WatchedJournal, no_space
 from simulation.market.observing import ScriptedCrash
 from simulation.market.virtual_notary import VirtualNotary
 

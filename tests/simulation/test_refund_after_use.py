@@ -14,7 +14,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.world import BANK, START, World

@@ -17,8 +17,8 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol.events import AuctionOptions, RequestSubmitted
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import Progress, RequestEnded
-from ramp.protocol.seller import PriceRange
-from simulation.market.fault_plan import FaultPlan
+from ramp.protocol.resource.seller import PriceRange
+from simulation.market.faults.plan import FaultPlan
 from simulation.market.network import NetworkFaults
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.swarm import new_checkers

@@ -10,12 +10,12 @@ import pytest
 
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
 from simulation.market import swarm
-from simulation.market.breakdowns import Blow, FullDisk
-from simulation.market.fault_plan import FaultPlan, draw_fault_plan
-from simulation.market.liars import Habit
+from simulation.market.faults.breakdowns import Blow, FullDisk
+from simulation.market.faults.liars import Habit
+from simulation.market.faults.plan import FaultPlan, draw_fault_plan
+from simulation.market.faults.planted_bugs import PLANTED_BUGS
 from simulation.market.network import Isolation, NetworkFaults
 from simulation.market.party_clock import ClockFault, PartyClock
-from simulation.market.planted_bugs import PLANTED_BUGS
 from simulation.market.swarm import draw_liars, replay_seed, run_seed, summarise
 from simulation.market.world import roles_of
 

@@ -13,15 +13,15 @@ import pytest
 from ramp.model.instant import DAY
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import PluginSettings
-from ramp.protocol.seller import PriceRange
-from simulation.experiments import torus_market
+from ramp.protocol.resource.seller import PriceRange
 from simulation.experiments.discovery import find_experiment
-from simulation.experiments.torus_market import differences
-from simulation.experiments.torus_market_runs import MarketCase, MarketRun, run_market, swarm_resources
+from simulation.experiments.torus_market import plots
+from simulation.experiments.torus_market import study as torus_market
+from simulation.experiments.torus_market.runs import MarketCase, MarketRun, run_market, swarm_resources
+from simulation.experiments.torus_market.study import differences
 from simulation.market import swarm
 from simulation.market.specs import ResourceSpec
 from simulation.market.world import START
-from simulation.plots import torus_market as plots
 from simulation.resource.modelled import open_plugin
 
 CASE = MarketCase("torus", (64, 1024, 8192), 0.5, "ramp", 2, 20.0, 75, seed=3)

@@ -23,8 +23,8 @@ from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.runtime.config import GuestLimits
-from ramp.runtime.guest_answers import SOURCES, answer_problem, call_of, plain, raised, without_answer
-from ramp.runtime.guest_health import GuestHealth
+from ramp.runtime.guests.answers import SOURCES, answer_problem, call_of, plain, raised, without_answer
+from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.storage_errors import reason_of
 
 Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)

@@ -25,7 +25,7 @@ from ramp.model.slot import Reservation, Slot
 from ramp.protocol import events as ev
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceRefusal
-from ramp.runtime.guest_answers import Question
+from ramp.runtime.guests.answers import Question
 from ramp.runtime.record_json import new_converter
 
 MESSAGE_BYTES_MAX: Final = 1_000_000

@@ -28,9 +28,9 @@ from ramp.runtime.config import (
     plugin_settings,
     pricing_strategy,
 )
-from ramp.runtime.guarded_plugin import GuardedPlugin
-from ramp.runtime.guarded_strategy import GuardedStrategy
-from ramp.runtime.guest_health import GuestHealth
+from ramp.runtime.guests.guarded_plugin import GuardedPlugin
+from ramp.runtime.guests.guarded_strategy import GuardedStrategy
+from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Guest
 from ramp.runtime.sqlite_file import FROM_BACKUP
 

@@ -70,9 +70,9 @@ class _Worker:
 
     def _open(self, opening: Any) -> tuple[Any, Callable[[Any, int], Any]]:
         from ramp.plugins.interface import PluginSettings
-        from ramp.runtime.guarded_plugin import GuardedPlugin
-        from ramp.runtime.guarded_strategy import GuardedStrategy
-        from ramp.runtime.guest_answers import SOURCES
+        from ramp.runtime.guests.answers import SOURCES
+        from ramp.runtime.guests.guarded_plugin import GuardedPlugin
+        from ramp.runtime.guests.guarded_strategy import GuardedStrategy
 
         made = EntryPoint(opening.name, opening.value, opening.group).load()
         if opening.settings is None:
@@ -91,7 +91,7 @@ class _Worker:
         try:
             written: bytes = messages.write(told)
         except (messages.NonsenseSaid, ValueError, TypeError, AttributeError, RecursionError) as error:
-            from ramp.runtime.guest_answers import call_of, raised, without_answer
+            from ramp.runtime.guests.answers import call_of, raised, without_answer
 
             reason = f"{call_of(asked.question)}: the answer cannot be written: {raised(error)}"
             instead = without_answer(asked.question, reason, asked=True)
@@ -131,7 +131,7 @@ class _Worker:
 def _not_opened(error: Exception) -> Any:
     from ramp.agents.guests.messages import Blame, NotOpened
     from ramp.errors import ConfigurationError, PluginError
-    from ramp.runtime.guest_answers import plain, raised
+    from ramp.runtime.guests.answers import plain, raised
 
     if isinstance(error, ConfigurationError):
         return NotOpened(plain(str(error)), Blame.CONFIGURATION)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from simulation.machines.allocator_declaration import allocator
 from simulation.machines.allocators.base import Base
-from simulation.machines.box_policy import TransitMax
+from simulation.machines.boxes.policy import TransitMax
 
 
 @dataclass(frozen=True, slots=True)

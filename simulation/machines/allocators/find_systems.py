@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import prod
 
 from simulation.machines.allocator_declaration import allocator
-from simulation.machines.box_policy import BoxPolicy, Shape, mean_distance
+from simulation.machines.boxes.policy import BoxPolicy, Shape, mean_distance
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simulation.machines.allocator_declaration import allocator
-from simulation.machines.box_policy import BoxPolicy, Choice
+from simulation.machines.boxes.policy import BoxPolicy, Choice
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import combinations
 
 from simulation.machines.allocator_declaration import allocator
-from simulation.machines.cable_policy import CablePolicy
+from simulation.machines.bluegene.cable_policy import CablePolicy
 
 
 class Noncontiguous(CablePolicy):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from simulation.machines.allocator_declaration import allocator
-from simulation.machines.cable_policy import CablePolicy
+from simulation.machines.bluegene.cable_policy import CablePolicy
 
 
 class TwoPhase(CablePolicy):

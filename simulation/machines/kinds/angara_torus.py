@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ramp.errors import ConfigurationError, MachineError
 from ramp.options import Bounds, Wanted
 from simulation.machines.allocator_declaration import make_policy
-from simulation.machines.box_policy import BoxPolicy
+from simulation.machines.boxes.policy import BoxPolicy
 from simulation.machines.description import BuildOptions, Prefix, dimension_index, machine_kind, set_nodes
 from simulation.machines.hostlist import expand_coordinates
 from simulation.machines.names import DIGITS
@@ -74,7 +74,7 @@ def build(description: AngaraDescription, options: BuildOptions) -> AngaraMachin
     """
     # brings the compiler along, as cabled machines do
     from simulation.machines.angara import AngaraMachine, TorusLayout
-    from simulation.machines.ranked_boxes import RankedBoxes
+    from simulation.machines.boxes.ranked import RankedBoxes
 
     layout = TorusLayout(
         name=description.name,

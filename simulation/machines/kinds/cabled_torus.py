@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ramp.errors import ConfigurationError, MachineError
 from ramp.options import Bounds, Wanted
 from simulation.machines.allocator_declaration import make_policy
-from simulation.machines.cable_policy import CablePolicy
+from simulation.machines.bluegene.cable_policy import CablePolicy
+from simulation.machines.bluegene.wiring import LineWiring, parse_wiring, ring_wiring
 from simulation.machines.description import BuildOptions, Prefix, dimension_index, machine_kind, set_nodes
 from simulation.machines.names import DIGITS
-from simulation.machines.wiring import LineWiring, parse_wiring, ring_wiring
 
 if TYPE_CHECKING:
-    from simulation.machines.bluegene import BlueGene
+    from simulation.machines.bluegene.machine import BlueGene
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
         ConfigurationError: there is no such allocator, midplane or cable.
     """
     # brings the compiler along, which takes most of a second: not for flat machines
-    from simulation.machines.bluegene import BlueGene, Layout
+    from simulation.machines.bluegene.machine import BlueGene, Layout
 
     layout = Layout(
         name=description.name,

@@ -14,7 +14,7 @@ from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable
 from operator import itemgetter
 
-from simulation.machines.bluegene import BlueGene
+from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.interface import Placement, has_cables
 from simulation.planning.cabled_backfill import CabledBackfill
 from simulation.planning.placers import ALWAYS

@@ -23,6 +23,7 @@ from ramp.errors import RampError
 from ramp.ledger.account import AccountKind
 from ramp.model.acl import LANGUAGE, ONTOLOGY, Message, Performative
 from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.communicative_acts import DECLARED
 from ramp.model.contents import (
     Acceptance,
     CallForProposals,
@@ -48,15 +49,16 @@ from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal
+from ramp.model.services import RESOURCE_SERVICE
 from ramp.protocol.agreement_terms import order_lines
-from ramp.protocol.auction import RESOURCE_SERVICE
-from ramp.rfql import codec, documents, seals
+from ramp.rfql import codec, documents
 from ramp.rfql.codec import EncodedMessage
-from ramp.rfql.notary import PublicNotary
-from ramp.rfql.trust import Trust
+from ramp.rfql.signing import seals
+from ramp.rfql.signing.notary import PublicNotary
+from ramp.rfql.signing.trust import Trust
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.keys import KeyStore
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.ledger.store import LedgerStore
 
 ANSWERED = {each.value for each in Performative} - {Performative.NOT_UNDERSTOOD.value}
 """Performatives that are answered with NOT_UNDERSTOOD if nobody understands them."""
@@ -83,7 +85,7 @@ def unsealed(message: Message) -> EncodedMessage:
         "language": LANGUAGE,
     }
     optional = {
-        "protocol": documents.protocol_of(type(message.content)),
+        "protocol": DECLARED[type(message.content)].interaction,
         "reply-with": message.reply_with,
         "in-reply-to": message.in_reply_to,
     }

@@ -27,7 +27,7 @@ from xml.sax.saxutils import escape
 
 from slixmpp import ClientXMPP
 
-from ramp.agents import wire
+from ramp.xmpp import wire
 
 LIMIT_S = 30.0
 """How long a rogue waits for what must come, in seconds."""

@@ -13,7 +13,7 @@ import psutil
 from swarm_books import Books
 from swarm_market import Market, in_hours, unit, until
 
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 
 
 @dataclass(frozen=True)

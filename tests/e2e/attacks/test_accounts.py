@@ -11,7 +11,7 @@ import pytest
 from rogue import connect, door
 from swarm_market import in_hours, unit, until
 
-from ramp.agents.server_prosody import store_accounts
+from ramp.servers.prosody import store_accounts
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 

@@ -11,7 +11,7 @@ from standing import restarts, standing
 from swarm_market import in_hours, unit, until
 
 from ramp.ledger.account import AccountKind
-from ramp.ledger.order import OrderState
+from ramp.ledger.orders.order import OrderState
 from ramp.model.acl import Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import (
@@ -33,8 +33,8 @@ from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.protocol.agreement_terms import order_lines
-from ramp.rfql import seals
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.rfql.signing import seals
+from ramp.runtime.ledger.store import LedgerStore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 

@@ -11,9 +11,9 @@ import pytest
 from rogue import LIMIT_S, connect, door
 from swarm_market import in_hours, unit, until
 
-from ramp.agents.settings import TransportSettings
-from ramp.agents.transport import MarketAgent
 from ramp.runtime.config import QuotaConfig
+from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import MarketAgent
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 

@@ -46,10 +46,10 @@ from ramp.model.contents import (
 from ramp.model.instant import MINUTE
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
-from ramp.protocol.auction import RESOURCE_SERVICE
-from ramp.rfql import seals
+from ramp.model.services import RESOURCE_SERVICE
+from ramp.rfql.signing import seals
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.keys import KeyStore
+from ramp.runtime.keys.store import KeyStore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 

@@ -13,11 +13,11 @@ from ramp.ledger.evidence import EvidenceKind
 from ramp.model.acl import Performative
 from ramp.model.contents import DepositMade, DepositOrder, MarketOverview, OverviewQuery
 from ramp.model.seal import Role
-from ramp.rfql.notary import PublicNotary
-from ramp.rfql.trust import Trust
+from ramp.rfql.signing.notary import PublicNotary
+from ramp.rfql.signing.trust import Trust
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.keys import KeyStore
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.ledger.store import LedgerStore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 

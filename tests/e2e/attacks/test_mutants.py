@@ -23,7 +23,7 @@ from swarm_market import in_hours, unit
 
 from ramp.model.seal import Role
 from ramp.rfql import documents
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 
 COUNT = int(os.environ.get("RAMP_MUTANTS", "3000"))
 AT_ONCE = 500

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from rogue import LIMIT_S, connect, logs_in, registers
 
-from ramp.agents.server_prosody import ProsodyServer
 from ramp.errors import ConfigurationError
+from ramp.servers.prosody import ProsodyServer
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
 

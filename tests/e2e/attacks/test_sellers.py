@@ -18,12 +18,12 @@ from swarm_books import Books
 from swarm_market import SHORT_TIMING, in_hours, unit, until
 
 from ramp.ledger.account import AccountKind
-from ramp.ledger.order import OrderState
+from ramp.ledger.orders.order import OrderState
 from ramp.model.acl import Performative
 from ramp.model.contents import CancellationRefused, Failed, PaymentRefused
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 

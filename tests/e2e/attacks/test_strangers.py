@@ -31,8 +31,8 @@ from ramp.model.contents import (
 )
 from ramp.model.instant import MINUTE
 from ramp.model.seal import Role
-from ramp.protocol.auction import RESOURCE_SERVICE
-from ramp.protocol.directory_party import PAGE_NAMES_MAX, KnownAgent
+from ramp.model.services import RESOURCE_SERVICE
+from ramp.protocol.directory.party import PAGE_NAMES_MAX, KnownAgent
 from ramp.rfql import codec
 from ramp.runtime.journal import SqliteJournal
 

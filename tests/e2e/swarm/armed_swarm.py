@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 from ramp.agents import supervise
-from ramp.agents.parent import end_with_parent
 from ramp.errors import RampError
 from ramp.runtime.config_file import load_config
 from ramp.runtime.state_folder import StateFolder
+from ramp.servers.parent import end_with_parent
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from swarm_market import Market, write_config
 
-from ramp.agents.server_prosody import prosody_executable
+from ramp.servers.prosody import prosody_executable
 
 _spec = importlib.util.spec_from_file_location("ledger_databases", Path(__file__).parents[2] / "contract/conftest.py")
 _databases = importlib.util.module_from_spec(_spec)

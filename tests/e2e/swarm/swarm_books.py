@@ -14,7 +14,7 @@ from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.slot import Reservation
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config_file import load_config
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 from simulation.resource.reservation_book import ReservationBook
 
 

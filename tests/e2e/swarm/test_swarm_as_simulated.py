@@ -15,7 +15,7 @@ from ramp.model.request import RequestForQuotation
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import CancellationEnded, RequestEnded
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import World
 from simulation.resource.steady import SteadyMachine

@@ -14,8 +14,8 @@ from swarm_market import ROOT, SMALL_AND_BIG, Machine, in_hours, unit, until, wr
 from ramp.ledger.account import AccountKind
 from ramp.model.seal import Role
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.keys import KeyStore
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.ledger.store import LedgerStore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
 

@@ -10,9 +10,9 @@ import pytest
 from swarm_books import Books
 from swarm_market import SHORT_TIMING, in_hours, unit, until
 
-from ramp.rfql.verification import verify_file
+from ramp.rfql.signing.verification import verify_file
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.keys import KeyStore
+from ramp.runtime.keys.store import KeyStore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
 

@@ -14,8 +14,8 @@ import pytest
 from swarm_books import Books
 from swarm_market import SHORT_TIMING, in_hours, unit, until
 
-from ramp.ledger.order import OrderState
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.ledger.orders.order import OrderState
+from ramp.runtime.ledger.store import LedgerStore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
 

@@ -6,9 +6,9 @@ import pytest
 from swarm_books import Books, credits_of
 from swarm_market import in_hours, unit
 
-from ramp.rfql.verification import verify_file
+from ramp.rfql.signing.verification import verify_file
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.keys import KeyStore
+from ramp.runtime.keys.store import KeyStore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from ramp.model.instant import MILLISECOND
-from simulation.experiments.market_hosts import run_over_hosts
-from simulation.experiments.market_namespaces import reason_against
-from simulation.experiments.market_network import deployments_of
-from simulation.experiments.market_plan import table2_resources
-from simulation.experiments.market_trading import Tally
-from simulation.experiments.market_users import plans_of
+from simulation.experiments.market.network import deployments_of
+from simulation.experiments.market.trading import Tally
+from simulation.experiments.market.users import plans_of
+from simulation.experiments.trials.hosts import run_over_hosts
+from simulation.experiments.trials.namespaces import reason_against
+from simulation.experiments.trials.plan import table2_resources
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

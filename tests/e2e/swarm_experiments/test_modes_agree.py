@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from ramp.model.instant import SECOND
-from simulation.experiments import market_rounds, market_users, market_workloads
-from simulation.experiments.market_plan import AuctionResult, MarketPlan, MarketResult, table2_resources
-from simulation.experiments.market_simulated import run_simulated
-from simulation.experiments.market_trading import Tally
-from simulation.experiments.market_xmpp import run_over_xmpp
+from simulation.experiments.market import rounds as market_rounds
+from simulation.experiments.market import users as market_users
+from simulation.experiments.market import workloads as market_workloads
+from simulation.experiments.market.trading import Tally
+from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, table2_resources
+from simulation.experiments.trials.simulated import run_simulated
+from simulation.experiments.trials.xmpp import run_over_xmpp
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

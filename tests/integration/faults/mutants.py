@@ -19,8 +19,9 @@ from one_process import OneProcess, Stanza
 
 from ramp.model.instant import MINUTE, Instant
 from ramp.protocol import events as ev
-from ramp.rfql import documents, seals
-from ramp.runtime.keys import KeyStore
+from ramp.rfql import documents
+from ramp.rfql.signing import seals
+from ramp.runtime.keys.store import KeyStore
 
 VALUES = (
     "",

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ramp.agents import wire
 from ramp.agents.building import Building
 from ramp.agents.group import end_agent
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import UserAgent
-from ramp.agents.settings import TransportSettings
 from ramp.errors import RampError
 from ramp.model.instant import HOUR, MINUTE, Duration, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
@@ -28,8 +26,10 @@ from ramp.protocol import events as ev
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import QuotaConfig
 from ramp.runtime.config_file import load_config
-from ramp.runtime.keys import KeyStore
+from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
+from ramp.xmpp import wire
+from ramp.xmpp.settings import TransportSettings
 
 CONFIG = """
 [market]

@@ -25,9 +25,9 @@ from ramp.errors import EffectFailed, LedgerUnavailable, StorageFailed
 from ramp.model.instant import MINUTE
 from ramp.protocol.tables import ParticipantState
 from ramp.runtime import state_folder
-from ramp.runtime.guarded_plugin import GuardedPlugin
+from ramp.runtime.guests.guarded_plugin import GuardedPlugin
 from ramp.runtime.journal import SqliteJournal
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 from simulation.resource import reservation_book
 
 ROW_OF_FAILURES = 9

@@ -20,7 +20,7 @@ from ramp.model.instant import HOUR, SECOND
 from ramp.protocol.outcome import RequestStatus
 from ramp.runtime.archive import Archive
 from ramp.runtime.journal import JOURNAL_VERSION, SqliteJournal
-from ramp.runtime.ledger_store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore
 from simulation.resource.reservation_book import ReservationBook
 
 FOLDER = Path(__file__).parent / "data/state_of_journal_version_1.tar.gz"

@@ -12,9 +12,9 @@ from one_process import OneProcess, in_one_process
 
 from ramp.agents.group import end_agent
 from ramp.model.instant import MINUTE
-from ramp.protocol.confirmation import Confirmation
-from ramp.protocol.participant import Participant
 from ramp.protocol.records import CommitDecided, FundsAsked, RequestStarted
+from ramp.protocol.resource.participant import Participant
+from ramp.protocol.user.confirmation import Confirmation
 from ramp.runtime.host import Host
 
 BUGS: dict[str, tuple[type, str]] = {

@@ -30,7 +30,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import PLUGIN_GROUP, PRICING_GROUP, GuestLimits
-from ramp.runtime.guest_health import GuestHealth
+from ramp.runtime.guests.health import GuestHealth
 
 BEGIN = SystemClock().now() + HOUR
 UNIT = RequestUnit(1, 70, BEGIN + HOUR, TotalCores(16), not_before=BEGIN, wall_time=HOUR)

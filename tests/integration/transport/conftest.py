@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ramp.agents.server_embedded import EmbeddedServer
-from ramp.agents.settings import TransportSettings
+from ramp.servers.embedded import EmbeddedServer
+from ramp.xmpp.settings import TransportSettings
 
 sys.path.insert(0, str(Path(__file__).parent))
 

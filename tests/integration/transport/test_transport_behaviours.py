@@ -8,8 +8,8 @@ from typing import ClassVar
 import pytest
 from transport_party import CFP, LIMIT_S, Party
 
-from ramp.agents.behaviour import Courier, CyclicBehaviour
 from ramp.errors import TransportError
+from ramp.xmpp.behaviour import Courier, CyclicBehaviour
 
 
 class RequestAQuote(Courier):

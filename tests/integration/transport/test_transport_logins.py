@@ -7,10 +7,10 @@ import asyncio
 import pytest
 from transport_party import LIMIT_S, Party
 
-from ramp.agents.reconnect import LinkPolicy
-from ramp.agents.settings import TransportSettings
-from ramp.agents.transport import MarketAgent
 from ramp.errors import ConfigurationError, TransportError
+from ramp.xmpp.link import LinkPolicy
+from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import MarketAgent
 
 
 async def test_wrong_password_is_said_and_soon(crowd, settings):
@@ -41,7 +41,7 @@ async def test_server_that_says_nothing_does_not_hang_the_start(unused_tcp_port)
 
 
 async def test_server_of_another_authority_is_refused(settings, tmp_path):
-    from ramp.agents.certificate import ensure_server_certificate
+    from ramp.servers.certificate import ensure_server_certificate
 
     other = ensure_server_certificate(tmp_path, "localhost").ca_file
     agent = Party("careful-login", TransportSettings(servers=settings.servers, ca_file=other))

@@ -10,9 +10,9 @@ import pytest
 from slixmpp.exceptions import IqError
 from transport_party import CFP, LIMIT_S, Party
 
-from ramp.agents import wire
-from ramp.agents.settings import TransportSettings
 from ramp.errors import DocumentTooLarge, MalformedXml, TransportError
+from ramp.xmpp import wire
+from ramp.xmpp.settings import TransportSettings
 
 
 async def test_25_agents_start_together_and_talk(crowd):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ramp.agents.transport import MarketAgent
+from ramp.xmpp.transport import MarketAgent
 
 CFP = {"performative": "cfp", "ontology": "ComputeMarket"}
 LIMIT_S = 300.0  # how long a test waits for what must come

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramp.agents.address import account_problem, is_canonical, sender_of
+from ramp.xmpp.address import account_problem, is_canonical, sender_of
 
 NOT_CANONICAL = {
     "capitals": "BANK",

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramp.agents.complaints import Complaints
-from ramp.agents.quotas import SenderQuota
 from ramp.errors import ConfigurationError
 from ramp.model.instant import MINUTE, SECOND
 from ramp.runtime.config import QuotaConfig
 from ramp.runtime.config_file import load_config
+from ramp.xmpp.complaints import Complaints
+from ramp.xmpp.quotas import SenderQuota
 
 
 class Bucket:

@@ -6,8 +6,8 @@ import base64
 
 import pytest
 
-from ramp.agents.server_accounts import AccountLine, Accounts
 from ramp.errors import ConfigurationError
+from ramp.servers.accounts import AccountLine, Accounts
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from ramp.agents import server_router
-from ramp.agents.server_router import Router
+from ramp.servers import embedded_router as server_router
+from ramp.servers.embedded_router import Router
 
 
 class Line:

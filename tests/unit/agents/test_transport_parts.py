@@ -13,11 +13,13 @@ import sys
 import pytest
 from cryptography import x509
 
-from ramp.agents import certificate, speed, stream
-from ramp.agents.outbox import Outbox
-from ramp.agents.reconnect import LinkPolicy
-from ramp.agents.settings import TransportSettings
 from ramp.errors import ConfigurationError
+from ramp.servers import certificate
+from ramp.xmpp import spade_patches as speed
+from ramp.xmpp import stream
+from ramp.xmpp.link import LinkPolicy
+from ramp.xmpp.outbox import Outbox
+from ramp.xmpp.settings import TransportSettings
 
 
 def drained(outbox):

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramp.agents import speed, wire
 from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, TransportError
+from ramp.xmpp import spade_patches as speed
+from ramp.xmpp import wire
 
 # XML 1.0, production [2]: the ranges of Char
 XML_TEXT = st.text(

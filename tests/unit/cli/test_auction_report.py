@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from ramp.cli.auction_view import LineView, LiveView
-from ramp.cli.outcome_report import outcome_object, print_outcome, reasons_text
+from ramp.cli.views.auction_view import LineView, LiveView
+from ramp.cli.views.outcome_report import outcome_object, print_outcome, reasons_text
 from ramp.protocol.outcome import RequestStatus
 
 
@@ -76,7 +76,7 @@ def test_lines_tell_the_rounds_in_a_pipe(script, capsys):
 def test_the_table_tells_the_rounds_on_a_terminal(script, monkeypatch):
     screen = io.StringIO()
     drawn = Console(file=screen, force_terminal=True, width=120, highlight=False, color_system=None)
-    monkeypatch.setattr("ramp.cli.auction_view.console", lambda error: drawn)
+    monkeypatch.setattr("ramp.cli.views.auction_view.console", lambda error: drawn)
     with LiveView(short) as view:
         for event in (script.submitted, script.opened, script.closed, script.advanced):
             view.show(event)

@@ -34,7 +34,7 @@ def failing(monkeypatch):
         def run():
             raise error
 
-        monkeypatch.setattr("ramp.cli.launch.ps", click.Command("ps", callback=run))
+        monkeypatch.setattr("ramp.cli.verbs.launch.ps", click.Command("ps", callback=run))
 
     return fail
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from ramp.cli.launch_snippets import SNIPPETS, clock_text, snippet
-from ramp.cli.output import amount_json, amount_text, bar_text, count_text, duration_text, moment_text, print_rows
+from ramp.cli.views.launch_snippets import SNIPPETS, clock_text, snippet
+from ramp.cli.views.output import amount_json, amount_text, bar_text, count_text, duration_text, moment_text, print_rows
 from ramp.errors import ConfigurationError
 from ramp.model.agreement import Agreement
 from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso
@@ -137,7 +137,7 @@ COLUMNS = ("Reservation", "State", "Start", "Cost (credits)", "Reason")
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_a_table_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys):
     drawn = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, color_system=None)
-    monkeypatch.setattr("ramp.cli.output.console", lambda error: drawn)
+    monkeypatch.setattr("ramp.cli.views.output.console", lambda error: drawn)
     print_rows(COLUMNS, ROWS, right=("Cost (credits)",), wrap=("Reason",))
     text = capsys.readouterr().out
     assert max(len(line) for line in text.splitlines() if "sadly" not in line or width > 60) <= width

@@ -17,7 +17,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.records import reference_of
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.state_folder import StateFolder
 from simulation.market.specs import ResourceSpec, UserSpec
@@ -78,7 +78,7 @@ def ramp(records, tmp_path, monkeypatch, capsys):
     state.agreement("alice", "agreement-alice-1").parent.mkdir(parents=True)
     state.agreement("alice", "agreement-alice-1").write_text("<Agreement/>")
     market = Market(Forgetful(state, "alice", "localhost", ("alice",)))
-    monkeypatch.setattr("ramp.cli.requests.open_market", lambda state, user: market)
+    monkeypatch.setattr("ramp.cli.verbs.requests.open_market", lambda state, user: market)
 
     def run(*arguments):
         code = main([*arguments, "--state-dir", str(tmp_path)])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from ramp.cli.plugin import plugin
+from ramp.cli.verbs.plugin import plugin
 from ramp.errors import ConfigurationError
 from ramp.plugins.interface import PluginSettings
 from ramp.runtime import config

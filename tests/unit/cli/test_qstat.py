@@ -39,7 +39,7 @@ def qstat(agent, monkeypatch, capsys):
         listing = DirectoryListing("query-1", "resource-trader", ("ricc3@localhost",))
         status = MachineStatus("query-2", json.dumps({**SNAPSHOT, **changes}))
         fake, market = agent([listing], [status])
-        monkeypatch.setattr("ramp.cli.machines.open_market", lambda state, user: market)
+        monkeypatch.setattr("ramp.cli.verbs.machines.open_market", lambda state, user: market)
         assert main(["qstat", "ricc3", *options]) == 0
         return fake, capsys.readouterr().out
 

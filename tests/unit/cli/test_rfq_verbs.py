@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from ramp.cli.main import main
-from ramp.cli.rfq import indented
+from ramp.cli.verbs.rfq import indented
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.request import NodeDiskSpace, Nodes, TorusTerms, TotalCores, TotalDiskSpace
-from ramp.rfql.namespaces import schemas_dir
 from ramp.rfql.request_for_quotation import load_request, parse_request, write_request
+from ramp.rfql.xml.namespaces import schemas_dir
 from ramp.runtime.clock import SystemClock
 
 EXAMPLES = schemas_dir() / "examples"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ramp.cli import submit
-from ramp.cli.auction_view import QuietView
+from ramp.cli.verbs import submit
+from ramp.cli.views.auction_view import QuietView
 from ramp.control.events import Done, RequestsListed, RequestStanding
 from ramp.control.requests import Watch, Withdraw
 from ramp.protocol.events import AuctionOptions

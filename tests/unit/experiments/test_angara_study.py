@@ -10,12 +10,12 @@ from statistics import fmean
 import pytest
 from scipy import stats
 
-from simulation.experiments import angara
-from simulation.experiments.angara_runs import SYSTEMS, Setting, System, Variant, run_setting
-from simulation.experiments.angara_tables import average_table, gain
+from simulation.experiments.angara import study as angara
+from simulation.experiments.angara.runs import SYSTEMS, Setting, System, Variant, run_setting
+from simulation.experiments.angara.tables import average_table, gain
 from simulation.experiments.discovery import find_experiment
 from simulation.experiments.spread import spread
-from simulation.workload.angara_workload import Sizes
+from simulation.workload.generators.angara_workload import Sizes
 
 SHEET = {
     # utilisation % at w = 1, 16, 128 of an independent implementation, mean of 4 other seeds (fact sheet, section 5)

@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from simulation.experiments.bluegene_readings import MAIN_JOBS, readings, settings_of, tabulate
-from simulation.experiments.bluegene_runs import EASY, FIRST_FIT, LOGS, MULTI_TOROIDAL, PLAIN, SLIM_CASES
-from simulation.experiments.bluegene_statements import statements
+from simulation.experiments.bluegene.readings import MAIN_JOBS, readings, settings_of, tabulate
+from simulation.experiments.bluegene.runs import EASY, FIRST_FIT, LOGS, MULTI_TOROIDAL, PLAIN, SLIM_CASES
+from simulation.experiments.bluegene.statements import statements
 
 
 def figure7(slim: dict[float, tuple[float, ...]], fat: tuple[float, float, float], plain: float) -> list[dict]:

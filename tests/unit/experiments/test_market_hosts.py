@@ -8,12 +8,14 @@ import os
 import pytest
 
 from ramp.runtime.config_file import load_config
-from simulation.experiments import market_hosts, market_namespaces, market_network
-from simulation.experiments.market_hosted_group import federated
-from simulation.experiments.market_namespaces import Host, Line, joining_commands
-from simulation.experiments.market_plan import Mode, swarms_directory, table2_resources
-from simulation.experiments.market_trading import Tally
-from simulation.experiments.market_users import plans_of
+from simulation.experiments.market import network as market_network
+from simulation.experiments.market.trading import Tally
+from simulation.experiments.market.users import plans_of
+from simulation.experiments.trials import hosts as market_hosts
+from simulation.experiments.trials import namespaces as market_namespaces
+from simulation.experiments.trials.hosted_group import federated
+from simulation.experiments.trials.namespaces import Host, Line, joining_commands
+from simulation.experiments.trials.plan import Mode, swarms_directory, table2_resources
 
 
 def test_without_root_there_are_no_namespaces(monkeypatch) -> None:

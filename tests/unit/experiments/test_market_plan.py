@@ -7,9 +7,10 @@ import pytest
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.slot import StaticTerms
 from ramp.protocol.events import AuctionOptions
-from ramp.protocol.seller import PriceRange
+from ramp.protocol.resource.seller import PriceRange
 from ramp.runtime.config import ResourceConfig
-from simulation.experiments.market_plan import (
+from simulation.experiments.market.users import comparisons_of
+from simulation.experiments.trials.plan import (
     MarketPlan,
     Mode,
     Submission,
@@ -18,8 +19,7 @@ from simulation.experiments.market_plan import (
     table2_resources,
     workload_of,
 )
-from simulation.experiments.market_simulated import run_simulated
-from simulation.experiments.market_users import comparisons_of
+from simulation.experiments.trials.simulated import run_simulated
 
 
 def steady(name: str, cores: int, start: int, minimum: int, load: float) -> ResourceConfig:

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from simulation.experiments.market_relay import RETRANSMISSION_S, Line, pass_on
+from simulation.experiments.trials.relay import RETRANSMISSION_S, Line, pass_on
 
 
 def test_chunks_arrive_in_order_after_their_latency() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.experiments.market_statements import LAST_OFFERS, medians, prices_and_sales, statements
+from simulation.experiments.market.statements import LAST_OFFERS, medians, prices_and_sales, statements
 
 REQUESTS = [
     {"price": 70, "winning_price": 40.0, "mean_offer_1": 60.0, "mean_offer_2": 50.0, "mean_offer_3": 45.0},

@@ -7,11 +7,11 @@ from dataclasses import replace
 from ramp.model.instant import MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from ramp.runtime.config_file import load_config
-from simulation.experiments.market_plan import Links, MarketPlan, Submission, UnitWish, table2_resources
-from simulation.experiments.market_simulated import run_simulated
-from simulation.experiments.market_trading import sharing, with_local_names
-from simulation.experiments.market_users import plans_of
-from simulation.experiments.market_xmpp import swarm_toml
+from simulation.experiments.market.trading import sharing, with_local_names
+from simulation.experiments.market.users import plans_of
+from simulation.experiments.trials.plan import Links, MarketPlan, Submission, UnitWish, table2_resources
+from simulation.experiments.trials.simulated import run_simulated
+from simulation.experiments.trials.xmpp import swarm_toml
 
 WISH = UnitWish(70, 16, 5 * MINUTE)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from matplotlib.colors import to_rgb
 
+from simulation.experiments.angara.plots import _interval
+from simulation.experiments.bluegene.plots import _apart_at_full_load
 from simulation.plots import style
-from simulation.plots.angara import _interval
-from simulation.plots.bluegene import _apart_at_full_load
 from simulation.plots.style import footnote, legend_below, new_figure, save_figure
 
 

@@ -8,7 +8,7 @@ from ramp.errors import DocumentError
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.entry import Refusal
-from ramp.ledger.order import OrderLine
+from ramp.ledger.orders.order import OrderLine
 from ramp.ledger.statement import statement_text
 from ramp.ledger.text import ledger_text, parse_ledger
 from ramp.model.instant import SECOND, from_iso

@@ -22,7 +22,7 @@ from ramp.ledger.entry import (
     TransferSettled,
     balance_changes,
 )
-from ramp.ledger.order import Order, OrderLine, OrderState
+from ramp.ledger.orders.order import Order, OrderLine, OrderState
 from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
 from ramp.ledger.validation import validate
 

@@ -10,12 +10,12 @@ import pytest
 from ramp.errors import ConfigurationError, MachineError
 from simulation.machine_files import load_machine, machine_directory
 from simulation.machines.angara import AngaraMachine
-from simulation.machines.box_policy import mean_distance, mean_torus_distance
-from simulation.machines.box_table import build_box_table
+from simulation.machines.boxes.policy import mean_distance, mean_torus_distance
+from simulation.machines.boxes.ranked import box_table
+from simulation.machines.boxes.table import build_box_table
 from simulation.machines.description import BuildOptions, build_machine
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState, has_places
-from simulation.machines.ranked_boxes import box_table
 from simulation.machines.render import Display, Style, render
 from simulation.machines.view import view_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ramp.errors import MachineError
-from simulation.machines.box_table import build_box_table
+from simulation.machines.boxes.table import build_box_table
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.routing import Fabric
 

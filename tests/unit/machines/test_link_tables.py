@@ -7,9 +7,9 @@ from itertools import combinations, pairwise, permutations, product
 import pytest
 
 from ramp.errors import MachineError
+from simulation.machines.bluegene.tables import LinkTable, build_link_table
+from simulation.machines.bluegene.wiring import parse_wiring, ring_wiring
 from simulation.machines.interface import Connection
-from simulation.machines.tables import LinkTable, build_link_table
-from simulation.machines.wiring import parse_wiring, ring_wiring
 
 MESH, TORUS = Connection.MESH, Connection.TORUS
 W14 = "1.4>0.3 2.2>0.5 0.2>1.5 1.2>3.5 2.4>3.3 4.2>2.5 3.4>2.3 3.2>5.5 4.4>5.3 6.2>4.5 5.4>4.3 5.2>7.5 6.4>7.3 7.2>6.5"

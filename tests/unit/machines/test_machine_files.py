@@ -11,8 +11,8 @@ from ramp.errors import ConfigurationError, MachineError
 from simulation import link_table_cache
 from simulation.link_table_cache import cached_link_table
 from simulation.machine_files import load_machine, machine_directory, machine_names
+from simulation.machines.bluegene.wiring import ring_wiring
 from simulation.machines.interface import Connection, JobRequest, NodeState
-from simulation.machines.wiring import ring_wiring
 
 
 @pytest.fixture(autouse=True)

@@ -14,23 +14,23 @@ from ramp.model import contents as c
 from ramp.model.acl import SEALED, Message, Performative
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import Offer
+from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.bank_party import BankParty
-from ramp.protocol.directory_party import DirectoryParty
-from ramp.protocol.keeper_party import KeeperParty
+from ramp.protocol.bank.keeper_party import KeeperParty
+from ramp.protocol.bank.party import BankParty
+from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.pricing import paper_price
-from ramp.protocol.quotas import Quotas
 from ramp.protocol.records import Record
-from ramp.protocol.resource_party import ResourceParty
-from ramp.protocol.seller import PriceRange, Seller
+from ramp.protocol.resource.party import ResourceParty
+from ramp.protocol.resource.quotas import Quotas
+from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
-from ramp.protocol.user_party import UserParty
-from ramp.runtime.bank_ledger import BankLedger
+from ramp.protocol.user.party import UserParty
+from ramp.runtime.ledger.bank_ledger import BankLedger
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
@@ -263,7 +263,7 @@ class OneUser(One):
 
     def failed(self, index: int = 0) -> c.Failed:
         agreement = self.confirmation.agreements[index]
-        return c.Failed(agreement.agreement_id, agreement.offer.offer_id, c.RefusalCode.SLOT_TAKEN, "it burns")
+        return c.Failed(agreement.agreement_id, agreement.offer.offer_id, RefusalCode.SLOT_TAKEN, "it burns")
 
     def bought(self) -> str:
         self.committed()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 
 from ramp.model.instant import MILLISECOND, SECOND
-from ramp.protocol.calls import Calls
 from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.calls import Calls
 
 NAMES = tuple("abcdefghij")
 

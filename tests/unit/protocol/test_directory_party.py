@@ -12,7 +12,7 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.seal import Role
-from ramp.protocol.directory_party import KnownAgent
+from ramp.protocol.directory.party import KnownAgent
 from ramp.protocol.timing import Timing
 
 LEASE = 15 * SECOND

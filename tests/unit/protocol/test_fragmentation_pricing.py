@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ramp.model.offer import RefusalCode
-from ramp.protocol.fragmentation_pricing import fragmentation_price, spoilt_share
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal, paper_price
+from ramp.protocol.resource.fragmentation_pricing import fragmentation_price, spoilt_share
 
 QUESTION = PriceQuestion(asking=70, start_price=70, minimum_price=30, load=0.5)
 

@@ -16,8 +16,8 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol import resource_party, seller
-from ramp.protocol.releases import Releases
+from ramp.protocol.resource import machine_queries, seller
+from ramp.protocol.resource.releases import Releases
 from ramp.protocol.timing import Pace, Timing
 
 DOUBT = ev.MachineInDoubt("no answer")
@@ -260,7 +260,7 @@ def test_a_buyer_sees_the_machines_snapshot_and_what_the_seller_adds(resource: A
 def test_questions_that_a_machine_never_answers_do_not_fill_the_memory(
     resource: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resource_party, "DESCRIBING_MAX", 3)
+    monkeypatch.setattr(machine_queries, "DESCRIBING_MAX", 3)
     asked = [resource.hear("alice", c.MachineQuery(f"q{number}", HOUR))[0] for number in range(5)]
     told = [resource.party.handle(ev.MachineDescribed(each.call_id, "{}"), 0) for each in asked]
     assert [len(each) for each in told] == [0, 0, 1, 1, 1]

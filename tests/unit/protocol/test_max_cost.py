@@ -10,10 +10,10 @@ from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol.effects import Send
-from ramp.protocol.evaluator import over_limit
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.timing import Pace, Timing
-from ramp.protocol.voting import Voting
+from ramp.protocol.user.evaluator import over_limit
+from ramp.protocol.user.voting import Voting
 from simulation.market.virtual_notary import VirtualNotary
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ramp.model.instant import MILLISECOND, SECOND
-from ramp.protocol.bank_party import ORDER_VALIDITY_MAX
+from ramp.protocol.bank.party import ORDER_VALIDITY_MAX
 from ramp.protocol.timing import Pace, Retry, Timing, earliest
-from ramp.runtime.bank_ledger import NONCE_LIFETIME
+from ramp.runtime.ledger.bank_ledger import NONCE_LIFETIME
 
 
 def pace(**limits: int) -> Pace:

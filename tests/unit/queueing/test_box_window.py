@@ -7,15 +7,15 @@ import pytest
 
 from simulation.machines.allocator_declaration import make_policy
 from simulation.machines.angara import AngaraMachine, TorusLayout
-from simulation.machines.box_policy import BoxPolicy
+from simulation.machines.boxes.policy import BoxPolicy
+from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.machines.interface import JobRequest
-from simulation.machines.ranked_boxes import RankedBoxes
 from simulation.queueing.box_window import run_window_first_fit
 from simulation.queueing.simulation import EndedJob, QueueSimulation
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
 from simulation.schedulers.policies.window_first_fit import WindowCounts
-from simulation.workload.angara_workload import Recipe, Workload, make_workload
+from simulation.workload.generators.angara_workload import Recipe, Workload, make_workload
 
 JOBS = 250
 EXTENTS = (4, 3, 3)

@@ -7,7 +7,7 @@ import pytest
 
 from ramp.errors import WorkloadError
 from simulation.queueing.job_table import jobs_of_log
-from simulation.workload.load_scaling import offered_load
+from simulation.workload.generators.load_scaling import offered_load
 from simulation.workload.swf import SwfLog, parse_swf
 
 

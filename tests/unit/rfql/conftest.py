@@ -16,8 +16,8 @@ from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.rfql import agreements
-from ramp.rfql.notary import XmlNotary
-from ramp.runtime.keys import KeyStore
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.runtime.keys.store import KeyStore
 
 sys.path.insert(0, str(Path(__file__).parent))  # for forgery.py
 

@@ -10,8 +10,8 @@ from signxml import DigestAlgorithm, SignatureConfiguration, SignatureMethod, XM
 from ramp.model import instant
 from ramp.model.instant import DAY, Instant
 from ramp.model.seal import Role
-from ramp.rfql.certificates import PrivateKey
-from ramp.runtime.keys import KeyStore
+from ramp.rfql.signing.certificates import PrivateKey
+from ramp.runtime.keys.store import KeyStore
 
 USER = "alice@localhost"
 RESOURCE = "thunder1@localhost"

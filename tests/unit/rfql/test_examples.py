@@ -14,10 +14,10 @@ from ramp.model.acl import CONTENT_OF
 from ramp.model.instant import from_iso
 from ramp.model.request import RequestForQuotation
 from ramp.rfql import documents, request_for_quotation
-from ramp.rfql.namespaces import schemas_dir
-from ramp.rfql.notary import PublicNotary
-from ramp.rfql.trust import Trust
-from ramp.runtime.keys import load_ca_certificates
+from ramp.rfql.signing.notary import PublicNotary
+from ramp.rfql.signing.trust import Trust
+from ramp.rfql.xml.namespaces import schemas_dir
+from ramp.runtime.keys.store import load_ca_certificates
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "schemas" / "examples"
 VALID = sorted((EXAMPLES / "valid").glob("*.xml"))

@@ -15,10 +15,9 @@ from ramp.model import contents
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.seal import Role
-from ramp.rfql import certificates
-from ramp.rfql.notary import XmlNotary
-from ramp.runtime import issuing
-from ramp.runtime.keys import KeyStore, load_ca_certificates
+from ramp.rfql.signing import certificates
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.runtime.keys.store import KeyStore, issuing, load_ca_certificates
 
 USER = "alice@localhost"
 QUERY = Message(

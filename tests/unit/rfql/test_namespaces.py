@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import ramp
-from ramp.rfql.namespaces import schemas_dir
+from ramp.rfql.xml.namespaces import schemas_dir
 
 PACKAGE = Path(ramp.__file__).resolve().parent
-ASK = "from ramp.rfql.namespaces import schemas_dir; print(schemas_dir())"
+ASK = "from ramp.rfql.xml.namespaces import schemas_dir; print(schemas_dir())"
 
 
 def ask(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -30,8 +30,9 @@ def ask(folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     """The package as a wheel lays it out: pyproject.toml puts schemas/ into ramp/_data/schemas."""
-    (tmp_path / "ramp" / "rfql").mkdir(parents=True)
-    for name in ("__init__.py", "rfql/__init__.py", "rfql/namespaces.py", "shipped_files.py"):
+    (tmp_path / "ramp" / "rfql" / "xml").mkdir(parents=True)
+    packages = ("__init__.py", "rfql/__init__.py", "rfql/xml/__init__.py")
+    for name in (*packages, "rfql/xml/namespaces.py", "shipped_files.py"):
         shutil.copy(PACKAGE / name, tmp_path / "ramp" / name)
     return tmp_path
 

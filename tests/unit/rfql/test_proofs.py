@@ -15,8 +15,8 @@ from ramp.model.instant import MINUTE, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.rfql import codec, documents
-from ramp.rfql.notary import XmlNotary
-from ramp.runtime.keys import KeyStore
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.runtime.keys.store import KeyStore
 
 USER, RESOURCE, MALLORY, BANK = "alice@localhost", "thunder1@localhost", "mallory@localhost", "bank@localhost"
 

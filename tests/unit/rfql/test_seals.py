@@ -19,11 +19,12 @@ from ramp.model.acl import OFFERS, SEALED, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.seal import Role, Seal
-from ramp.rfql import codec, seals, trust
-from ramp.rfql.certificates import PrivateKey
-from ramp.rfql.notary import XmlNotary
-from ramp.rfql.parser import DOCUMENT_BYTES_MAX
-from ramp.runtime.keys import KeyStore
+from ramp.rfql import codec
+from ramp.rfql.signing import seals, trust
+from ramp.rfql.signing.certificates import PrivateKey
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
+from ramp.runtime.keys.store import KeyStore
 
 USER, RESOURCE, MALLORY = "alice@localhost", "thunder1@localhost", "mallory@localhost"
 BANK, DIRECTORY, KEEPER = "bank@localhost", "directory@localhost", "keeper@localhost"

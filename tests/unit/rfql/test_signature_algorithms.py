@@ -16,8 +16,8 @@ from ramp.errors import (
 )
 from ramp.model.agreement import Signed
 from ramp.model.instant import Instant
-from ramp.rfql.notary import XmlNotary
-from ramp.runtime.keys import KeyStore
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.runtime.keys.store import KeyStore
 
 
 def test_hmac_keyed_with_the_public_certificate_is_refused(

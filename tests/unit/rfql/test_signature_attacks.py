@@ -21,10 +21,10 @@ from ramp.errors import (
 )
 from ramp.model.agreement import Agreement, Signed
 from ramp.model.instant import Instant
-from ramp.rfql.notary import XmlNotary
-from ramp.rfql.parser import DOCUMENT_BYTES_MAX
-from ramp.rfql.signature import sign_text
-from ramp.runtime.keys import KeyStore
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.rfql.signing.signature import sign_text
+from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
+from ramp.runtime.keys.store import KeyStore
 
 # Signature wrapping and several signatures
 

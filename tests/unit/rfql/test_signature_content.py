@@ -18,9 +18,9 @@ from ramp.model import instant
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.instant import Instant
 from ramp.rfql import agreements
-from ramp.rfql.notary import XmlNotary
-from ramp.rfql.signature import sign_text
-from ramp.runtime.keys import KeyStore
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.rfql.signing.signature import sign_text
+from ramp.runtime.keys.store import KeyStore
 
 # What must pass, so that the refusals below mean something.
 

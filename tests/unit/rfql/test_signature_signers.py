@@ -17,10 +17,9 @@ from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
 from ramp.model.seal import Role
 from ramp.rfql import agreements
-from ramp.rfql.notary import XmlNotary
-from ramp.rfql.signature import sign_text
-from ramp.runtime import issuing
-from ramp.runtime.keys import KeyStore
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.rfql.signing.signature import sign_text
+from ramp.runtime.keys.store import KeyStore, issuing
 
 
 def test_another_party_s_signature_is_refused(verifier: XmlNotary, store: KeyStore, body: str, now: Instant) -> None:

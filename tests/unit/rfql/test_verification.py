@@ -15,11 +15,12 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
 from ramp.model.seal import Role, Seal
-from ramp.rfql import agreements, seals
-from ramp.rfql.notary import XmlNotary
-from ramp.rfql.signature import sign_text
-from ramp.rfql.verification import FileReport, verify_file
-from ramp.runtime.keys import KeyStore
+from ramp.rfql import agreements
+from ramp.rfql.signing import seals
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.rfql.signing.signature import sign_text
+from ramp.rfql.signing.verification import FileReport, verify_file
+from ramp.runtime.keys.store import KeyStore
 
 BANK = "bank@localhost"
 

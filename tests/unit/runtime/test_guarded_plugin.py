@@ -14,8 +14,8 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol.events import MachineInDoubt
-from ramp.runtime.guarded_plugin import GuardedPlugin
-from ramp.runtime.guest_health import GuestHealth
+from ramp.runtime.guests.guarded_plugin import GuardedPlugin
+from ramp.runtime.guests.health import GuestHealth
 
 UNIT = RequestUnit(1, 70, 10 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 SLOT = Slot(HOUR, 2 * HOUR, 16, 0.5)

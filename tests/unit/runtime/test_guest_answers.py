@@ -16,7 +16,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
-from ramp.runtime.guest_answers import answer_problem, plain, raised, without_answer
+from ramp.runtime.guests.answers import answer_problem, plain, raised, without_answer
 
 UNIT = RequestUnit(3, 70, 10 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 SLOT = Slot(HOUR, 2 * HOUR, 16, 0.5)

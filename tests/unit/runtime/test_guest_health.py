@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.runtime.guest_health import GuestHealth
+from ramp.runtime.guests.health import GuestHealth
 
 
 def health() -> tuple[GuestHealth, list[str]]:

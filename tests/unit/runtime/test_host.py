@@ -34,11 +34,11 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import SlotReleased
 from ramp.protocol.timing import Timing
-from ramp.runtime.bank_ledger import BankLedger
-from ramp.runtime.guarded_plugin import GuardedPlugin
-from ramp.runtime.guest_health import GuestHealth
+from ramp.runtime.guests.guarded_plugin import GuardedPlugin
+from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import MemoryJournal
+from ramp.runtime.ledger.bank_ledger import BankLedger
 from simulation.market.virtual_notary import VirtualNotary
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)

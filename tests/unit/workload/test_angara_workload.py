@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate
 
 from ramp.errors import WorkloadError
-from simulation.workload.angara_workload import (
+from simulation.workload.generators.angara_workload import (
     DAY_S,
     DurationUnit,
     Recipe,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulation.workload.easy_starts import easy_starts
+from simulation.workload.generators.easy_starts import easy_starts
 
 
 def starts(jobs: list[tuple[int, int, int, int]], cores: int) -> list[int]:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from ramp.errors import WorkloadError
-from simulation.workload.lublin import (
+from simulation.workload.generators.lublin import (
     DAY_S,
     PUBLISHED,
     arrival_times,

@@ -1,0 +1,101 @@
+"""`ramp balance` and `ramp statement`: signed queries to the bank about one's own account."""
+
+from __future__ import annotations
+
+import click
+
+from ramp.cli.connection import ask, open_market
+from ramp.cli.moments import MomentType
+from ramp.cli.options import example, market_options
+from ramp.cli.views.output import amount_json, amount_text, moment_text, print_json, print_pairs, print_rows
+from ramp.client import dialogues
+from ramp.client.identifiers import shortened
+from ramp.client.results import Account
+from ramp.model.contents import StatementLine
+from ramp.model.instant import Instant, iso
+from ramp.model.money import credits_text
+from ramp.runtime.state_folder import StateFolder
+
+
+def account_object(account: Account) -> dict[str, object]:
+    """A balance for JSON, in credits."""
+    return {
+        "account": account.name,
+        "balance": amount_json(account.balance),
+        "reserved": amount_json(account.reserved),
+        "credit_limit": amount_json(account.credit_limit),
+        "available": amount_json(account.available),
+        "time": iso(account.statement.bank_time),
+    }
+
+
+@click.command(epilog=example("ramp balance --user bob"))
+@market_options
+def balance(user: str | None, state: StateFolder, as_json: bool) -> None:
+    """Show the balance of one's account: the bank answers a query signed with one's own key."""
+    account = ask(open_market(state, user), dialogues.account(), "asking the bank")
+    if as_json:
+        print_json(account_object(account))
+        return
+    print_pairs(
+        (
+            ("Account", account.name),
+            ("Balance", amount_text(account.balance)),
+            ("Reserved", amount_text(account.reserved)),
+            ("Overdraft", amount_text(account.credit_limit)),
+            ("Available", amount_text(account.available)),
+            ("At", moment_text(account.statement.bank_time)),
+        )
+    )
+
+
+@click.command(epilog=example("ramp statement --since 2026-11-21 --until now"))
+@click.option("--since", type=MomentType(), metavar="TIME", help="First moment (default: the beginning).")
+@click.option("--until", type=MomentType(), metavar="TIME", help="Last moment (default: now).")
+@market_options
+def statement(
+    since: Instant | None, until: Instant | None, user: str | None, state: StateFolder, as_json: bool
+) -> None:
+    """Show every payment and refund with the balance after it."""
+    if since is not None and until is not None and since > until:
+        raise click.UsageError(f"--since {iso(since)} lies after --until {iso(until)}")
+    account = ask(open_market(state, user), dialogues.account(since or 0, until), "asking the bank")
+    lines = account.statement.lines
+    if as_json:
+        print_json({**account_object(account), "lines": [_line_object(line) for line in lines]})
+        return
+    columns = ("Time", "Kind", "With", "Amount (credits)", "Balance (credits)", "Agreement", "Transfer")
+    short = shortened([line.agreement_id for line in lines])
+    print_rows(
+        columns,
+        [
+            (
+                moment_text(line.posted_at),
+                line.kind,
+                line.counterparty,
+                credits_text(line.amount),
+                credits_text(line.balance),
+                short[line.agreement_id],
+                line.transfer_id,
+            )
+            for line in lines
+        ],
+        right=columns[3:5],
+    )
+    if not lines:
+        click.echo("Nothing was posted in that time")
+    click.echo(
+        f"Balance of {account.name}: {amount_text(account.balance)} at {moment_text(account.statement.bank_time)}"
+    )
+
+
+def _line_object(line: StatementLine) -> dict[str, object]:
+    return {
+        "time": iso(line.posted_at),
+        "kind": line.kind,
+        "counterparty": line.counterparty,
+        "agreement_id": line.agreement_id,
+        "transfer_id": line.transfer_id,
+        "amount": amount_json(line.amount),
+        "balance": amount_json(line.balance),
+    }

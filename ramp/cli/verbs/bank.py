@@ -1,0 +1,158 @@
+"""`ramp bank overview` and `ramp bank deposit`: what the market's keeper sees and orders (paper section 6.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import click
+
+from ramp.cli.moments import MomentType
+from ramp.cli.options import example, json_option, state_option
+from ramp.cli.views.output import amount_json, amount_text, count_text, moment_text, print_json, print_rows, waiting
+from ramp.client import dialogues
+from ramp.client.access import running
+from ramp.client.dialogues import Dialogue
+from ramp.client.identifiers import shortened
+from ramp.client.line import SocketLine
+from ramp.client.market import converse
+from ramp.model.contents import AccountLine, TradeLine
+from ramp.model.instant import Instant, iso
+from ramp.model.money import credits_text, parse_credits
+from ramp.runtime.state_folder import StateFolder
+
+T = TypeVar("T")
+
+
+@click.group(epilog=example("ramp bank overview", "ramp bank deposit alice 5000"))
+def bank() -> None:
+    """See all trading and credit accounts, as the market's keeper.
+
+    These are orders that the keeper's agent seals with the keeper's key; the bank logs them and keeps them.
+    """
+
+
+@bank.command(epilog=example("ramp bank overview", "ramp bank overview --since 2026-11-21 --json"))
+@click.option("--since", type=MomentType(), metavar="TIME", help="First moment (default: the beginning).")
+@click.option("--until", type=MomentType(), metavar="TIME", help="Last moment (default: now).")
+@state_option
+@json_option
+def overview(since: Instant | None, until: Instant | None, state: StateFolder, as_json: bool) -> None:
+    """Show every account and everything that was paid, refunded and deposited."""
+    if since is not None and until is not None and since > until:
+        raise click.UsageError(f"--since {iso(since)} lies after --until {iso(until)}")
+    found = ask_keeper(state, dialogues.overview(since, until))
+    if as_json:
+        print_json(
+            {
+                "time": iso(found.bank_time),
+                "accounts": [_account_object(account) for account in found.accounts],
+                "trades": [_trade_object(trade) for trade in found.trades],
+            }
+        )
+        return
+    _print_accounts(found.accounts)
+    _print_trades(found.trades)
+    reserved = sum(account.reserved for account in found.accounts)
+    click.echo(
+        f"{count_text(len(found.accounts), 'account')}, {count_text(len(found.trades), 'transfer')}, "
+        f"{amount_text(reserved)} set aside at {moment_text(found.bank_time)}"
+    )
+
+
+@bank.command(epilog=example("ramp bank deposit alice 5000", 'ramp bank deposit alice 99.50 --memo "project X"'))
+@click.argument("account")
+@click.argument("credits_", metavar="CREDITS")
+@click.option("--memo", default="", metavar="TEXT", help="One line for the statement.")
+@click.option("--id", "deposit_id", default="", metavar="ID", help="Reference; the same one is credited only once.")
+@state_option
+@json_option
+def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: StateFolder, as_json: bool) -> None:
+    """Credit an account out of the market's issuing account."""
+    try:
+        amount = parse_credits(credits_)
+    except ValueError as error:
+        raise click.UsageError(f"CREDITS {credits_!r}: {error}") from error
+    if amount <= 0:
+        raise click.UsageError(f"CREDITS {credits_!r}: a deposit is above 0")
+    made = ask_keeper(state, dialogues.deposit(account, amount, memo, deposit_id))
+    if as_json:
+        print_json(
+            {
+                "deposit_id": made.deposit_id,
+                "transfer_id": made.transfer_id,
+                "account": account,
+                "amount": amount_json(made.amount),
+            }
+        )
+    else:
+        click.echo(f"Deposit {made.deposit_id}: {amount_text(made.amount)} to {account}")
+
+
+def ask_keeper(state: StateFolder, dialogue: Dialogue[T]) -> T:
+    """Hold a dialogue with the keeper's agent.
+
+    Args:
+        state: state folder of the running market.
+        dialogue: what to ask.
+
+    Raises:
+        NoMarket: if no market runs there.
+        MarketRefused: if the bank refuses.
+    """
+    (keeper,) = running(state).names("keeper")
+    with waiting("asking the bank"), SocketLine(state.socket(keeper)) as line:
+        return converse(line, dialogue)
+
+
+def _account_object(account: AccountLine) -> dict[str, object]:
+    return {
+        "account": account.account,
+        "kind": account.kind,
+        "balance": amount_json(account.balance),
+        "reserved": amount_json(account.reserved),
+        "credit_limit": amount_json(account.credit_limit),
+    }
+
+
+def _trade_object(trade: TradeLine) -> dict[str, object]:
+    return {
+        "time": iso(trade.posted_at),
+        "kind": trade.kind,
+        "from": trade.debit_account,
+        "to": trade.credit_account,
+        "amount": amount_json(trade.amount),
+        "agreement_id": trade.agreement_id,
+        "order_id": trade.order_id,
+        "transfer_id": trade.transfer_id,
+    }
+
+
+def _print_accounts(accounts: Sequence[AccountLine]) -> None:
+    columns = ("Account", "Kind", "Balance (credits)", "Set aside (credits)", "Overdraft (credits)")
+    rows = [
+        (each.account, each.kind, *(credits_text(part) for part in (each.balance, each.reserved, each.credit_limit)))
+        for each in accounts
+    ]
+    print_rows(columns, rows, right=columns[2:])
+
+
+def _print_trades(trades: Sequence[TradeLine]) -> None:
+    if not trades:
+        click.echo("Nothing was posted in that time")
+        return
+    short = shortened([trade.order_id for trade in trades] + [trade.agreement_id for trade in trades])
+    columns = ("Time", "Kind", "From", "To", "Amount (credits)", "Order", "Agreement")
+    rows = [
+        (
+            moment_text(trade.posted_at),
+            trade.kind,
+            trade.debit_account,
+            trade.credit_account,
+            credits_text(trade.amount),
+            short[trade.order_id],
+            short[trade.agreement_id],
+        )
+        for trade in trades
+    ]
+    print_rows(columns, rows, right=("Amount (credits)",))

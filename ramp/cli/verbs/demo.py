@@ -1,0 +1,292 @@
+"""`ramp demo`: a whole market at work, from launch to stop."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from ramp.cli.connection import ask, open_market
+from ramp.cli.options import example, json_option
+from ramp.cli.verbs.launch import launch_in_background, up_text
+from ramp.cli.verbs.machines import machine_object
+from ramp.cli.verbs.submit import follow, new_view
+from ramp.cli.views.outcome_report import outcome_object, print_outcome
+from ramp.cli.views.output import amount_json, amount_text, print_json, print_rows, say, waiting
+from ramp.client import dialogues
+from ramp.client.machine_state import MachineState
+from ramp.client.market import Market
+from ramp.client.results import Account
+from ramp.client.swarm import stop
+from ramp.client.times import whole_seconds_up
+from ramp.control.events import RequestEnded
+from ramp.model.instant import HOUR, MINUTE, Instant
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.protocol.events import AuctionOptions
+from ramp.protocol.outcome import RequestOutcome, RequestStatus
+from ramp.runtime.config import ResourceConfig
+from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
+from ramp.runtime.state_folder import StateFolder
+
+if TYPE_CHECKING:
+    from ramp.rfql.signing.verification import FileReport
+    from ramp.runtime.config import SwarmConfig
+
+ROUNDS: Final = 4
+PRICE: Final = 70
+"""Most to pay, credits per core-hour: what the dearer half of Table 2's machines starts at."""
+
+
+MACHINES_LIMIT_S: Final = 3.0
+"""How long all machines together may take to describe themselves, in seconds."""
+
+SOURCES: Final = {
+    "log": "its workload log",
+    "synthetic": "a synthetic workload (no log here)",
+    "live": "the machine itself",
+}
+TORUS_SOURCES: Final = {
+    "log": "a live torus, jobs of a workload log",
+    "synthetic": "a live torus, synthetic jobs",
+    "live": "the machine itself",
+}
+
+
+def demo_request(now: Instant) -> RequestForQuotation:
+    """Two units to be bought together or not at all: 64 cores for 1 h in 5 minutes, 256 cores for 2 h in an hour.
+
+    Each has some hours of slack, so that a machine whose queue is full at first can still offer.
+
+    Args:
+        now: the present.
+    """
+    return RequestForQuotation(
+        (
+            RequestUnit(
+                number=1,
+                cpu_hour_cost=PRICE,
+                cores=TotalCores(64),
+                not_before=whole_seconds_up(now + 5 * MINUTE),
+                deadline=whole_seconds_up(now + 6 * HOUR),
+                wall_time=HOUR,
+            ),
+            RequestUnit(
+                number=2,
+                cpu_hour_cost=PRICE,
+                cores=TotalCores(256),
+                not_before=whole_seconds_up(now + HOUR),
+                deadline=whole_seconds_up(now + 12 * HOUR),
+                wall_time=2 * HOUR,
+            ),
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownMachine:
+    """A machine of the demonstration: its configuration, what it says of itself, and what drives its queue."""
+
+    config: ResourceConfig
+    state: MachineState | None
+    source: str | None
+
+    @property
+    def driven_by(self) -> str:
+        """What its queue comes from, in words."""
+        words = TORUS_SOURCES if self.config.terms.torus else SOURCES
+        return "?" if self.source is None else words.get(self.source, self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a demonstration has brought to light."""
+
+    machines: list[_ShownMachine]
+    before: Account
+    after: Account
+    ended: RequestEnded
+    reports: list[FileReport]
+    late_sources: list[str]
+
+
+@click.command(epilog=example("ramp demo"))
+@click.option("--config", "name", default=DEFAULT_SWARM, show_default=True, metavar="CONFIG",
+              help="The market: a TOML file, or the name of one that comes with RAMP.")  # fmt: skip
+@click.option("--state-dir", "path", type=click.Path(file_okay=False, path_type=Path),
+              help="Keep the state there (default: a temporary folder, of which the agreements stay).")  # fmt: skip
+@json_option
+@click.pass_context
+def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> None:
+    """Launch a market, buy a two-unit request, show every round, the agreements and the balances, and stop.
+
+    Takes some seconds and leaves nothing running. --json prints the object of `ramp submit` with `machines`,
+    `balances`, `verified` and `total_s` besides.
+    """
+    from ramp.runtime.config_file import load_config
+
+    begin = time.monotonic()
+    config = load_config(find_config(name))
+    state = StateFolder((path or Path(tempfile.mkdtemp(prefix="ramp-demo-"))).absolute())
+    with _running(config, state, as_json):
+        market = open_market(state, None)
+        shown = _show(market, config, state, as_json)
+        bought = shown.ended.outcome.status is RequestStatus.COMMITTED
+        if as_json:
+            result = _object(market, shown)
+        else:
+            _tell(market, shown)
+    total = time.monotonic() - begin
+    if bought and path is None:
+        _keep_agreements(state)
+    if as_json:
+        print_json({**result, "total_s": round(total, 3)})
+    else:
+        kept = "agreements stay" if bought and path is None else "state stays"
+        click.echo(f"Everything is stopped after {total:.1f} s; the {kept} in {state.path}")
+    ctx.exit(0 if bought else 1)
+
+
+@contextmanager
+def _running(config: SwarmConfig, state: StateFolder, as_json: bool) -> Iterator[None]:
+    """A market for as long as the block runs; stopped also by Ctrl-C."""
+    found = launch_in_background(config, state)
+    try:
+        if not as_json:
+            click.echo(up_text(found))
+        yield
+    except BaseException:
+        say(f"ramp: the market's state and logs stay in {state.path}")
+        raise
+    finally:
+        with waiting("stopping the market"):
+            stop(state)
+
+
+def _show(market: Market, config: SwarmConfig, state: StateFolder, as_json: bool) -> _Shown:
+    from ramp.rfql.signing.verification import verify_file
+    from ramp.runtime.clock import SystemClock
+    from ramp.runtime.keys.store import KeyStore
+
+    with waiting("asking every machine"):
+        states = market.machines([resource.name for resource in config.resources], MACHINES_LIMIT_S)
+    machines = []
+    for resource in config.resources:
+        found = states.get(resource.name)
+        machines.append(_ShownMachine(resource, found, None if found is None else found.source))
+    if not as_json:
+        _tell_machines(machines)
+    before = ask(market, dialogues.account(), "asking the bank")
+    clock = SystemClock()
+    if not as_json:
+        click.echo(
+            f"{market.user} asks for two units, both or none: 64 cores for 1 h and 256 cores for 2 h, "
+            f"for at most {PRICE} credits/core-hour; {ROUNDS} rounds"
+        )
+    view = new_view(market.short, as_json)
+    ended = follow(market, demo_request(clock.now()), AuctionOptions(rounds=ROUNDS), view)
+    late, machines = _sources_from_offers(machines, ended.outcome, market)
+    keys = KeyStore(state.keys)
+    reports = [
+        verify_file(file, keys.ca_certificates(), clock.now(), pins=keys.certificate_on_file, revoked=keys.is_revoked)
+        for file in ended.files.values()
+        if file is not None
+    ]
+    after = ask(market, dialogues.account(), "asking the bank")
+    return _Shown(machines, before, after, ended, reports, late)
+
+
+def _tell_machines(machines: Sequence[_ShownMachine]) -> None:
+    columns = ("Resource", "Cores", "Busy", "Running", "Queued", "Start price", "Minimum price", "Queue driven by")
+    print_rows(
+        columns,
+        [
+            (
+                machine.config.name,
+                *(
+                    ("?",) * 4
+                    if machine.state is None
+                    else (
+                        machine.state.cores,
+                        f"{machine.state.load:.1%}",
+                        machine.state.running_total,
+                        machine.state.queued_total,
+                    )
+                ),
+                machine.config.prices.start_price,
+                machine.config.prices.minimum_price,
+                "(did not answer in time)" if machine.source is None else machine.driven_by,
+            )
+            for machine in machines
+        ],
+        right=columns[1:7],
+        title="Machines (running and queued jobs; prices in credits/core-hour)",
+    )
+
+
+def _sources_from_offers(
+    machines: Sequence[_ShownMachine], outcome: RequestOutcome, market: Market
+) -> tuple[list[str], list[_ShownMachine]]:
+    """Fill in, from its offers, what drives a machine that did not answer in time; says which ones."""
+    offered = {market.short(offer.resource): offer.source for record in outcome.rounds for offer in record.offers}
+    found = [replace(each, source=each.source or offered.get(each.config.name)) for each in machines]
+    told = [
+        f"{now.config.name}'s queue is driven by {now.driven_by}, its offer says"
+        for before, now in zip(machines, found, strict=True)
+        if before.source != now.source
+    ]
+    return told, found
+
+
+def _tell(market: Market, shown: _Shown) -> None:
+    for sentence in shown.late_sources:
+        click.echo(sentence)
+    print_outcome(shown.ended.outcome, shown.ended.files, market.short)
+    for report in shown.reports:
+        verdict = f"holds, {len(report.passed)} checks passed" if report.holds else f"does NOT hold: {report.failure}"
+        click.echo(f"Verified offline: {Path(report.path).name} {verdict}")
+    before, after = shown.before.balance, shown.after.balance
+    click.echo(
+        f"Balance of {shown.before.name} (signed queries to the bank): {amount_text(before)} before, "
+        f"{amount_text(after)} after, {amount_text(before - after)} paid"
+    )
+
+
+def _object(market: Market, shown: _Shown) -> dict[str, object]:
+    return {
+        **outcome_object(shown.ended.outcome, shown.ended.files, market.short),
+        "machines": [_machine_object(machine) for machine in shown.machines],
+        "balances": {
+            "account": shown.before.name,
+            "before": amount_json(shown.before.balance),
+            "after": amount_json(shown.after.balance),
+        },
+        "verified": [report.holds for report in shown.reports],
+    }
+
+
+def _machine_object(machine: _ShownMachine) -> dict[str, object]:
+    return {
+        "resource": machine.config.name,
+        **machine_object(machine.state),
+        "source": machine.source,
+        "start_price": machine.config.prices.start_price,
+        "minimum_price": machine.config.prices.minimum_price,
+        "torus": machine.config.terms.torus,
+    }
+
+
+def _keep_agreements(state: StateFolder) -> None:
+    """Throw a temporary state folder away but for the agreements and the authority that they are verified with."""
+    for entry in state.path.iterdir():
+        if entry.name not in ("agreements", "keys"):
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    for entry in state.keys.iterdir():
+        if entry.name != "ca.pem":
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()

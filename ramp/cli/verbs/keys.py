@@ -1,0 +1,224 @@
+"""`ramp keys`: the market's certificate authority, and the keys and certificates of its parties."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from ramp.cli.options import example, json_option, state_option
+from ramp.cli.views.output import moment_text, print_json, print_pairs, print_rows, say
+from ramp.errors import ConfigurationError
+from ramp.model.instant import DAY, iso
+from ramp.model.seal import Role
+from ramp.runtime.state_folder import StateFolder
+
+if TYPE_CHECKING:
+    from ramp.runtime.keys.store import CertificateEntry, KeyStore
+
+DAYS_DEFAULT: Final = 365
+_kind_option = click.option("--kind", type=click.Choice(["p256", "rsa", "ed25519"]), default="p256", show_default=True,
+                            help="Kind of a new key; ed25519 for directory and keeper only.")  # fmt: skip
+_roles = click.Choice([role.value for role in Role])
+_days_option = click.option("--days", type=click.IntRange(1, 3650), default=DAYS_DEFAULT, show_default=True,
+                            help="How long the certificate holds.")  # fmt: skip
+
+
+@click.group(epilog=example("ramp keys init", "ramp keys issue carol@localhost --role user", "ramp keys list"))
+def keys() -> None:
+    """Make, show, renew and revoke keys and certificates.
+
+    `ramp up` does all that is needed by itself; these verbs are for markets over several machines, for renewal, and for
+    a key that was lost. A party's NAME is its agent's address, such as alice@localhost. A certificate states the role
+    in which its owner is believed: user, resource, bank, directory or keeper.
+    """
+
+
+@keys.command("init")
+@click.option("--market", default="RAMP market", show_default=True, metavar="NAME", help="The market's name.")
+@state_option
+@json_option
+def init(market: str, state: StateFolder, as_json: bool) -> None:
+    """Make the market's certificate authority; one that is there stays."""
+    from ramp.rfql.signing import certificates
+
+    store, now = _store(state)
+    existed = (store.folder / "ca").is_dir()
+    certificate = store.create_ca(now, market=market)
+    result = {
+        "created": not existed,
+        "ca_file": str(store.folder / "ca.pem"),
+        "subject": certificate.subject.rfc4514_string(),
+        "fingerprint": certificates.fingerprint(certificate),
+        "valid_until": iso(certificates.valid_until(certificate)),
+    }
+    if as_json:
+        print_json(result)
+        return
+    say("the authority is made" if not existed else "there is an authority already; it stays")
+    print_pairs([(name.replace("_", " ").capitalize(), value) for name, value in result.items() if name != "created"])
+
+
+@keys.command("issue")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--role", type=_roles, required=True, help="What the parties are.")
+@_kind_option
+@_days_option
+@state_option
+@json_option
+def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
+    """Issue certificates; a party that has one that holds keeps it.
+
+    One from before certificates stated roles is issued again for the same key.
+    """
+    store, now = _store(state)
+    for name in names:
+        _check_name(name)
+        store.issue(name, Role(role), now, kind=kind, lifetime=days * DAY)
+    _print_entries(store, now, names, as_json)
+
+
+@keys.command("list")
+@click.option("--all", "show_all", is_flag=True, help="Also certificates that parties do not sign with any more.")
+@state_option
+@json_option
+def list_command(show_all: bool, state: StateFolder, as_json: bool) -> None:
+    """List the certificates that were issued here."""
+    store, now = _store(state)
+    entries = [entry for entry in store.inventory(now) if show_all or entry.current]
+    if as_json:
+        print_json([_object(store, entry) for entry in entries])
+    elif entries:
+        columns = ("Name", "Role", "State", "Key", "Valid until", "Serial")
+        print_rows(
+            columns,
+            [
+                (
+                    entry.name,
+                    _role_text(entry),
+                    entry.state,
+                    entry.key_kind,
+                    moment_text(entry.valid_until),
+                    entry.serial,
+                )
+                for entry in entries
+            ],
+        )
+    else:
+        click.echo("No certificate was issued here")
+
+
+@keys.command("show")
+@click.argument("name")
+@state_option
+@json_option
+def show(name: str, state: StateFolder, as_json: bool) -> None:
+    """Show a party's certificates in full."""
+    store, now = _store(state)
+    _print_entries(store, now, (_full_name(store, name, now),), as_json)
+
+
+@keys.command("renew")
+@click.argument("name")
+@click.option("--new-key", is_flag=True, help="With a new key too; needed after a revocation.")
+@click.option("--role", type=_roles, help="What the party is, where its certificate does not state it.")
+@_kind_option
+@_days_option
+@state_option
+@json_option
+def renew(name: str, new_key: bool, role: str | None, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
+    """Give a party a new certificate, by default for the key it has."""
+    store, now = _store(state)
+    full_name = _full_name(store, name, now)
+    as_role = None if role is None else Role(role)
+    store.renew(full_name, now, role=as_role, kind=kind, new_key=new_key, lifetime=days * DAY)
+    _print_entries(store, now, (full_name,), as_json)
+
+
+@keys.command("revoke")
+@click.argument("name")
+@click.option("--reason", default="", metavar="TEXT", help="For the revocation list.")
+@state_option
+@json_option
+def revoke(name: str, reason: str, state: StateFolder, as_json: bool) -> None:
+    """Revoke all certificates of a party: its key is not trusted any more, whenever it signed."""
+    store, now = _store(state)
+    full_name = _full_name(store, name, now)
+    revoked = store.revoke(full_name, now, reason)
+    if as_json:
+        print_json([{"name": line.name, "serial": line.serial, "reason": line.reason} for line in revoked])
+    elif revoked:
+        for line in revoked:
+            click.echo(f"{line.name}: certificate {line.serial} is revoked")
+    else:
+        say(f"{full_name}: everything was revoked before")
+
+
+def _store(state: StateFolder) -> tuple[KeyStore, int]:
+    from ramp.runtime.clock import SystemClock
+    from ramp.runtime.keys.store import KeyStore
+
+    return KeyStore(state.keys), SystemClock().now()
+
+
+def _check_name(name: str) -> None:
+    if "@" not in name:
+        raise ConfigurationError(f"{name!r} is no party's address; right would be for example {name}@localhost")
+
+
+def _full_name(store: KeyStore, name: str, now: int) -> str:
+    """The party that a name means: the address itself, or the one address of that local name."""
+    known = sorted({entry.name for entry in store.inventory(now)})
+    if name in known:
+        return name
+    found = [address for address in known if address.partition("@")[0] == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ConfigurationError(f"{name!r} may mean {' or '.join(found)}")
+    raise ConfigurationError(f"no certificate was issued for {name!r}; `ramp keys list --all` shows all")
+
+
+def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: bool) -> None:
+    entries = [entry for entry in store.inventory(now) if entry.name in names]
+    if as_json:
+        print_json([_object(store, entry) for entry in entries])
+        return
+    for number, entry in enumerate(entries):
+        if number:
+            click.echo()
+        print_pairs(
+            (
+                ("Name", entry.name),
+                ("Role", _role_text(entry)),
+                ("State", entry.state if entry.current else f"{entry.state}, not the present one"),
+                ("Key", entry.key_kind),
+                ("Serial", entry.serial),
+                ("Fingerprint", entry.fingerprint),
+                ("Valid", f"{moment_text(entry.valid_from)} to {moment_text(entry.valid_until)}"),
+                ("Certificate", _certificate_file(store, entry)),
+            )
+        )
+
+
+def _certificate_file(store: KeyStore, entry: CertificateEntry) -> str:
+    return str(store.folder / "issued" / f"{entry.serial}.pem")
+
+
+def _role_text(entry: CertificateEntry) -> str:
+    return entry.role or "not stated"
+
+
+def _object(store: KeyStore, entry: CertificateEntry) -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "role": entry.role,
+        "state": entry.state,
+        "current": entry.current,
+        "key": entry.key_kind,
+        "serial": entry.serial,
+        "fingerprint": entry.fingerprint,
+        "valid_from": iso(entry.valid_from),
+        "valid_until": iso(entry.valid_until),
+        "certificate": _certificate_file(store, entry),
+    }

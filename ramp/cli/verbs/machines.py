@@ -1,0 +1,213 @@
+"""`ramp qstat` and `ramp resources`: what is sold, and how the machines are."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import click
+
+from ramp.cli.connection import ask, open_market
+from ramp.cli.moments import DurationType
+from ramp.cli.options import example, market_options
+from ramp.cli.views.output import bar_text, count_text, duration_text, moment_text, print_json, print_rows, waiting
+from ramp.client import dialogues
+from ramp.client.machine_state import MachineJob, MachineReservation, MachineState
+from ramp.client.market import Market
+from ramp.client.times import DURATION_HELP
+from ramp.errors import ConfigurationError
+from ramp.model.instant import Duration, from_datetime, iso
+from ramp.runtime.state_folder import StateFolder
+
+MACHINE_FIELDS: Final = (
+    *("cores", "cores_busy", "load", "source", "running", "queued"),
+    *("cores_free", "architecture", "operating_system", "start_price"),
+)
+
+JOBS_SHOWN: Final = 10
+"""So many running and queued jobs are shown unless --all is given."""
+
+
+@click.command(epilog=example("ramp qstat thunder1 --horizon 12h"))
+@click.argument("machine")
+@click.option("--horizon", type=DurationType(), default="24h", show_default=True, metavar="TIME",
+              help=f"How far ahead to show the projected load, {DURATION_HELP}.")  # fmt: skip
+@click.option(
+    "--all",
+    "show_all",
+    is_flag=True,
+    help=f"Show all jobs that fit a message, not only the first {JOBS_SHOWN} of each table.",
+)
+@market_options
+def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
+    """Show a machine's running and queued jobs, its reservations, and its projected load."""
+    market = open_market(state, user)
+    check_registered(market, machine)
+    shown = ask(market, dialogues.machine(machine, horizon), f"asking {machine}")
+    if as_json:
+        print_json(shown.snapshot)
+        return
+    limit = None if show_all else JOBS_SHOWN
+    click.echo(
+        f"{shown.resource} at {iso(from_datetime(shown.time))}: {shown.cores_busy} of {shown.cores} cores busy "
+        f"({shown.load:.1%}); {source_text(shown)}"
+    )
+    shares = [part.load for part in shown.projected_load]
+    if shares:
+        click.echo(f"projected load over {duration_text(horizon)}: {bar_text(shares)} (mean {_mean(shares):.1%})")
+    _print_jobs("Running", shown.running, shown.running_total, limit)
+    _print_jobs("Queued", shown.queued, shown.queued_total, limit)
+    _print_reservations(shown.reservations, limit)
+
+
+@click.command(
+    epilog=example("ramp resources", "ramp resources --brief", "ramp resources --json | jq '.[].start_price'")
+)
+@click.option("--brief", is_flag=True, help="Only names: ask the directory, and no machine.")
+@click.option("--load", "with_load", is_flag=True, help="Also show how many jobs run and wait.")
+@market_options
+def resources(brief: bool, with_load: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
+    """Show who sells now: cores, architecture, cores free at present, and the price that is asked first.
+
+    These would be called by the next request. Every machine is asked; one that does not answer in time shows `?`.
+    """
+    if brief and with_load:
+        raise click.UsageError("--brief asks no machine, so it does not go with --load")
+    market = open_market(state, user)
+    found = ask(market, dialogues.resources(market.access.domain), "asking the directory")
+    states: dict[str, MachineState] = {}
+    if not brief:
+        with waiting(f"asking {count_text(len(found), 'machine')}"):
+            states = market.machines([each.address for each in found])
+    if as_json:
+        print_json(
+            [
+                {"resource": each.name, "address": each.address}
+                | ({} if brief else machine_object(states.get(each.address)))
+                for each in found
+            ]
+        )
+    elif not found:
+        click.echo("No resource is registered")
+    elif brief:
+        print_rows(("Resource", "Address"), [(each.name, each.address) for each in found])
+    else:
+        _print_resources([(each.name, states.get(each.address)) for each in found], with_load)
+
+
+def _print_resources(found: Sequence[tuple[str, MachineState | None]], with_load: bool) -> None:
+    columns = ("Resource", "Cores", "Free now", "Load", "Architecture", "First price (credits/core-hour)")
+    jobs = ("Running (jobs)", "Queued (jobs)") if with_load else ()
+    rows: list[tuple[object, ...]] = []
+    for name, state in found:
+        if state is None:
+            rows.append((name, *("?",) * (len(columns) + len(jobs) - 1), "(no answer)"))
+            continue
+        price, architecture = known(state.start_price), known(state.architecture)
+        row = (name, state.cores, state.cores_free, f"{state.load:.1%}", architecture, price)
+        rows.append((*row, *((state.running_total, state.queued_total) if with_load else ()), state.source))
+    right = (*columns[1:4], columns[5], *jobs)
+    print_rows((*columns, *jobs, "Queue driven by"), rows, right=right)
+
+
+def check_registered(market: Market, name: str) -> None:
+    """Refuse a name that nobody has before its machine is waited for; addresses of other domains may be unknown here.
+
+    Raises:
+        ConfigurationError: naming the nearest one.
+    """
+    found = ask(market, dialogues.resources(market.access.domain), "asking the directory")
+    names = [each.name for each in found]
+    if market.short(name) in names or "@" in market.short(name):
+        return
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names) or 'none'}"
+    raise ConfigurationError(f"no resource is registered as {name!r}; {hint}")
+
+
+def machine_object(state: MachineState | None) -> dict[str, object]:
+    """How a machine is, for JSON; everything None where it did not answer."""
+    if state is None:
+        return dict.fromkeys(MACHINE_FIELDS)
+    return {
+        "cores": state.cores,
+        "cores_busy": state.cores_busy,
+        "load": round(state.load, 4),
+        "source": state.source,
+        "running": state.running_total,
+        "queued": state.queued_total,
+        "cores_free": state.cores_free,
+        "architecture": state.architecture,
+        "operating_system": state.operating_system,
+        "start_price": state.start_price,
+    }
+
+
+def known(value: object) -> object:
+    """A value, or a question mark where a machine did not say."""
+    return "?" if value is None else value
+
+
+def source_text(state: MachineState) -> str:
+    """What drives the machine's queue, in words."""
+    torus = {
+        "log": "a live torus, whose own users submit the jobs of a workload log",
+        "synthetic": "a live torus, whose own users submit synthetic jobs",
+    }
+    if "map" in state.snapshot and state.source in torus:
+        return torus[state.source]
+    words = {
+        "log": "its queue replays a workload log",
+        "synthetic": "its queue is a synthetic workload (no log on this machine)",
+        "live": "its queue is a live batch system's",
+    }
+    return words.get(state.source, state.source)
+
+
+def _mean(shares: list[float]) -> float:
+    return sum(shares) / len(shares)
+
+
+def _text(moment: datetime) -> str:
+    return moment_text(from_datetime(moment))
+
+
+def _print_jobs(title: str, jobs: Sequence[MachineJob], total: int, limit: int | None) -> None:
+    rows = [
+        (
+            job.job,
+            "" if job.user is None else job.user,
+            job.cores,
+            *(_text(moment) for moment in (job.submitted, job.start, job.end)),
+        )
+        for job in jobs[:limit]
+    ]
+    columns = ("Job", "User", "Cores", "Submitted", "Start", "End")
+    projected = "start and end projected" if title == "Queued" else "end projected"
+    print_rows(columns, rows, right=columns[:3], title=_title(title, total, len(rows), f"jobs, {projected}"))
+
+
+def _print_reservations(reservations: Sequence[MachineReservation], limit: int | None) -> None:
+    rows = [
+        (
+            entry.reservation_id,
+            entry.cores,
+            _text(entry.start),
+            _text(entry.end),
+            "firm" if entry.held_until is None else f"held until {_text(entry.held_until)}",
+        )
+        for entry in reservations[:limit]
+    ]
+    columns = ("Reservation", "Cores", "Start", "End", "State")
+    print_rows(columns, rows, right=("Cores",), title=_title("Reservations", len(reservations), len(rows), ""))
+
+
+def _title(name: str, number: int, shown: int, note: str) -> str:
+    cut = ""
+    if number and not shown:
+        cut = "; too many for one answer, none is listed"
+    elif shown < number:
+        cut = f"; the first {shown} are shown" + (" (--all shows more)" if shown == JOBS_SHOWN else "")
+    return f"{name}: {number}{' ' + note if note and number else ''}{cut}"

@@ -1,0 +1,145 @@
+"""`ramp plugin`: does a plug-in keep the contract of `ramp.plugins.interface`?"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from ramp.cli.options import example, json_option
+from ramp.cli.views.output import count_text, print_json, print_rows, say
+from ramp.errors import ConfigurationError
+from ramp.runtime.shipped_swarms import find_config
+
+if TYPE_CHECKING:
+    from ramp.plugins.contract import Result, Subject
+    from ramp.plugins.interface import PluginSettings
+
+LIMIT_DEFAULT_S: Final = 60.0
+"""How long one rule may take by default, in seconds; a rule is some tens of calls."""
+
+CORES_DEFAULT: Final = 64
+"""Cores of the machine where no configuration says."""
+
+
+@click.group(epilog=example("ramp plugin check steady"))
+def plugin() -> None:
+    """Check plug-ins: the programs between a Resource Agent and its machine."""
+
+
+@plugin.command(
+    "check",
+    epilog=example("ramp plugin check steady", "ramp plugin check fake_qstat --config table2 --resource curie3"),
+)
+@click.argument("name", metavar="NAME")
+@click.option("--config", metavar="CONFIG", help="Take cores and options from this market's resource that has NAME.")
+@click.option("--resource", metavar="RESOURCE", help="Which one, where several have it [default: the first].")
+@click.option("--cores", type=click.IntRange(min=4), help=f"Without --config: the machine's cores "
+              f"[default: {CORES_DEFAULT}].")  # fmt: skip
+@click.option("--limit", "limit_s", type=click.FloatRange(0.1, 3600), default=LIMIT_DEFAULT_S, show_default=True,
+              help="Seconds that one rule may take; then its call is taken to hang.")  # fmt: skip
+@json_option
+@click.pass_context
+def check(
+    ctx: click.Context,
+    name: str,
+    config: str | None,
+    resource: str | None,
+    cores: int | None,
+    limit_s: float,
+    as_json: bool,
+) -> None:
+    """Try every rule of the plug-in contract on NAME, as its entry point in `ramp.resource_plugins` is called.
+
+    Each rule opens the plug-in with an empty state folder, quotes, holds, confirms and releases slots in the week to
+    come, and gives everything back: on a machine in use some cores are set aside for some seconds, some rules take all
+    that is free in one hour. Calls that should not come are tried too, and none is waited for longer than --limit.
+    Exit code 0: no rule is broken; 1: some are.
+    """
+    from ramp.plugins.contract import Verdict, check_plugin
+
+    def tell(result: Result) -> None:
+        if not as_json and result.verdict is not Verdict.KEPT:
+            say(f"{result.rule.name}: {result.verdict}: {result.reason}")
+            if result.verdict is Verdict.BROKEN:
+                say(f"  right: {result.rule.sentence}")
+
+    with tempfile.TemporaryDirectory(prefix="ramp-plugin-", ignore_cleanup_errors=True) as folder:
+        subject = _subject(name, config, resource, cores, Path(folder))
+        results = check_plugin(subject, limit_s, tell)
+    verdicts = [result.verdict for result in results]
+    if as_json:
+        print_json(_object(name, subject, results))
+    else:
+        counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict)
+        click.echo(f"{name} ({subject.settings.resource}): {count_text(len(results), 'rule')}, {counts}")
+        print_rows(
+            ("Call", "Slowest (ms)"),
+            [(call, f"{1000 * slowest:.1f}") for call, slowest in subject.slowest.items()],
+            right=("Slowest (ms)",),
+        )
+    code = 1 if Verdict.BROKEN in verdicts else 0
+    if any("did not return" in result.reason for result in results):
+        sys.stdout.flush()
+        os._exit(code)  # a call still hangs, and the interpreter would wait for what it holds
+    ctx.exit(code)
+
+
+def _subject(name: str, config: str | None, resource: str | None, cores: int | None, folder: Path) -> Subject:
+    from ramp.plugins.contract import Subject
+    from ramp.runtime.clock import SystemClock
+    from ramp.runtime.config import PLUGIN_GROUP, entry_point
+
+    now = SystemClock().now()
+    settings = _settings(name, config, resource, cores, now)
+    subject = Subject(entry_point(PLUGIN_GROUP, name).load(), settings, now, folder)
+    try:
+        subject.open_raw()
+    except ConfigurationError as error:
+        hint = "; --config CONFIG gives the plug-in the options that it needs" if config is None else ""
+        raise ConfigurationError(f"{name} does not open: {error}{hint}") from error
+    except Exception as error:  # whatever a guest raises: the rules tell it
+        say(f"{name} does not open: {type(error).__name__}: {error}")
+    return subject
+
+
+def _settings(name: str, config: str | None, resource: str | None, cores: int | None, now: int) -> PluginSettings:
+    from ramp.plugins.interface import PluginSettings
+    from ramp.runtime.config import plugin_settings
+    from ramp.runtime.config_file import load_config
+
+    if config is None:
+        if resource is not None:
+            raise click.UsageError("--resource names one of a configuration, so it needs --config")
+        return PluginSettings("checked", cores or CORES_DEFAULT, 1, now)
+    if cores is not None:
+        raise click.UsageError("--config says how many cores there are, so it excludes --cores")
+    loaded = load_config(find_config(config))
+    having = [each for each in loaded.resources if each.plugin == name]
+    if resource is not None:
+        having = [each for each in having if each.name == loaded.resource(resource).name]
+    if not having:
+        which = "no resource has the plug-in" if resource is None else f"{resource} has another plug-in than"
+        raise ConfigurationError(f"{which} {name!r}", path=loaded.path, key="resources")
+    return plugin_settings(having[0], now, None)
+
+
+def _object(name: str, subject: Subject, results: list[Result]) -> dict[str, Any]:
+    return {
+        "plugin": name,
+        "resource": subject.settings.resource,
+        "rules": [
+            {
+                "name": result.rule.name,
+                "sentence": result.rule.sentence,
+                "verdict": result.verdict,
+                "reason": result.reason,
+            }
+            for result in results
+        ],
+        "slowest_s": subject.slowest,
+    }

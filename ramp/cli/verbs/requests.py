@@ -1,0 +1,290 @@
+"""`ramp status`, `reservations`, `show` and `cancel`: what one has asked for and bought."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from ramp.cli.connection import ask, open_market
+from ramp.cli.options import example, market_options
+from ramp.cli.views.agreement_report import agreement_object, print_agreement, shown_state
+from ramp.cli.views.launch_snippets import SNIPPETS, snippet
+from ramp.cli.views.outcome_report import outcome_object, print_outcome
+from ramp.cli.views.output import (
+    amount_json,
+    amount_text,
+    count_text,
+    duration_text,
+    moment_text,
+    print_json,
+    print_rows,
+    say,
+)
+from ramp.cli.views.past_requests import PAST, PastRequests
+from ramp.client import dialogues
+from ramp.client.identifiers import belonging, one_request, shortened
+from ramp.client.market import Market
+from ramp.client.results import Cancelled
+from ramp.control.events import AgreementStanding, RequestStanding
+from ramp.errors import ConfigurationError
+from ramp.model import money
+from ramp.model.instant import iso, seconds
+from ramp.protocol.clock_comparison import offset_text
+from ramp.runtime.state_folder import StateFolder
+
+WHOM: Final = "asking the User Agent"
+
+
+@click.command(epilog=example("ramp status", "ramp status request-1f0c9a5e7b3d2c4a6f8e0d1b --json"))
+@click.argument("request_id", required=False)
+@click.option("--all", "show_all", is_flag=True, help="Also those of the archive, which ended long ago.")
+@market_options
+def status(request_id: str | None, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
+    """Show requests, or one in full.
+
+    A request that is going on has the status `running`; otherwise it is committed, quoted, no_offers, withdrawn,
+    rejected or failed. What is in doubt is told with how it will end. An id may be cut short as long as it is unique.
+
+    An hour after its end, or that of its slots ([timing] retention_s), a request goes to the archive: --all lists it,
+    and it can be shown by its id like any other.
+    """
+    market = open_market(state, user)
+    listing = ask(market, dialogues.listing(), WHOM)
+    past = PastRequests(state, market.user)
+    if listing.clock is not None and listing.clock.wrong:
+        say(f"ramp: warning: {offset_text(listing.clock)}")
+    if request_id is not None:
+        known = _with_past(listing.requests, past, request_id)
+        _show_request(market, past, one_request(known, request_id), as_json)
+        return
+    listed = (*past.listed(), *listing.requests) if show_all else listing.requests
+    older = 0 if show_all else len(past)
+    if as_json:
+        print_json([_request_summary(entry) for entry in listed])
+        return
+    if not listed:
+        click.echo(f"{market.user} has asked for nothing {'lately' if older else 'yet'}{_in_archive(older)}")
+        return
+    short = shortened([entry.request_id for entry in listed])
+    columns = ("Request", "Status", "Units", "Submitted", "Took", "Cost (credits)", "Reason")
+    rows = [
+        (
+            short[entry.request_id],
+            f"running ({entry.stage})" if entry.outcome is None else entry.outcome.status,
+            entry.units,
+            moment_text(entry.started_at),
+            "" if entry.outcome is None else duration_text(entry.outcome.duration),
+            "" if entry.outcome is None else money.credits_text(entry.outcome.cost),
+            entry.doubt if entry.outcome is None else entry.outcome.reason,
+        )
+        for entry in listed
+    ]
+    print_rows(columns, rows, right=("Units", "Took", "Cost (credits)"), wrap=("Reason",))
+    for agreement in ask(market, dialogues.agreements(), WHOM):
+        if agreement.doubt:
+            click.echo(f"In doubt: {agreement.doubt}")
+    if older:
+        click.echo(f"Not shown{_in_archive(older)}")
+
+
+def _in_archive(requests: int) -> str:
+    """What to say of requests that are not listed, or the empty string."""
+    return f": {count_text(requests, 'request')} in the archive (--all lists them)" if requests else ""
+
+
+def _with_past(entries: tuple[RequestStanding, ...], past: PastRequests, any_id: str) -> tuple[RequestStanding, ...]:
+    """Requests among which an id is to be found: the archive's too, unless this is the whole id of one that is not."""
+    return entries if any(entry.request_id == any_id for entry in entries) else (*entries, *past.listed())
+
+
+@click.command(epilog=example("ramp reservations", "ramp reservations --all --json"))
+@click.option("--all", "show_all", is_flag=True, help="Also those that were cancelled or void, and long past ones.")
+@market_options
+def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
+    """Show what has been bought: machine, slot, price, and the ids to use it by.
+
+    A slot that has not begun is `upcoming`, one that is over `past`; --json has the agreement's own state, `active` for
+    both. Every verb takes the ids as they stand here.
+    """
+    market = open_market(state, user)
+    found = ask(market, dialogues.reservations(market.access.domain, everything=show_all), WHOM)
+    entries = [each.standing for each in found]
+    if show_all:
+        entries += PastRequests(state, market.user).agreements()
+        entries.sort(key=lambda entry: (entry.agreement.offer.start, entry.agreement.agreement_id))
+    if as_json:
+        print_json([agreement_object(entry, market.short) for entry in entries])
+        return
+    if not entries:
+        click.echo(f"{market.user} has no reservations{'' if show_all else ' (--all shows past ones)'}")
+        return
+    now = market.access.now()
+    short = shortened([entry.agreement.agreement_id for entry in entries])
+    columns = ("Reservation", "State", "Resource", "Start", "End", "Cores", "Cost (credits)", "Agreement")
+    rows = [
+        (
+            entry.agreement.reservation_id,
+            shown_state(entry, now),
+            market.short(entry.agreement.resource),
+            moment_text(entry.agreement.offer.start),
+            moment_text(entry.agreement.offer.end),
+            entry.agreement.offer.cores,
+            money.credits_text(entry.agreement.cost),
+            short[entry.agreement.agreement_id],
+        )
+        for entry in entries
+    ]
+    print_rows(columns, rows, right=("Cores", "Cost (credits)"))
+
+
+@click.command(epilog=example("ramp show agreement-1f0c9a5e7b3d2c4a6f8e0d1b", "ramp show thunder1.7 --as sbatch"))
+@click.argument("any_id", metavar="ID")
+@click.option(
+    "--as", "style", type=click.Choice(sorted(SNIPPETS)), help="Print how to launch on it, for this batch system."
+)
+@market_options
+def show(any_id: str, style: str | None, user: str | None, state: StateFolder, as_json: bool) -> None:
+    """Show a request, an agreement or a reservation in full.
+
+    --as prints a snippet for using the reservation instead: sbatch (Slurm), qsub (Grid Engine, PBS), psij (PSI/J for
+    Python), mpirun (a script for Blue Gene/L), env (environment variables). An id may be cut short as long as it is
+    unique.
+    """
+    market = open_market(state, user)
+    if style is not None and as_json:
+        raise click.UsageError("--as prints a snippet, so it does not go with --json")
+    past = PastRequests(state, market.user)
+    request, entries = _find(market, past, any_id)
+    if style is not None:
+        if not entries:
+            raise ConfigurationError(
+                f"{any_id}: nothing has been bought under this id, so there is nothing to launch on"
+            )
+        click.echo("\n\n".join(snippet(style, entry.agreement, market.short) for entry in entries))
+    elif request is not None:
+        _show_request(market, past, request, as_json)
+    elif as_json:
+        print_json(agreement_object(entries[0], market.short))
+    else:
+        print_agreement(entries[0], market.short, market.access.now())
+
+
+@click.command(epilog=example('ramp cancel agreement-1f0c9a5e7b3d2c4a6f8e0d1b --reason "no longer needed"'))
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.option("--reason", default="", metavar="TEXT", help="For the resource and the bank to keep.")
+@market_options
+@click.pass_context
+def cancel(
+    ctx: click.Context, ids: tuple[str, ...], reason: str, user: str | None, state: StateFolder, as_json: bool
+) -> None:
+    """Give reservations back for a refund; withdraw a request that is going on.
+
+    ID is an agreement, a reservation, or a request: then everything it bought is given back. Resource and bank are
+    told; the money comes back before the verb ends. Exit code 1 if anything could not be cancelled.
+    """
+    market = open_market(state, user)
+    results = [result for any_id in ids for result in _cancel(market, PastRequests(state, market.user), any_id, reason)]
+    if as_json:
+        print_json([_cancellation_object(result) for result in results])
+    for result in [] if as_json else results:
+        if result.withdrawn:
+            click.echo(f"Request {result.request_id}: withdrawn")
+        elif result.done:
+            click.echo(f"Agreement {result.agreement_id}: cancelled, {amount_text(result.refund)} refunded")
+        else:
+            say(f"ramp: agreement {result.agreement_id}: not cancelled: {result.detail or result.code}")
+    ctx.exit(0 if all(result.done or result.withdrawn for result in results) else 1)
+
+
+def _find(
+    market: Market, past: PastRequests, any_id: str
+) -> tuple[RequestStanding | None, tuple[AgreementStanding, ...]]:
+    """What an id means, in the archive too unless it is the whole id of something that is not there.
+
+    Raises:
+        ConfigurationError: if the id means nothing, or several things.
+    """
+    requests = ask(market, dialogues.requests(), WHOM)
+    agreements = ask(market, dialogues.agreements(), WHOM)
+    ids = {value for each in agreements for value in (each.agreement.agreement_id, each.agreement.reservation_id)}
+    if any_id not in ids.union(each.request_id for each in requests):
+        requests, agreements = (*requests, *past.listed()), (*agreements, *past.agreements())
+    return belonging(any_id, requests, agreements)
+
+
+def _cancel(market: Market, past: PastRequests, any_id: str, reason: str) -> tuple[Cancelled, ...]:
+    """Cancel what an id means; what is in the archive is over, and is only said to be.
+
+    Raises:
+        ConfigurationError: if the id means nothing, or several things.
+    """
+    try:
+        return ask(market, dialogues.cancel(any_id, reason), f"cancelling {any_id}")
+    except ConfigurationError:
+        _, entries = _find(market, past, any_id)
+        if not entries or not all(entry.archived for entry in entries):
+            raise
+    return tuple(
+        Cancelled(
+            entry.agreement.agreement_id,
+            entry.agreement.request_id,
+            done=False,
+            code=PAST,
+            detail=f"it is {entry.state}: only what has not begun can be given back",
+        )
+        for entry in entries
+    )
+
+
+def _cancellation_object(result: Cancelled) -> dict[str, object]:
+    return {
+        "request_id": result.request_id,
+        "agreement_id": result.agreement_id,
+        "cancelled": result.done,
+        "withdrawn": result.withdrawn,
+        "refund": amount_json(result.refund),
+        "code": result.code,
+        "detail": result.detail,
+    }
+
+
+def _request_summary(entry: RequestStanding) -> dict[str, object]:
+    outcome = entry.outcome
+    return {
+        "request_id": entry.request_id,
+        "status": "running" if outcome is None else outcome.status,
+        "stage": entry.stage,
+        "reason": entry.doubt if outcome is None else outcome.reason,
+        "in_doubt": bool(entry.doubt),
+        "units": entry.units,
+        "archived": entry.archived,
+        "started_at": iso(entry.started_at),
+        "duration_s": None if outcome is None else seconds(outcome.duration),
+        "cost": None if outcome is None else amount_json(outcome.cost),
+    }
+
+
+def _show_request(market: Market, past: PastRequests, entry: RequestStanding, as_json: bool) -> None:
+    if entry.outcome is None:
+        if as_json:
+            print_json(_request_summary(entry))
+            return
+        units = count_text(entry.units, "unit")
+        click.echo(f"Request {entry.request_id}: running ({entry.stage}), {units}, since {iso(entry.started_at)}")
+        if entry.doubt:
+            click.echo(f"In doubt: {entry.doubt}")
+        return
+    full = past.outcome(entry.request_id) if entry.archived else None
+    if full is None:
+        full = ask(market, dialogues.outcome(entry.request_id), f"asking for {entry.request_id}")
+    outcome = full or entry.outcome
+    files = {
+        standing.agreement.agreement_id: standing.file
+        for standing in (past.agreements() if entry.archived else ask(market, dialogues.agreements(), WHOM))
+        if standing.agreement.request_id == entry.request_id
+    }
+    if as_json:
+        print_json(outcome_object(outcome, files, market.short))
+    else:
+        print_outcome(outcome, files, market.short)

@@ -1,0 +1,256 @@
+"""`ramp rfq`: writing and checking requests for quotation."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from ramp.cli.moments import DurationType, MomentType
+from ramp.cli.options import example, json_option
+from ramp.cli.views.output import count_text, duration_text, moment_text, print_json, print_rows, say
+from ramp.client.request import RequestTemplate, combined, request
+from ramp.client.times import DURATION_HELP, MOMENT_HELP
+from ramp.errors import ConfigurationError, DocumentError
+from ramp.model.instant import iso, seconds, to_datetime
+from ramp.model.request import Nodes, RequestUnit
+
+_TAG: Final = re.compile(r"(<[^>]+>)")
+_COUNT: Final = click.IntRange(min=1)
+
+
+@click.group(
+    epilog=example(
+        "ramp rfq new --cores 64 --start +5min --walltime 1h --price 70 -o job.xml", "ramp rfq validate job.xml"
+    )
+)
+def rfq() -> None:
+    """Write and check requests for quotation (RFQL documents)."""
+
+
+_TERMS: Final = (
+    click.option("--cores", type=_COUNT, metavar="N", help="Cores in all, wherever they are."),
+    click.option("--nodes", type=_COUNT, metavar="N", help="Nodes; with --node-cores, in place of --cores."),
+    click.option("--node-cores", type=_COUNT, metavar="M", help="Cores on each node."),
+    click.option("--price", type=_COUNT, metavar="CREDITS", required=True,
+                 help="Most to pay, whole credits per core-hour."),
+    click.option("--start", type=MomentType(), metavar="TIME", help=f"Earliest start, {MOMENT_HELP} (default: now)."),
+    click.option("--end", type=MomentType(), metavar="TIME",
+                 help="Complete by then (default: start + walltime + slack)."),
+    click.option("--slack", type=DurationType(zero=True), metavar="TIME",
+                 help="How much later than its start the run may begin, where no --end is given; 0 for exactly then "
+                      "(default: as long as the run, at least 1 h)."),
+    click.option("--walltime", type=DurationType(), metavar="TIME",
+                 help=f"Length of the run, {DURATION_HELP} (default: the whole window)."),
+    click.option("--os", "operating_system", metavar="NAME", help="Operating system, JSDL 1.0 name such as LINUX."),
+    click.option("--os-version", metavar="VERSION", help="Its exact version."),
+    click.option("--arch", "architecture", metavar="NAME", help="Architecture, JSDL 1.0 name such as x86_64."),
+    click.option("--cpu-speed", "cpu_speed_mhz", type=_COUNT, metavar="MHZ", help="Least clock rate in MHz."),
+    click.option("--bandwidth", "inter_node_bandwidth_mbps", type=_COUNT, metavar="MBPS",
+                 help="Least bandwidth between nodes in Mbit/s."),
+    click.option("--ram", "ram_per_core_mb", type=_COUNT, metavar="MB", help="Least memory per core in MB."),
+    click.option("--disk", type=_COUNT, metavar="GB", help="Disk space in all, in GB."),
+    click.option("--node-disk", type=_COUNT, metavar="GB", help="Disk space on each node in GB, in place of --disk."),
+    click.option("--geometry", metavar="AxBxC", help="Extents on a torus machine, such as 8x8x16."),
+    click.option("--no-rotate", is_flag=True, help="Take the extents exactly in that order."),
+    click.option("--connection", type=click.Choice(["torus", "mesh", "any"]), help="Wiring on a torus machine."),
+    click.option("--node-use", type=click.Choice(["coprocessor", "virtual"]), help="Blue Gene's use of its nodes."),
+)  # fmt: skip
+
+
+def _with_terms(command: Any) -> Any:
+    for option in reversed(_TERMS):
+        command = option(command)
+    return command
+
+
+@rfq.command(
+    "new",
+    epilog=example(
+        "ramp rfq new --cores 64 --start +5min --walltime 1h --price 70 -o job.xml",
+        "ramp rfq new --nodes 16 --node-cores 8 --end +8h --walltime 2h --price 50 --add job.xml -o both.xml",
+    ),
+)
+@_with_terms
+@click.option("--add", "earlier", multiple=True, metavar="FILE",
+              type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="Begin with the units of this document; may be given several times.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write there (default: standard output).")  # fmt: skip
+def new(earlier: tuple[Path, ...], output: Path | None, **terms: Any) -> None:
+    """Write a request for one unit, or with --add for several that are bought together or not at all.
+
+    Without --end the window has room for the run to begin later than its start (--slack), so that a request that is
+    submitted a little later, or meets a machine that is full at first, can still be bought.
+    """
+    from ramp.cli.verbs.submit import load_requests
+    from ramp.rfql.request_for_quotation import parse_request, write_request
+    from ramp.runtime.clock import SystemClock
+
+    before = load_requests(earlier)
+    for warning in before.warnings:
+        say(f"ramp: warning: {warning}")
+    document = combined([before, _template(terms).at(SystemClock().now())])
+    text = write_request(document)
+    parse_request(text, "the new request")
+    shown = f'<?xml version="1.0" encoding="UTF-8"?>\n{indented(text)}\n'
+    if output is None:
+        click.echo(shown, nl=False)
+        return
+    try:
+        output.write_text(shown, "utf-8")
+    except OSError as error:
+        raise DocumentError(f"cannot be written: {error.strerror}", source=str(output)) from error
+    say(f"{output}: {count_text(len(document.units), 'unit')}")
+
+
+def _template(terms: Mapping[str, Any]) -> RequestTemplate:
+    """The terms of the command line as a request.
+
+    Raises:
+        click.UsageError: if they are not enough, or make no sense together.
+    """
+    start, end, wall_time = terms["start"], terms["end"], terms["walltime"]
+    slack = terms["slack"]
+    try:
+        return request(
+            start=None if start is None else to_datetime(start),
+            end=None if end is None else to_datetime(end),
+            wall_time=None if wall_time is None else timedelta(microseconds=wall_time),
+            slack=None if slack is None else timedelta(microseconds=slack),
+            rotate=not terms["no_rotate"],
+            **{name: terms[option] for name, option in _OPTION_OF.items()},
+        )
+    except ConfigurationError as error:
+        raise click.UsageError(_KEYWORD.sub(_as_option, error.reason)) from error
+
+
+_OPTION_OF: Final = {
+    **{name: name for name in ("price", "cores", "nodes", "node_cores", "operating_system", "os_version")},
+    **{name: name for name in ("architecture", "cpu_speed_mhz", "inter_node_bandwidth_mbps", "ram_per_core_mb")},
+    **{name: name for name in ("geometry", "connection", "node_use")},
+    "disk_gb": "disk",
+    "node_disk_gb": "node_disk",
+}
+"""The option's parameter by the argument of `ramp.request`."""
+
+_KEYWORD: Final = re.compile(r"\b([a-z_]+)=(False|)(?=(.?))")
+
+
+def _as_option(found: re.Match[str]) -> str:
+    """An argument of `ramp.request` in a message as its option: `wall_time=` is `--walltime`, `rotate=False` too."""
+    names = {"wall_time": "walltime", "disk_gb": "disk", "node_disk_gb": "node-disk", "rotate": "no-rotate"}
+    option = names.get(found[1], found[1].replace("_", "-"))
+    return f"--{option}{' ' if found[3] in (chr(39), chr(34)) else ''}"
+
+
+@rfq.command("validate", epilog=example("ramp rfq validate *.xml --json"))
+@click.argument("files", nargs=-1, required=True, metavar="FILE...",
+                type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))  # fmt: skip
+@json_option
+@click.pass_context
+def validate(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
+    """Check documents against the schema and for sense; all findings are told at once.
+
+    Exit code 0: all valid; 2: some are not.
+    """
+    results = [_validated(path) for path in files]
+    if as_json:
+        print_json([result.as_json() for result in results])
+    for result in [] if as_json else results:
+        if not result.message:
+            click.echo(f"{result.path}: valid, {count_text(len(result.units), 'unit')}")
+            print_rows(_COLUMNS, [_unit_row(unit) for unit in result.units], right=("Unit", "Most credits/core-hour"))
+        else:
+            say(f"ramp: {result.message}")
+        for warning in result.warnings:
+            say(f"ramp: {result.path}: warning: {warning}")
+    ctx.exit(2 if any(result.message for result in results) else 0)
+
+
+_COLUMNS: Final = ("Unit", "Cores", "Not before", "Deadline", "Wall time", "Most credits/core-hour")
+
+
+@dataclass(frozen=True, slots=True)
+class _Validated:
+    """What was found about a file; the message says what is wrong, and is empty where nothing is."""
+
+    path: str
+    units: tuple[RequestUnit, ...] = ()
+    warnings: tuple[str, ...] = ()
+    violations: tuple[str, ...] = ()
+    message: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """For `--json`."""
+        found: dict[str, object] = {
+            "path": self.path,
+            "valid": not self.message,
+            "units": [_unit_object(unit) for unit in self.units],
+            "warnings": list(self.warnings),
+            "violations": list(self.violations),
+        }
+        return found | ({"message": self.message} if self.message else {})
+
+
+def _validated(path: Path) -> _Validated:
+    from ramp.rfql.request_for_quotation import load_request, parse_request
+
+    try:
+        piped = str(path) == "-"
+        document = parse_request(sys.stdin.buffer.read(), "standard input") if piped else load_request(path)
+    except DocumentError as error:
+        return _Validated(str(path), violations=error.violations or (error.reason,), message=str(error))
+    return _Validated(str(path), document.units, document.warnings)
+
+
+def _unit_object(unit: RequestUnit) -> dict[str, object]:
+    nodes = unit.cores if isinstance(unit.cores, Nodes) else None
+    return {
+        "unit": unit.number,
+        "cores": unit.cores.total,
+        "nodes": None if nodes is None else nodes.count,
+        "node_cores": None if nodes is None else nodes.cores_per_node,
+        "cpu_hour_cost": unit.cpu_hour_cost,
+        "not_before": None if unit.not_before is None else iso(unit.not_before),
+        "deadline": iso(unit.deadline),
+        "wall_time_s": None if unit.wall_time is None else seconds(unit.wall_time),
+    }
+
+
+def _unit_row(unit: RequestUnit) -> tuple[object, ...]:
+    nodes = f" ({unit.cores.count} x {unit.cores.cores_per_node})" if isinstance(unit.cores, Nodes) else ""
+    return (
+        unit.number,
+        f"{unit.cores.total}{nodes}",
+        "as soon as possible" if unit.not_before is None else moment_text(unit.not_before),
+        moment_text(unit.deadline),
+        "the whole window" if unit.wall_time is None else duration_text(unit.wall_time),
+        unit.cpu_hour_cost,
+    )
+
+
+def indented(text: str) -> str:
+    """An RFQL document on one line, as `write_request` makes it, with a line and two spaces a level for people."""
+    depth, lines, line = 0, [], ""
+    for part in _TAG.split(text):
+        if not part:
+            continue
+        if part.startswith("</"):
+            depth -= 1
+            lines.append((line or "  " * depth) + part)
+            line = ""
+        elif part.startswith("<"):
+            if line:
+                lines.append(line)
+            line = "  " * depth + part
+            depth += 1
+        else:
+            line += part
+    return "\n".join(lines)

@@ -1,0 +1,344 @@
+"""`ramp submit` and `ramp quote`: a request is auctioned, and bought or not."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import click
+
+from ramp.cli.connection import open_market
+from ramp.cli.moments import DurationType
+from ramp.cli.options import CreditsType, example, file_type, market_options
+from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
+from ramp.cli.views.outcome_report import ShortName, outcome_object, print_outcome
+from ramp.cli.views.output import moment_text, print_json, print_rows, say, silence_output
+from ramp.client.following import Approver, Following, nobody_approves
+from ramp.client.identifiers import one_request
+from ramp.client.market import Market
+from ramp.client.request import combined
+from ramp.client.submission import submission
+from ramp.control.events import Event, RequestEnded, RequestStanding
+from ramp.errors import ConfigurationError, RampError
+from ramp.model import money
+from ramp.model.instant import Duration
+from ramp.model.offer import Offer
+from ramp.model.request import RequestForQuotation
+from ramp.protocol.clock_comparison import offset_text
+from ramp.protocol.events import Approval, AuctionOptions, Preference
+from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.progress import ClockCompared
+from ramp.runtime.state_folder import StateFolder
+
+EXIT_OF: Final = {RequestStatus.COMMITTED: 0, RequestStatus.QUOTED: 0}
+"""Exit code by status; every other way to end is 1."""
+
+PENDING_LIMIT_S: Final = 3.0
+"""How long a User Agent may take to say what is pending once nobody waits any more, in seconds."""
+
+_auction_options = (
+    click.option("--rounds", type=click.IntRange(1, 100), default=3, show_default=True, help="Rounds of bidding."),
+    click.option("--round-time", type=DurationType(), default="15s", show_default=True, metavar="TIME",
+                 help="Limit of a round, in seconds or with a unit; it closes as soon as every answer is in."),
+    click.option("--prefer", type=click.Choice([each.value for each in Preference]), default="cheapest",
+                 show_default=True, help="How offers are ranked."),
+)  # fmt: skip
+
+
+def auction_options(command: Any) -> Any:
+    """The options that `submit` and `quote` share."""
+    for option in reversed(_auction_options):
+        command = option(command)
+    return command
+
+
+@click.command(
+    epilog=example(
+        "ramp submit job.xml --rounds 5 --prefer soonest",
+        "ramp submit job.xml --max-cost 5000",
+        "ramp submit first.xml second.xml --approve ask",
+        "ramp submit job.xml --json | jq .units",
+        exits="0 committed; 1 not bought, or no market; 2 bad input; 130 a second Ctrl-C: it still goes on",
+    )
+)
+@click.argument("files", nargs=-1, required=True, type=file_type, metavar="RFQ.xml...")
+@auction_options
+@click.option("--max-cost", type=CreditsType(), metavar="CREDITS",
+              help="Most to pay for all units together; what costs more is not bought.")  # fmt: skip
+@click.option("--approve", type=click.Choice([each.value for each in Approval]), default="auto", show_default=True,
+              help="auto buys what meets the request; ask shows the offers first; best-offer also buys, unasked, the "
+                   "best offer where none meets it.")  # fmt: skip
+@market_options
+@click.pass_context
+def submit(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    rounds: int,
+    round_time: Duration,
+    prefer: str,
+    max_cost: int | None,
+    approve: str,
+    user: str | None,
+    state: StateFolder,
+    as_json: bool,
+) -> None:
+    """Auction a request for quotation, buy what wins by two-phase commit, and pay.
+
+    Several files make one request with all their units, in the order given: all are bought or none. `-` reads standard
+    input. Ctrl-C or SIGTERM withdraws and waits for the end; a second Ctrl-C says what is pending and stops waiting. A
+    reader of the output that goes away changes nothing: the request goes on, and the exit code tells how it ended.
+    """
+    if approve == Approval.ASK and not sys.stdin.isatty():
+        raise click.UsageError("--approve ask needs a terminal to ask at; auto and best-offer do not", ctx)
+    options = AuctionOptions(rounds, round_time, Preference(prefer), Approval(approve), max_cost=max_cost)
+    ctx.exit(_auction(files, options, user, state, as_json))
+
+
+@click.command(
+    epilog=example(
+        "ramp quote job.xml",
+        exits="0 every unit has an offer that meets the request; 1 some unit has none, or no market; 2 bad input",
+    )
+)
+@click.argument("files", nargs=-1, required=True, type=file_type, metavar="RFQ.xml...")
+@auction_options
+@market_options
+@click.pass_context
+def quote(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    rounds: int,
+    round_time: Duration,
+    prefer: str,
+    user: str | None,
+    state: StateFolder,
+    as_json: bool,
+) -> None:
+    """Auction a request for quotation, but stop before accepting: nothing is bought, nothing is held.
+
+    The object that --json prints is that of `ramp submit`, its status `quoted`.
+    """
+    options = AuctionOptions(rounds, round_time, Preference(prefer), quote_only=True)
+    ctx.exit(_auction(files, options, user, state, as_json))
+
+
+def _auction(
+    files: Sequence[Path], options: AuctionOptions, user: str | None, state: StateFolder, as_json: bool
+) -> int:
+    request = load_requests(files)
+    for warning in request.warnings:
+        say(f"ramp: warning: {warning}")
+    market = open_market(state, user)
+    view = PipedView(new_view(market.short, as_json))
+    approve = AskAtTerminal(market.short) if options.approval is Approval.ASK else nobody_approves
+    ended = follow(market, request, options, view, approve)
+    with view.unless_gone():
+        report(market, ended, as_json)
+    return EXIT_OF.get(ended.outcome.status, 1)
+
+
+def follow(
+    market: Market,
+    request: RequestForQuotation,
+    options: AuctionOptions,
+    view: AuctionView,
+    approve: Approver = nobody_approves,
+) -> RequestEnded:
+    """Submit a request and show it until it ends; Ctrl-C and SIGTERM withdraw it.
+
+    Raises:
+        RampError: if it was not taken, or the market has ended.
+        KeyboardInterrupt: for the second Ctrl-C, after what is pending has been said.
+    """
+    request_id = market.access.new_id("request")
+    following = Following.begin(submission([request], options, market.access.now(), request_id))
+
+    def asked(offers: Sequence[Offer], meets: Sequence[bool]) -> bool:
+        view.pause()
+        return approve(offers, meets)
+
+    def show(event: Event) -> None:
+        if isinstance(event, ClockCompared):
+            view.pause()
+            say(f"ramp: warning: {offset_text(event)}" if event.wrong else "ramp: the clock is right again")
+        else:
+            view.show(event)
+
+    def interrupted() -> None:
+        view.pause()
+        say(f"ramp: withdrawing {request_id}; Ctrl-C again stops waiting for its end")
+
+    def lost() -> None:
+        view.pause()
+        say("ramp: the User Agent ended in the middle of the request; waiting until it is back")
+
+    try:
+        with _sigterm_withdraws(), view:
+            return market.follow(following, approve=asked, on_event=show, on_interrupt=interrupted, on_lost=lost)
+    except KeyboardInterrupt:
+        say(f"ramp: no longer waiting: {_pending(market, request_id)}")
+        raise
+
+
+def _pending(market: Market, request_id: str) -> str:
+    """How a request stands that nobody waits for any more, and how to learn its end; an agent that hangs is left."""
+    found: list[RequestStanding] = []
+
+    def ask() -> None:
+        with contextlib.suppress(RampError, OSError):
+            found.append(one_request(market.requests(), request_id))
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(PENDING_LIMIT_S)
+    hint = f"`ramp status {request_id}` tells how it ends"
+    standing = found[0] if found else None
+    if standing is None:
+        return f"how {request_id} stands is not known, its User Agent does not say; {hint}"
+    if standing.outcome is None:
+        doubt = f": {standing.doubt}" if standing.doubt else ""
+        return f"{request_id} is still going on ({standing.stage}{doubt}) and may yet be bought; {hint}"
+    status = standing.outcome.status
+    if status is RequestStatus.COMMITTED:
+        return f"{request_id} has been bought and paid; `ramp show {request_id}` shows it"
+    return f"{request_id} has ended: {status.replace('_', ' ')}, nothing was bought"
+
+
+@contextlib.contextmanager
+def _sigterm_withdraws() -> Iterator[None]:
+    """Meanwhile a SIGTERM is what Ctrl-C is: whoever waits for a request that a batch system ends withdraws it."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def load_requests(files: Sequence[Path]) -> RequestForQuotation:
+    """Read files as one request with all their units.
+
+    Raises:
+        DocumentError: naming the file.
+    """
+    from ramp.rfql.request_for_quotation import load_request, parse_request
+
+    if len({str(path) for path in files}) < len(files):
+        raise ConfigurationError("a file is given twice; copy it if its units are wanted twice")
+    parts = [
+        parse_request(sys.stdin.buffer.read(), "standard input") if str(path) == "-" else load_request(path)
+        for path in files
+    ]
+    return combined(
+        [
+            replace(part, warnings=tuple(f"{path}: {warning}" for warning in part.warnings))
+            for path, part in zip(files, parts, strict=True)
+        ]
+    )
+
+
+def new_view(short: ShortName, as_json: bool) -> AuctionView:
+    """The view that suits where the output goes."""
+    if as_json:
+        return LiveView(short, error=True) if sys.stderr.isatty() else QuietView()
+    return LiveView(short) if sys.stdout.isatty() else LineView(short)
+
+
+class PipedView:
+    """A view whose reader may go away: then the rest is not shown, and what goes on goes on.
+
+    Args:
+        inner: shows what is shown.
+    """
+
+    def __init__(self, inner: AuctionView) -> None:
+        self._inner = inner
+        self._gone = False
+
+    def __enter__(self) -> Self:
+        self._inner.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self.unless_gone():
+            self._inner.__exit__(kind, error, trace)
+
+    def show(self, event: Event) -> None:
+        """Show an event."""
+        with self.unless_gone():
+            self._inner.show(event)
+
+    def pause(self) -> None:
+        """Hold still, because the owner is asked something."""
+        with self.unless_gone():
+            self._inner.pause()
+
+    @contextlib.contextmanager
+    def unless_gone(self) -> Iterator[None]:
+        """Whatever is printed in the block is lost once the reader has gone away; said once on standard error."""
+        try:
+            yield
+        except BrokenPipeError:
+            silence_output()
+            if not self._gone:
+                self._gone = True
+                with contextlib.suppress(OSError):
+                    say("ramp: nobody reads the output any more; the request goes on, the exit code tells how it ends")
+
+
+def report(market: Market, ended: RequestEnded, as_json: bool) -> None:
+    """Print how a request ended."""
+    outcome = ended.outcome
+    if as_json:
+        print_json(outcome_object(outcome, ended.files, market.short))
+    else:
+        print_outcome(outcome, ended.files, market.short)
+        if outcome.status is RequestStatus.COMMITTED:
+            say(f"`ramp show {outcome.request_id} --as sbatch` prints how to launch on what was bought")
+
+
+class AskAtTerminal:
+    """Asks the owner at the terminal, on standard error so that results stay clean.
+
+    Args:
+        short: makes agents' names short.
+    """
+
+    def __init__(self, short: ShortName) -> None:
+        self._short = short
+
+    def __call__(self, offers: Sequence[Offer], meets: Sequence[bool]) -> bool:
+        """Show the offers and ask."""
+        print_rows(
+            ("Unit", "Resource", "Start", "End", "Cores", "Price", "Cost", "Meets request"),
+            [
+                (
+                    offer.unit,
+                    self._short(offer.resource),
+                    moment_text(offer.start),
+                    moment_text(offer.end),
+                    offer.cores,
+                    offer.cpu_hour_cost,
+                    money.credits_text(offer.cost),
+                    "yes" if meets_request else "no",
+                )
+                for offer, meets_request in zip(offers, meets, strict=True)
+            ],
+            right=("Unit", "Cores", "Price", "Cost"),
+            title="Offers (price in credits/core-hour, cost in credits)",
+            error=True,
+        )
+        total = money.credits_text(sum(offer.cost for offer in offers))
+        try:
+            return click.confirm(f"Buy for {total} credits?", default=False, err=True)
+        except click.Abort:
+            say("")
+            return False

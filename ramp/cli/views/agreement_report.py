@@ -1,0 +1,86 @@
+"""How an agreement looks: the object that `--json` prints, and the same for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ramp.cli.views.output import amount_json, amount_text, duration_text, moment_text, price_text, print_pairs
+from ramp.control.events import AgreementStanding
+from ramp.model.instant import Instant, iso
+from ramp.model.request import Nodes, TotalCores
+
+ShortName = Callable[[str], str]
+
+
+UPCOMING: Final = "upcoming"
+
+
+def shown_state(entry: AgreementStanding, now: Instant) -> str:
+    """An agreement's state for people: one whose slot has not begun is `upcoming`, one whose slot is over `past`."""
+    offer = entry.agreement.offer
+    if entry.state != "active" or offer.start <= now < offer.end:
+        return entry.state
+    return UPCOMING if now < offer.start else "past"
+
+
+def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, object]:
+    """An agreement for JSON.
+
+    Args:
+        entry: the agreement and how it stands.
+        short: makes agents' names short.
+    """
+    agreement = entry.agreement
+    offer = agreement.offer
+    return {
+        "agreement_id": agreement.agreement_id,
+        "request_id": agreement.request_id,
+        "order_id": agreement.order_id,
+        "reservation_id": agreement.reservation_id,
+        "state": entry.state,
+        "unit": agreement.request.number,
+        "units_total": agreement.units_total,
+        "resource": short(agreement.resource),
+        "user": short(agreement.user),
+        "start": iso(offer.start),
+        "end": iso(offer.end),
+        "cores": offer.cores,
+        "cpu_hour_cost": offer.cpu_hour_cost,
+        "cost": amount_json(agreement.cost),
+        "load": round(offer.load, 4),
+        "source": offer.source,
+        "placement": offer.placement,
+        "issued_at": iso(agreement.issued_at),
+        "file": entry.file,
+        "payment_file": entry.payment_file,
+    }
+
+
+def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) -> None:
+    """Print an agreement for people."""
+    agreement = entry.agreement
+    offer = agreement.offer
+    print_pairs(
+        (
+            ("Agreement", agreement.agreement_id),
+            ("State", shown_state(entry, now)),
+            ("Request", f"{agreement.request_id}, unit {agreement.request.number} of {agreement.units_total}"),
+            ("Payment order", agreement.order_id),
+            ("Reservation", agreement.reservation_id),
+            ("Resource", short(agreement.resource)),
+            ("Start", moment_text(offer.start)),
+            ("End", f"{moment_text(offer.end)} (after {duration_text(offer.end - offer.start)})"),
+            ("Cores", f"{offer.cores} (asked for: {_asked(agreement.request.cores)})"),
+            ("Placement", offer.placement),
+            ("Price", f"{price_text(offer.cpu_hour_cost)} (limit: {agreement.request.cpu_hour_cost})"),
+            ("Cost", amount_text(agreement.cost)),
+            ("Load then", f"{offer.load:.1%} of the machine without this job (queue: {offer.source})"),
+            ("Signed", moment_text(agreement.issued_at)),
+            ("File", entry.file),
+        )
+    )
+
+
+def _asked(cores: TotalCores | Nodes) -> str:
+    return f"{cores.count} nodes of {cores.cores_per_node}" if isinstance(cores, Nodes) else str(cores.count)

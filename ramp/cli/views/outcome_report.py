@@ -1,0 +1,170 @@
+"""How a request went: the object that `--json` prints, and the same for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import click
+
+from ramp.cli.views.output import (
+    amount_json,
+    amount_text,
+    count_text,
+    duration_text,
+    moment_text,
+    print_rows,
+)
+from ramp.model import money
+from ramp.model.instant import iso, seconds
+from ramp.model.offer import Offer, ease
+from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
+
+ShortName = Callable[[str], str]
+Files = Mapping[str, str | None]
+
+NEAREST_SHOWN: Final = 3
+"""So many nearest values that would pass are shown to people; JSON has all."""
+
+
+def offer_object(offer: Offer, short: ShortName) -> dict[str, object]:
+    """An offer for JSON."""
+    return {
+        "resource": short(offer.resource),
+        "unit": offer.unit,
+        "cpu_hour_cost": offer.cpu_hour_cost,
+        "cost": amount_json(offer.cost),
+        "start": iso(offer.start),
+        "end": iso(offer.end),
+        "cores": offer.cores,
+        "load": round(offer.load, 4),
+        "source": offer.source,
+        "placement": offer.placement,
+        "offer_id": offer.offer_id,
+    }
+
+
+def round_object(record: RoundRecord, short: ShortName) -> dict[str, object]:
+    """A round of bidding for JSON."""
+    return {
+        "round": record.round_number,
+        "best_offer_round": record.best_offer,
+        "asked": {str(unit): price for unit, price in record.asked},
+        "offers": [offer_object(offer, short) for offer in record.offers],
+        "refusals": [
+            {
+                "resource": short(entry.resource),
+                "unit": entry.refusal.unit,
+                "reason": entry.refusal.code,
+                "nearest": entry.refusal.nearest,
+                "detail": entry.refusal.detail,
+            }
+            for entry in record.refusals
+        ],
+        "duration_s": seconds(record.duration),
+    }
+
+
+def unit_object(unit: BoughtUnit, short: ShortName) -> dict[str, object]:
+    """A bought (or quoted) unit for JSON."""
+    return {
+        **offer_object(unit.offer, short),
+        "unit": unit.unit,
+        "reservation_id": unit.reservation_id,
+        "agreement_id": unit.agreement_id,
+        "transfer_id": unit.transfer_id,
+        "meets_request": unit.meets_request,
+    }
+
+
+def outcome_object(outcome: RequestOutcome, files: Files, short: ShortName) -> dict[str, object]:
+    """A request that has ended, as `ramp submit --json` prints it.
+
+    Args:
+        outcome: how it ended.
+        files: path of the signed agreement by its id, None where there is none.
+        short: makes agents' names short.
+    """
+    return {
+        "request_id": outcome.request_id,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "rounds": [round_object(record, short) for record in outcome.rounds],
+        "units": [unit_object(unit, short) for unit in outcome.units],
+        "agreements": [path for path in files.values() if path is not None],
+        "cost": amount_json(outcome.cost),
+        "started_at": iso(outcome.started_at),
+        "duration_s": seconds(outcome.duration),
+    }
+
+
+def reasons_text(codes: Iterable[str]) -> str:
+    """Refusals by reason, the most frequent first: `5×price_below_minimum, 2×cores_taken`."""
+    counted = sorted(Counter(codes).items(), key=lambda entry: (-entry[1], entry[0]))
+    return ", ".join(f"{number}×{code}" for code, number in counted)
+
+
+def print_outcome(outcome: RequestOutcome, files: Files, short: ShortName) -> None:
+    """Print for people how a request ended."""
+    click.echo(_headline(outcome))
+    if outcome.units:
+        _print_units(outcome, short)
+    if outcome.status is RequestStatus.NO_OFFERS:
+        _print_explanation(outcome, short)
+    for path in files.values():
+        if path is not None:
+            click.echo(f"Agreement: {path}")
+
+
+def _headline(outcome: RequestOutcome) -> str:
+    took = f"{count_text(len(outcome.rounds), 'round')} in {duration_text(outcome.duration)}"
+    text = f"Request {outcome.request_id}: {outcome.status.replace('_', ' ')}, {took}"
+    if outcome.status in (RequestStatus.COMMITTED, RequestStatus.QUOTED):
+        total = sum(unit.offer.cost for unit in outcome.units)
+        text += f", {count_text(len(outcome.units), 'unit')} for {amount_text(total)}"
+    return f"{text}: {outcome.reason}" if outcome.reason else text
+
+
+TITLES: Final = {
+    RequestStatus.QUOTED: "Best offers",
+    RequestStatus.COMMITTED: "Bought",
+    RequestStatus.FAILED: "Paid, but failed",
+}
+
+
+def _print_units(outcome: RequestOutcome, short: ShortName) -> None:
+    bought = any(unit.reservation_id for unit in outcome.units)
+    meets_shown = not all(unit.meets_request for unit in outcome.units)
+    columns = ["Unit", "Resource", "Start", "End", "Cores", "Price", "Cost"]
+    columns += ["Meets request"] * meets_shown + ["Reservation"] * bought
+    title = TITLES.get(outcome.status, "Best offers, not bought")
+    rows = []
+    for unit in outcome.units:
+        offer = unit.offer
+        row = [str(unit.unit), short(offer.resource), moment_text(offer.start), moment_text(offer.end)]
+        row += [str(offer.cores), str(offer.cpu_hour_cost), money.credits_text(offer.cost)]
+        row += ["yes" if unit.meets_request else "no"] * meets_shown + [unit.reservation_id] * bought
+        rows.append(row)
+    right = ("Unit", "Cores", "Price", "Cost")
+    print_rows(columns, rows, right=right, title=f"{title} (price in credits/core-hour, cost in credits)")
+
+
+def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:
+    """Why nobody sold: the last round's refusals by reason, with the nearest values that would pass, the best first."""
+    if not outcome.rounds:
+        return
+    last = next((record for record in outcome.rounds[::-1] if not record.best_offer), outcome.rounds[-1])
+    by_reason: dict[tuple[int, str], list[ResourceRefusal]] = {}
+    for entry in last.refusals:
+        by_reason.setdefault((entry.refusal.unit, entry.refusal.code), []).append(entry)
+    rows = []
+    for (unit, code), entries in sorted(by_reason.items(), key=lambda item: (item[0][0], -len(item[1]))):
+        nearest = [each for each in entries if each.refusal.nearest]
+        nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
+        passing = [f"{short(each.resource)}: {each.refusal.nearest}" for each in nearest]
+        more = f" and {len(passing) - NEAREST_SHOWN} more" if len(passing) > NEAREST_SHOWN else ""
+        rows.append((str(unit), code, str(len(entries)), "; ".join(passing[:NEAREST_SHOWN]) + more))
+    if rows:
+        columns = ("Unit", "Refused because", "Resources", "What would pass")
+        print_rows(columns, rows, right=("Unit", "Resources"), wrap=("What would pass",))

@@ -1,0 +1,294 @@
+"""The rules of orders: money set aside for several agreements at once, and posted or given up at once.
+
+An order is decided once: reserved or refused (or voided on arrival) when it comes, posted or voided later. Whoever asks
+after its deadline, by the time of the question alone, finds it voided, whether or not `expire_orders` came by before.
+A rule checks everything before it writes, so that a refused operation leaves nothing behind.
+
+Sources: paper sections 5.1.1 and 5.1.2 (all units of a request or none, payment, the bank as a party of the commit).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Final
+
+from ramp.ledger.account import Account, AccountKind
+from ramp.ledger.entry import (
+    AgreementCountersigned,
+    Entry,
+    OrderEntered,
+    OrderSettled,
+    TransferEntered,
+    TransferSettled,
+)
+from ramp.ledger.evidence import EvidenceKind
+from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState, RememberedVoid
+from ramp.ledger.records import Records
+from ramp.ledger.refusals import (
+    RefusalCode,
+    check_amount,
+    check_evidence,
+    check_identifier,
+    check_instant,
+    one_line,
+    refuse,
+)
+from ramp.ledger.rules import give_back, store_evidence
+from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
+from ramp.model.instant import Instant, iso
+from ramp.model.money import credits_text
+
+RESOURCE_FAILED: Final = "resource_failed"
+"""Code of an order that was voided because a resource of it said that it failed."""
+
+
+def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
+    """Set the money of an order aside, or refuse the order for good; `wanted` is the reserved order."""
+    at = wanted.entered_at
+    _check_order(wanted)
+    check_evidence(evidence)
+    there = records.order(wanted.order_id)
+    if there is not None:
+        if (there.user, there.lines, there.valid_until) != (wanted.user, wanted.lines, wanted.valid_until):
+            refuse(
+                RefusalCode.DUPLICATE_DIFFERS,
+                f"order {wanted.order_id} is there with another user, other lines or another deadline",
+            )
+        return _as_of(records, there, at)
+    voided = _remembered(records, wanted.order_id, wanted.user, at)
+    if voided is not None:
+        entered = replace(wanted, state=OrderState.VOIDED, settled_at=at, code=voided.code, reason=voided.reason)
+        records.forget_void(voided.order_id, voided.user)
+        store_evidence(records, EvidenceKind.VOID, voided.order_id, voided.evidence, voided.voided_at)
+    else:
+        problem = _problem(records, wanted)
+        entered = wanted
+        if problem is not None:
+            code, reason = problem
+            entered = replace(wanted, state=OrderState.REFUSED, settled_at=at, code=str(code), reason=one_line(reason))
+    reserved = _transfers(entered) if entered.state is OrderState.RESERVED else ()
+    records.append(OrderEntered(entered), *(TransferEntered(transfer) for transfer in reserved))
+    store_evidence(records, EvidenceKind.ORDER, entered.order_id, evidence, at)
+    return entered
+
+
+def countersign(records: Records, agreement_id: str, at: Instant, starts_at: Instant, evidence: str) -> Order:
+    """Mark a line whose countersigned agreement has come; with the last one the order is posted."""
+    check_instant("start of the slot", starts_at)
+    check_evidence(evidence)
+    order = _as_of(records, _order_of(records, agreement_id), at)
+    if order.state is not OrderState.RESERVED or agreement_id in order.countersigned:
+        return order
+    there = {*order.countersigned, agreement_id}
+    order = replace(order, countersigned=tuple(line.agreement_id for line in order.lines if line.agreement_id in there))
+    entries: list[Entry] = [AgreementCountersigned(agreement_id, at, starts_at)]
+    if len(order.countersigned) == len(order.lines):
+        order = replace(order, state=OrderState.POSTED, settled_at=at)
+        entries.extend(_settlement(records, order))
+    records.append(*entries)
+    store_evidence(records, EvidenceKind.AGREEMENT, agreement_id, evidence, at)
+    return order
+
+
+def void_order(records: Records, void: RememberedVoid) -> Order:
+    """Give an order up, or remember that it is given up if it may still come; what is decided stays."""
+    check_identifier("order id", void.order_id)
+    check_identifier("user", void.user)
+    check_identifier("code", void.code)
+    check_instant("deadline", void.valid_until)
+    check_instant("time", void.voided_at)
+    check_evidence(void.evidence)
+    at = void.voided_at
+    there = records.order(void.order_id)
+    if there is None:
+        return _void_unseen(records, void)
+    if there.user != void.user:
+        refuse(RefusalCode.UNKNOWN_ORDER, f"{void.user} has no order {void.order_id}")
+    order = _as_of(records, there, at)
+    if order.state is not OrderState.RESERVED:
+        return order
+    order = _void(records, order, at, void.code, void.reason)
+    store_evidence(records, EvidenceKind.VOID, void.order_id, void.evidence, at)
+    return order
+
+
+def fail_agreement(
+    records: Records, agreement_id: str, resource: str, at: Instant, reason: str, evidence: str
+) -> Order:
+    """Void the order of an agreement whose resource failed; if it is posted, give back what that resource got."""
+    check_identifier("resource", resource)
+    check_evidence(evidence)
+    there = _order_of(records, agreement_id)
+    line = there.line(agreement_id)
+    if line is None or line.resource != resource:
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{resource} has no payment for {agreement_id}")
+    order = _as_of(records, there, at)
+    if order.state is OrderState.RESERVED:
+        order = _void(records, order, at, RESOURCE_FAILED, reason)
+    elif order.state is OrderState.POSTED and records.transfer(agreement_id, TransferKind.REFUND) is None:
+        charge = records.transfer(agreement_id, TransferKind.PAYMENT)
+        assert charge is not None, f"the posted order {order.order_id} has no payment for {agreement_id}"
+        give_back(records, charge, at, reason)
+    else:
+        return order
+    store_evidence(records, EvidenceKind.FAILED, agreement_id, evidence, at)
+    return order
+
+
+def expire_orders(records: Records, at: Instant) -> tuple[Order, ...]:
+    """Void every reserved order whose deadline has come, and forget remembered voids whose deadline has come."""
+    check_instant("time", at)
+    records.forget_voids(at)
+    due = records.open_orders(due=at)
+    # All accounts at once, so that a database locks them in one order.
+    records.balances({account for order in due for account in _accounts(order)})
+    return tuple(_as_of(records, order, at) for order in due)
+
+
+def _check_order(order: Order) -> None:
+    check_identifier("order id", order.order_id)
+    check_identifier("user", order.user)
+    check_instant("deadline", order.valid_until)
+    check_instant("time", order.entered_at)
+    if len(order.lines) > ORDER_LINES_MAX:
+        refuse(
+            RefusalCode.MALFORMED_VALUE,
+            f"order {order.order_id} has {len(order.lines)} lines; at most {ORDER_LINES_MAX} are allowed",
+        )
+    for line in order.lines:
+        check_identifier("agreement id", line.agreement_id)
+        check_identifier("resource", line.resource)
+        check_amount(f"cost of {line.agreement_id}", line.cost)
+
+
+def _problem(records: Records, order: Order) -> tuple[RefusalCode, str] | None:
+    """Why an order that is not here yet cannot be reserved: code and reason, or None if it can."""
+    if not order.lines:
+        return RefusalCode.NO_LINES, f"order {order.order_id} names no agreement"
+    if order.entered_at >= order.valid_until:
+        return RefusalCode.EXPIRED, f"order {order.order_id} was valid until {iso(order.valid_until)}"
+    balances = records.balances({order.user, *(line.resource for line in order.lines)})
+    accounts = {name: balance.account for name, balance in balances.items()}
+    problem = _account_problem(accounts, order.user, AccountKind.USER)
+    for line in order.lines:
+        problem = problem or _account_problem(accounts, line.resource, AccountKind.RESOURCE)
+    return problem or _agreement_problem(records, order.lines) or _funds_problem(order, balances[order.user].available)
+
+
+def _account_problem(
+    accounts: dict[str, Account], account_id: str, kind: AccountKind
+) -> tuple[RefusalCode, str] | None:
+    account = accounts.get(account_id)
+    if account is None:
+        return RefusalCode.UNKNOWN_ACCOUNT, f"there is no account {account_id}"
+    if account.closed_at is not None:
+        return RefusalCode.ACCOUNT_CLOSED, f"account {account_id} is closed"
+    if account.kind is not kind:
+        return RefusalCode.WRONG_ACCOUNT, f"account {account_id} is of the kind {account.kind}, not {kind}"
+    return None
+
+
+def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> tuple[RefusalCode, str] | None:
+    counts = Counter(line.agreement_id for line in lines)
+    for agreement_id, count in counts.items():
+        if count > 1:
+            return RefusalCode.AGREEMENT_IN_USE, f"agreement {agreement_id} stands {count} times in the order"
+        if records.transfer(agreement_id, TransferKind.PAYMENT) is not None:
+            return RefusalCode.AGREEMENT_IN_USE, f"there is a payment for agreement {agreement_id} already"
+        refusal = records.refusal(agreement_id)
+        if refusal is not None:
+            reason = f"{agreement_id} was refused for good: {refusal.code}: {refusal.reason}"
+            return RefusalCode.AGREEMENT_REFUSED, reason
+    return None
+
+
+def _funds_problem(order: Order, available: int) -> tuple[RefusalCode, str] | None:
+    if order.total <= available:
+        return None
+    reason = f"{order.user} has {credits_text(available)} available, not {credits_text(order.total)}"
+    return RefusalCode.INSUFFICIENT_FUNDS, reason
+
+
+def _order_of(records: Records, agreement_id: str) -> Order:
+    check_identifier("agreement id", agreement_id)
+    order = records.order_of(agreement_id)
+    if order is None:
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"no order has the agreement {agreement_id}")
+    return order
+
+
+def _as_of(records: Records, order: Order, at: Instant) -> Order:
+    """The order as it stands at an instant: voided if it is still reserved and its deadline has come."""
+    check_instant("time", at)
+    if order.state is not OrderState.RESERVED or at < order.valid_until:
+        return order
+    return _void(records, order, at, RefusalCode.EXPIRED, f"the order was valid until {iso(order.valid_until)}")
+
+
+def _void(records: Records, order: Order, at: Instant, code: str, reason: str) -> Order:
+    voided = replace(order, state=OrderState.VOIDED, settled_at=at, code=str(code), reason=one_line(reason))
+    records.append(*_settlement(records, voided))
+    return voided
+
+
+def _void_unseen(records: Records, void: RememberedVoid) -> Order:
+    """Remember the void of an order that may still come; where none can come, there is nothing to remember."""
+    at = void.voided_at
+    there = _remembered(records, void.order_id, void.user, at)
+    if there is None:
+        there = replace(void, reason=one_line(void.reason))
+        balance = records.balances([void.user]).get(void.user)
+        known = balance is not None and balance.account.closed_at is None and balance.account.kind is AccountKind.USER
+        if known and at < void.valid_until <= at + VOID_REMEMBERED_MAX:
+            records.forget_voids(at)
+            records.remember_void(there)
+    return Order(
+        order_id=there.order_id,
+        user=there.user,
+        lines=(),
+        valid_until=there.valid_until,
+        entered_at=there.voided_at,
+        state=OrderState.VOIDED,
+        settled_at=there.voided_at,
+        code=there.code,
+        reason=there.reason,
+    )
+
+
+def _remembered(records: Records, order_id: str, user: str, at: Instant) -> RememberedVoid | None:
+    voids = records.remembered_voids(order_id)
+    return next((void for void in voids if void.user == user and at < void.valid_until), None)
+
+
+def _settlement(records: Records, order: Order) -> list[Entry]:
+    """Entries that settle a reserved order as `order` says, its transfers with it."""
+    records.balances(_accounts(order))  # keeps them from changing meanwhile
+    entries: list[Entry] = [OrderSettled(order)]
+    for transfer in _transfers(order):
+        if order.state is OrderState.POSTED:
+            entries.append(TransferSettled(replace(transfer, posted_at=order.settled_at)))
+        else:
+            entries.append(TransferSettled(replace(transfer, voided_at=order.settled_at)))
+    return entries
+
+
+def _accounts(order: Order) -> set[str]:
+    return {order.user, *(line.resource for line in order.lines)}
+
+
+def _transfers(order: Order) -> tuple[Transfer, ...]:
+    """The pending transfers of an order, one for each line."""
+    return tuple(
+        Transfer(
+            transfer_id=transfer_id_of(line.agreement_id, TransferKind.PAYMENT),
+            debit_account=order.user,
+            credit_account=line.resource,
+            amount=line.cost,
+            agreement_id=line.agreement_id,
+            kind=TransferKind.PAYMENT,
+            entered_at=order.entered_at,
+            order_id=order.order_id,
+        )
+        for line in order.lines
+    )

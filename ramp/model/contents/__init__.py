@@ -1,0 +1,156 @@
+"""Contents of the market's messages, as typed values; `ramp.rfql` turns them into XML and back.
+
+Each declares how it is said (`ramp.model.communicative_acts`); the tables in `ramp.model.acl` derive from that.
+"""
+
+from __future__ import annotations
+
+from ramp.model.agreement import Signed
+from ramp.model.contents.accounts import (
+    AccountLine,
+    AccountQuery,
+    AccountQueryRefused,
+    AccountStatement,
+    ClockQuery,
+    ClockReading,
+    DepositMade,
+    DepositOrder,
+    KeeperRefused,
+    MarketOverview,
+    OverviewQuery,
+    StatementLine,
+    TradeLine,
+)
+from ramp.model.contents.auction import Bid, CallForProposals, Proposal, Rejection
+from ramp.model.contents.commitment import (
+    Acceptance,
+    Commitment,
+    Confirmed,
+    Failed,
+    HoldCancelled,
+    HoldGranted,
+    HoldRefused,
+    Settled,
+)
+from ramp.model.contents.directory import (
+    Deregistration,
+    DirectoryListing,
+    DirectoryQuery,
+    MachineQuery,
+    MachineStatus,
+    Registered,
+    Registration,
+)
+from ramp.model.contents.misunderstanding import NotUnderstood, Unverified
+from ramp.model.contents.orders import (
+    FundsReserved,
+    OrderLine,
+    OrderPosted,
+    OrderRefused,
+    OrderVoided,
+    OrderWithdrawal,
+    PaymentOrder,
+)
+from ramp.model.contents.payments import PaymentMade, PaymentQuery, PaymentRefused
+from ramp.model.contents.refunds import CancellationDone, CancellationRefused, RefundClaim, RefundMade, RefundRefused
+
+__all__ = [
+    "Acceptance",
+    "AccountLine",
+    "AccountQuery",
+    "AccountQueryRefused",
+    "AccountStatement",
+    "Bid",
+    "CallForProposals",
+    "CancellationDone",
+    "CancellationRefused",
+    "ClockQuery",
+    "ClockReading",
+    "Commitment",
+    "Confirmed",
+    "Content",
+    "DepositMade",
+    "DepositOrder",
+    "Deregistration",
+    "DirectoryListing",
+    "DirectoryQuery",
+    "Failed",
+    "FundsReserved",
+    "HoldCancelled",
+    "HoldGranted",
+    "HoldRefused",
+    "KeeperRefused",
+    "MachineQuery",
+    "MachineStatus",
+    "MarketOverview",
+    "NotUnderstood",
+    "OrderLine",
+    "OrderPosted",
+    "OrderRefused",
+    "OrderVoided",
+    "OrderWithdrawal",
+    "OverviewQuery",
+    "PaymentMade",
+    "PaymentOrder",
+    "PaymentQuery",
+    "PaymentRefused",
+    "Proposal",
+    "RefundClaim",
+    "RefundMade",
+    "RefundRefused",
+    "Registered",
+    "Registration",
+    "Rejection",
+    "Settled",
+    "StatementLine",
+    "TradeLine",
+    "Unverified",
+]
+
+Content = (
+    CallForProposals
+    | Proposal
+    | Rejection
+    | Acceptance
+    | HoldGranted
+    | HoldRefused
+    | HoldCancelled
+    | PaymentOrder
+    | FundsReserved
+    | OrderRefused
+    | OrderWithdrawal
+    | OrderPosted
+    | OrderVoided
+    | Commitment
+    | Signed
+    | Confirmed
+    | Settled
+    | Failed
+    | RefundClaim
+    | CancellationDone
+    | CancellationRefused
+    | PaymentMade
+    | PaymentRefused
+    | RefundMade
+    | RefundRefused
+    | PaymentQuery
+    | AccountQuery
+    | AccountStatement
+    | AccountQueryRefused
+    | DepositOrder
+    | DepositMade
+    | KeeperRefused
+    | OverviewQuery
+    | MarketOverview
+    | ClockQuery
+    | ClockReading
+    | MachineQuery
+    | MachineStatus
+    | Registration
+    | Registered
+    | Deregistration
+    | DirectoryQuery
+    | DirectoryListing
+    | Unverified
+    | NotUnderstood
+)

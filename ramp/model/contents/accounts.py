@@ -1,0 +1,182 @@
+"""What the bank tells of accounts, of all trading, and of its clock; what the keeper orders (paper section 6.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.instant import Instant
+from ramp.model.seal import BY_BANK, BY_KEEPER, BY_TRADER
+
+
+@dataclass(frozen=True, slots=True)
+class StatementLine:
+    """One posted transfer as its account sees it; amounts in minor units, `amount` negative for a debit."""
+
+    transfer_id: str
+    posted_at: Instant
+    kind: str
+    counterparty: str
+    agreement_id: str
+    amount: int
+    balance: int
+
+
+@said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_TRADER)
+@dataclass(frozen=True, slots=True)
+class AccountQuery:
+    """QUERY_REF to the bank for one's own balance or statement (paper section 6.3, BalanceRequestBehaviour).
+
+    Attributes:
+        nonce: never used twice by one account.
+        account: whose account; must be the sender's.
+        since: first instant of the statement, or None for balances only.
+        until: last instant of the statement, or None for the present one.
+    """
+
+    nonce: str
+    account: str
+    since: Instant | None = None
+    until: Instant | None = None
+
+
+@said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_BANK)
+@dataclass(frozen=True, slots=True)
+class AccountStatement:
+    """INFORM by the bank to an account query; amounts in minor units."""
+
+    nonce: str
+    account: str
+    balance: int
+    reserved: int
+    credit_limit: int
+    bank_time: Instant
+    lines: tuple[StatementLine, ...] = ()
+
+
+@said(Performative.REFUSE, interaction=Interaction.QUERY, by=BY_BANK)
+@dataclass(frozen=True, slots=True)
+class AccountQueryRefused:
+    """REFUSE by the bank to an account query (wrong signer, replayed nonce, too old, unknown account)."""
+
+    nonce: str
+    code: str
+    detail: str = ""
+
+
+@said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_KEEPER)
+@dataclass(frozen=True, slots=True)
+class DepositOrder:
+    """REQUEST by the keeper: credit an account out of the market's issuing account.
+
+    Attributes:
+        deposit_id: unique; the idempotency key.
+        account: who gets it.
+        amount: minor units, above zero.
+        memo: one line for people.
+    """
+
+    deposit_id: str
+    account: str
+    amount: int
+    memo: str = ""
+
+
+@said(Performative.AGREE, interaction=Interaction.REQUEST, by=BY_BANK)
+@dataclass(frozen=True, slots=True)
+class DepositMade:
+    """AGREE by the bank: the account has been credited, once."""
+
+    deposit_id: str
+    transfer_id: str
+    amount: int
+
+
+@said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_BANK)
+@dataclass(frozen=True, slots=True)
+class KeeperRefused:
+    """REFUSE by the bank to an order or query of the keeper; `reference` is the deposit's or query's id."""
+
+    reference: str
+    code: str
+    detail: str = ""
+
+
+@said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_KEEPER)
+@dataclass(frozen=True, slots=True)
+class OverviewQuery:
+    """QUERY_REF by the keeper: all trading in a period (paper section 6.3), in pages.
+
+    Attributes:
+        query_id: names the question.
+        since: first instant, None for the beginning.
+        until: last instant, None for the present.
+        after: where the page begins: the number behind the last trade of the page before.
+    """
+
+    query_id: str
+    since: Instant | None = None
+    until: Instant | None = None
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AccountLine:
+    """One account in the overview; amounts in minor units."""
+
+    account: str
+    kind: str
+    balance: int
+    reserved: int
+    credit_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class TradeLine:
+    """One posted transfer in the overview; the amount in minor units, the order empty where there is none."""
+
+    transfer_id: str
+    posted_at: Instant
+    kind: str
+    debit_account: str
+    credit_account: str
+    agreement_id: str
+    order_id: str
+    amount: int
+
+
+@said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_BANK)
+@dataclass(frozen=True, slots=True)
+class MarketOverview:
+    """INFORM by the bank to the keeper: all accounts and a page of the trading.
+
+    Attributes:
+        query_id: as asked.
+        bank_time: the bank's clock.
+        accounts: every account; on the first page only.
+        trades: in the order of posting.
+        next_after: where the next page begins; 0 where this is the last.
+    """
+
+    query_id: str
+    bank_time: Instant
+    accounts: tuple[AccountLine, ...] = ()
+    trades: tuple[TradeLine, ...] = ()
+    next_after: int = 0
+
+
+@said(Performative.QUERY_REF, interaction=Interaction.QUERY)
+@dataclass(frozen=True, slots=True)
+class ClockQuery:
+    """QUERY_REF to the bank: what time is it? `query_id` serves once, so that no old answer fits."""
+
+    query_id: str
+
+
+@said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_BANK, any_age=True)
+@dataclass(frozen=True, slots=True)
+class ClockReading:
+    """INFORM by the bank: its clock, read between the question and this answer."""
+
+    query_id: str
+    bank_time: Instant

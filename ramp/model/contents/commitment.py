@@ -1,0 +1,112 @@
+"""Holds, votes and decisions: two-phase commit between a user and the resources (paper section 5.1.1, from step 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ramp.model.agreement import Signed
+from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.contents.orders import FundsReserved
+from ramp.model.contents.payments import PaymentMade
+from ramp.model.instant import Duration
+from ramp.model.offer import RefusalCode
+from ramp.model.seal import BY_RESOURCE, BY_TRADER, BY_USER, Seal
+
+
+@said(Performative.ACCEPT_PROPOSAL, interaction=Interaction.CONTRACT_NET, by=BY_USER)
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """ACCEPT_PROPOSAL: the first phase's question: will you hold the slot?"""
+
+    request_id: str
+    offer_id: str
+
+
+@said(Performative.AGREE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
+@dataclass(frozen=True, slots=True)
+class HoldGranted:
+    """AGREE: the vote yes, with the reservation's id and how long the hold lasts from the moment of sending."""
+
+    request_id: str
+    offer_id: str
+    reservation_id: str
+    hold_for: Duration
+
+
+@said(Performative.REFUSE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
+@dataclass(frozen=True, slots=True)
+class HoldRefused:
+    """REFUSE: the vote no; also to a commitment that is not accepted, for its hold is over or its terms are wrong."""
+
+    request_id: str
+    offer_id: str
+    code: RefusalCode
+    detail: str = ""
+
+
+@said(Performative.CANCEL, Performative.INFORM, interaction=Interaction.CONTRACT_NET, by=BY_TRADER)
+@dataclass(frozen=True, slots=True)
+class HoldCancelled:
+    """CANCEL of a hold (step 9), and INFORM as its acknowledgement."""
+
+    request_id: str
+    offer_id: str
+
+
+@said(Performative.CONFIRM, interaction=Interaction.CONTRACT_NET, by=BY_USER)
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """CONFIRM by the user: the signed agreement, with the bank's vote for the order that it belongs to.
+
+    Attributes:
+        agreement: signed by the user.
+        vote: the bank's word that the cost is set aside.
+        vote_seal: the bank's seal on it.
+    """
+
+    agreement: Signed
+    vote: FundsReserved
+    vote_seal: Seal
+
+
+@said(Performative.CONFIRM, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """CONFIRM by the resource: the signed agreement has arrived and is on its way to the bank."""
+
+    agreement_id: str
+    offer_id: str
+
+
+@said(Performative.INFORM, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """INFORM: the bank has paid; the agreement with both signatures, and the bank's own word, as proof.
+
+    Attributes:
+        agreement_id: which.
+        offer_id: the offer it came from.
+        agreement: with both signatures.
+        payment: what the bank said to the resource.
+        payment_seal: the bank's seal on it.
+    """
+
+    agreement_id: str
+    offer_id: str
+    agreement: Signed
+    payment: PaymentMade
+    payment_seal: Seal
+
+
+@said(Performative.FAILURE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """FAILURE: the confirmed unit cannot be had after all; the slot has been released.
+
+    Said only of an agreement that had been accepted: whoever has it under the resource's seal gets the money back.
+    """
+
+    agreement_id: str
+    offer_id: str
+    code: RefusalCode
+    detail: str = ""

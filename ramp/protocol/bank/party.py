@@ -1,0 +1,428 @@
+"""The Banking Agent's whole protocol (paper sections 5.1.2 and 6.3).
+
+The bank votes in the two-phase commit: it sets the whole cost of an order aside, or refuses. Once the countersigned
+agreements of all units are there it posts the order as one; the buyer's wish, a resource's own word that it has
+failed, or the end of its validity voids it as one. Each of these is durable in the ledger before it is told, and is
+from then on every answer. The bank needs no journal besides the ledger; in memory it keeps the orders that are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.contents import (
+    AccountQuery,
+    AccountQueryRefused,
+    AccountStatement,
+    ClockQuery,
+    ClockReading,
+    Content,
+    DepositMade,
+    DepositOrder,
+    Failed,
+    KeeperRefused,
+    MarketOverview,
+    NotUnderstood,
+    OrderRefused,
+    OrderWithdrawal,
+    OverviewQuery,
+    PaymentOrder,
+    PaymentQuery,
+    PaymentRefused,
+    RefundClaim,
+    RefundMade,
+    RefundRefused,
+    Unverified,
+)
+from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.seal import Role
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.agreement_terms import order_lines
+from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
+from ramp.protocol.belief import sealed_by, sealed_lately
+from ramp.protocol.effects import Effect, Send
+from ramp.protocol.events import Event, MessageReceived, OrderFate, OrderStanding
+from ramp.protocol.faults import guarded
+from ramp.protocol.progress import KeeperOrdered
+from ramp.protocol.records import Record
+from ramp.protocol.timing import Timing, earliest
+
+BAD_SIGNATURE = "bad_signature"
+BAD_TERMS = "bad_terms"
+UNKNOWN = "unknown_agreement"
+NOT_OWN = "not_own_account"
+
+ORDER_VALIDITY_MAX: Duration = 15 * MINUTE
+"""Orders that would keep money aside for longer are refused; a purchase takes seconds."""
+
+
+class BankParty:
+    """Everything the Banking Agent does.
+
+    Args:
+        name: the agent's name.
+        timing: the protocol's limits.
+    """
+
+    def __init__(self, name: str, *, timing: Timing) -> None:
+        self.name = name
+        self.deadline: Instant | None = None
+        self._timing = timing
+        self._asked: dict[str, Message] = {}
+        self._open: dict[str, OrderStanding] = {}
+        self._calls = 0
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Void what has run out while nobody looked, and know again what is open."""
+        return [fx.SweepOrders()]
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Void what has run out."""
+        if self.deadline is None or now < self.deadline:
+            return []
+        return [fx.SweepOrders()]
+
+    def handle(self, event: Event, now: Instant) -> list[Effect]:
+        """Take a message or the ledger's answer.
+
+        Raises:
+            RemoteProtocolError: if a message has no place here, or is not its sender's own word.
+        """
+        effects = guarded("", lambda: self._on_event(event, now))
+        self.deadline = earliest(*(order.valid_until for order in self._open.values()))
+        return effects
+
+    def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Know again from the ledger, which is the bank's memory, what is open; who got no answer asks again."""
+        self._asked.clear()
+        return [fx.SweepOrders()]
+
+    def forget(self, reference: str) -> None:
+        """Nothing rests at the bank: its ledger remembers every order by itself."""
+
+    def clock_set(self, by: Duration) -> None:
+        """Nothing moves: an order's end is dated, and signed by those who agreed on it."""
+
+    def _on_event(self, event: Event, now: Instant) -> list[Effect]:
+        match event:
+            case MessageReceived(message):
+                return self._on_message(message, now)
+            case ev.OrderStands():
+                return self._on_order_stands(event, now)
+            case ev.OrdersSwept():
+                return self._on_swept(event)
+            case ev.RefundPosted():
+                return self._on_refund_posted(event)
+            case ev.DepositPosted():
+                return self._on_deposit_posted(event)
+            case ev.AccountLookedUp():
+                return self._on_account_looked_up(event, now)
+            case ev.OverviewLookedUp():
+                return self._on_overview_looked_up(event, now)
+            case _:
+                return []
+
+    # -- messages ------------------------------------------------------------------------------------------------
+
+    def _on_message(self, message: Message, now: Instant) -> list[Effect]:
+        content = message.content
+        match content:
+            case PaymentOrder():
+                return self._on_order(message, content, now)
+            case OrderWithdrawal():
+                return self._on_withdrawal(message, content, now)
+            case Signed(body=Agreement() as agreement):
+                return self._on_agreement(message, content, agreement)
+            case Failed():
+                return self._on_failed(message, content)
+            case RefundClaim():
+                return self._on_claim(message, content)
+            case Signed(body=Cancellation() as cancellation):
+                return self._on_cancellation(message, content, cancellation)
+            case PaymentQuery(agreement_id):
+                return [fx.LookUpAgreement(self._wait(message), agreement_id)]
+            case ClockQuery(query_id):
+                return [self._reply(message, Performative.INFORM, ClockReading(query_id, now))]
+            case AccountQuery():
+                return self._on_account_query(message, content, now)
+            case DepositOrder():
+                return self._on_deposit(message, content, now)
+            case OverviewQuery(_, since, until, after):
+                sealed_lately(message, Role.KEEPER, now, self._timing)
+                return [fx.LookUpOverview(self._wait(message), since, until, after)]
+            case Unverified():
+                return self._on_unverified(message, content)
+            case NotUnderstood():
+                return []
+            case _:
+                raise RemoteProtocolError(f"{type(content).__name__} is nothing for a bank")
+
+    def _on_order(self, message: Message, order: PaymentOrder, now: Instant) -> list[Effect]:
+        """Vote: set everything aside, or refuse for good."""
+        seal = sealed_lately(message, Role.USER, now, self._timing)
+        if order.valid_until > now + ORDER_VALIDITY_MAX:
+            return [self._too_long(message, order.order_id)]
+        call_id = self._wait(message)
+        return [fx.ReserveFunds(call_id, order.order_id, message.sender, order.lines, order.valid_until, seal.text)]
+
+    def _on_withdrawal(self, message: Message, wish: OrderWithdrawal, now: Instant) -> list[Effect]:
+        """Void, unless it is posted; the answer is final."""
+        seal = sealed_lately(message, Role.USER, now, self._timing)
+        if wish.valid_until > now + ORDER_VALIDITY_MAX:
+            return [self._too_long(message, wish.order_id)]
+        call_id = self._wait(message)
+        code, reason = "withdrawn", wish.reason
+        return [fx.VoidOrder(call_id, wish.order_id, message.sender, wish.valid_until, code, reason, seal.text)]
+
+    def _too_long(self, message: Message, order_id: str) -> Send:
+        minutes = ORDER_VALIDITY_MAX // MINUTE
+        refused = OrderRefused(order_id, BAD_TERMS, f"money is set aside for at most {minutes} minutes")
+        return self._reply(message, Performative.REFUSE, refused)
+
+    def _on_agreement(self, message: Message, signed: Signed, agreement: Agreement) -> list[Effect]:
+        """TransactionUpdate (section 6.3): both signatures, and the terms of the order.
+
+        What the named resource asks in a wrong form is refused for good, for it releases the slot then; what anybody
+        else asks leaves no trace.
+        """
+        order = self._open.get(agreement.order_id)
+        if order is None:
+            return [fx.LookUpAgreement(self._wait(message), agreement.agreement_id)]
+        named = {(line.agreement_id, line.resource) for line in order.lines}
+        if (agreement.agreement_id, message.sender) not in named:
+            return [self._refuse(message, agreement.agreement_id, UNKNOWN, "no order names it with its sender")]
+        if signed.signers != (agreement.user, agreement.resource):
+            detail = "the agreement is not signed by its user and countersigned by its resource"
+            return self._refuse_order(message, order, BAD_SIGNATURE, detail, signed.document)
+        stated = (agreement.bank, agreement.user, agreement.valid_until, agreement.units_total, agreement.resource)
+        ordered = (self.name, order.user, order.valid_until, len(order.lines), message.sender)
+        if (
+            stated != ordered
+            or order_lines((agreement,))[0] not in order.lines
+            or agreement.cost != agreement.offer.cost
+        ):
+            detail = "the agreement does not say what was ordered"
+            return self._refuse_order(message, order, BAD_TERMS, detail, signed.document)
+        call_id = self._wait(message)
+        return [fx.CountersignLine(call_id, agreement.agreement_id, agreement.offer.start, signed.document)]
+
+    def _refuse_order(
+        self, message: Message, order: OrderStanding, code: str, detail: str, evidence: str
+    ) -> list[Effect]:
+        call_id = self._wait(message)
+        return [fx.VoidOrder(call_id, order.order_id, order.user, order.valid_until, code, detail, evidence)]
+
+    def _on_failed(self, message: Message, failed: Failed) -> list[Effect]:
+        """A resource says that its unit cannot be had: the order is void, or its money goes back."""
+        seal = sealed_by(message, Role.RESOURCE)
+        detail = failed.detail or str(failed.code)
+        call_id = self._wait(message)
+        return [fx.FailLine(call_id, failed.agreement_id, failed.offer_id, message.sender, "", detail, seal.text)]
+
+    def _on_claim(self, message: Message, claim: RefundClaim) -> list[Effect]:
+        """The buyer brings what the resource has sealed; it counts as if the resource had said it here."""
+        sealed_by(message, Role.USER)
+        seal, failed = claim.failed_seal, claim.failed
+        if seal.role is not Role.RESOURCE or seal.receiver != message.sender:
+            raise RemoteProtocolError("the failure is not a resource's word to its buyer")
+        call_id = self._wait(message)
+        detail = failed.detail or str(failed.code)
+        return [
+            fx.FailLine(call_id, failed.agreement_id, failed.offer_id, seal.signer, message.sender, detail, seal.text)
+        ]
+
+    def _on_cancellation(self, message: Message, signed: Signed, cancellation: Cancellation) -> list[Effect]:
+        """CancelListener: both have signed, or the buyer alone while the slot has not begun by the bank's clock."""
+        both = (cancellation.user, cancellation.resource)
+        by_both = signed.signers == both and message.sender == cancellation.resource
+        by_buyer = signed.signers == both[:1] and message.sender == cancellation.user
+        if not by_both and not by_buyer:
+            detail = "the cancellation is neither its sender's own nor countersigned by its sender"
+            refused = RefundRefused(cancellation.agreement_id, BAD_SIGNATURE, detail)
+            return [self._reply(message, Performative.REFUSE, refused)]
+        call_id = self._wait(message)
+        return [fx.PostRefund(call_id, cancellation.agreement_id, *both, by_buyer, signed.document)]
+
+    def _on_account_query(self, message: Message, query: AccountQuery, now: Instant) -> list[Effect]:
+        """BalanceRequest: sealed by the account's owner, fresh, and never seen before."""
+        role = message.seal.role if message.seal is not None else Role.USER
+        seal = sealed_lately(message, Role.RESOURCE if role is Role.RESOURCE else Role.USER, now, self._timing)
+        if query.account != message.sender:
+            refused = AccountQueryRefused(query.nonce, NOT_OWN, "an account is shown to its owner only")
+            return [self._reply(message, Performative.REFUSE, refused)]
+        call_id = self._wait(message)
+        return [fx.LookUpAccount(call_id, query.nonce, query.account, seal.signed_at, query.since, query.until)]
+
+    def _on_deposit(self, message: Message, order: DepositOrder, now: Instant) -> list[Effect]:
+        seal = sealed_lately(message, Role.KEEPER, now, self._timing)
+        call_id = self._wait(message)
+        return [fx.PostDeposit(call_id, order.deposit_id, order.account, order.amount, order.memo, seal.text)]
+
+    def _on_unverified(self, message: Message, content: Unverified) -> list[Effect]:
+        """A document whose signatures do not hold: its named resource releases the slot, so the order has to go."""
+        if content.kind == "cancellation":
+            refused = RefundRefused(content.reference, content.code, content.detail)
+            return [self._reply(message, Performative.REFUSE, refused)]
+        for order in self._open.values():
+            for line in order.lines:
+                if (line.agreement_id, line.resource) == (content.reference, message.sender):
+                    return self._refuse_order(message, order, content.code, content.detail, "")
+        return [fx.LookUpAgreement(self._wait(message), content.reference)]
+
+    # -- the ledger's answers ------------------------------------------------------------------------------------
+
+    def _on_order_stands(self, stands: ev.OrderStands, now: Instant) -> list[Effect]:
+        message = self._asked.pop(stands.call_id)
+        order = stands.order
+        if order is None:
+            return [] if isinstance(message.content, Failed) else [self._unknown(message, stands)]
+        effects = self._changed(order, message)
+        content = message.content
+        match content:
+            case PaymentOrder() | OrderWithdrawal():
+                performative, answer = order_answer(order, now)
+                return [*effects, self._reply(message, performative, answer)]
+            case Failed():
+                return effects
+            case RefundClaim():
+                return [*effects, *self._to_claimant(message, content, order)]
+        answered = self._fate_of(message, order)
+        told = any(isinstance(each, Send) and each.message.receiver == message.sender for each in effects)
+        return effects if answered is None or told else [*effects, answered]
+
+    def _changed(self, order: OrderStanding, message: Message | None) -> list[Effect]:
+        """Keep what is open; tell everybody named in an order that has just been posted or voided, or been refunded."""
+        known = self._open.get(order.order_id)
+        if order.fate is OrderFate.RESERVED:
+            self._open[order.order_id] = order
+            return []
+        if known is not None:
+            del self._open[order.order_id]
+            return self._announce(order, message)
+        if message is not None and isinstance(message.content, Failed | RefundClaim):
+            failed = message.content if isinstance(message.content, Failed) else message.content.failed
+            made = next((each for each in order.refunds if each.agreement_id == failed.agreement_id), None)
+            if made is not None:
+                resource = next(each.resource for each in order.lines if each.agreement_id == made.agreement_id)
+                return [self._inform(name, order.order_id, made) for name in (order.user, resource)]
+        return []
+
+    def _announce(self, order: OrderStanding, message: Message | None) -> list[Effect]:
+        user_knows = message is not None and isinstance(message.content, OrderWithdrawal)
+        return [
+            Send(Message(performative, self.name, receiver, order.order_id, content))
+            for receiver, performative, content in announcements(order)
+            if receiver != order.user or not user_knows
+        ]
+
+    def _fate_of(self, message: Message, order: OrderStanding) -> Send | None:
+        """What a party of an agreement is told of it; nobody else learns anything."""
+        agreement_id = agreement_of(message.content)
+        mine = message.sender == order.user or any(
+            (line.agreement_id, line.resource) == (agreement_id, message.sender) for line in order.lines
+        )
+        if not mine:
+            return self._refuse(message, agreement_id, UNKNOWN, "no order names it with its sender")
+        answer = agreement_answer(order, agreement_id)
+        return None if answer is None else self._reply(message, *answer)
+
+    def _to_claimant(self, message: Message, claim: RefundClaim, order: OrderStanding) -> list[Effect]:
+        if message.sender != order.user:
+            return []
+        agreement_id = claim.failed.agreement_id
+        if any(each.agreement_id == agreement_id for each in order.refunds):
+            return []  # `_changed` has told
+        return [
+            self._reply(message, Performative.REFUSE, RefundRefused(agreement_id, "not_posted", "it was never paid"))
+        ]
+
+    def _unknown(self, message: Message, stands: ev.OrderStands) -> Send:
+        content = message.content
+        code, detail = stands.code or UNKNOWN, stands.detail or "no order names it"
+        if isinstance(content, PaymentOrder | OrderWithdrawal):
+            return self._reply(message, Performative.REFUSE, OrderRefused(content.order_id, code, detail))
+        if isinstance(content, RefundClaim):
+            refused = RefundRefused(content.failed.agreement_id, code, detail)
+            return self._reply(message, Performative.REFUSE, refused)
+        return self._refuse(message, agreement_of(content), UNKNOWN, detail)
+
+    def _on_swept(self, swept: ev.OrdersSwept) -> list[Effect]:
+        effects: list[Effect] = []
+        for order in swept.voided:
+            self._open.setdefault(order.order_id, order)
+            effects += self._changed(order, None)
+        self._open = {order.order_id: order for order in swept.reserved}
+        return effects
+
+    def _on_refund_posted(self, posted: ev.RefundPosted) -> list[Effect]:
+        message = self._asked.pop(posted.call_id)
+        if posted.code:
+            refused = RefundRefused(posted.agreement_id, posted.code, posted.detail)
+            return [self._reply(message, Performative.REFUSE, refused)]
+        made = RefundMade(posted.agreement_id, posted.transfer_id, posted.amount)
+        assert isinstance(message.content, Signed)
+        body = message.content.body
+        other = body.user if message.sender == body.resource else body.resource
+        return [
+            self._reply(message, Performative.AGREE, made),
+            self._inform(other, message.conversation_id, made),
+        ]
+
+    def _on_deposit_posted(self, posted: ev.DepositPosted) -> list[Effect]:
+        message = self._asked.pop(posted.call_id)
+        if posted.code:
+            refused = KeeperRefused(posted.deposit_id, posted.code, posted.detail)
+            return [self._reply(message, Performative.REFUSE, refused)]
+        made = DepositMade(posted.deposit_id, posted.transfer_id, posted.amount)
+        assert isinstance(message.content, DepositOrder)
+        what = f"deposit {posted.deposit_id}: {posted.amount} minor units to {message.content.account}"
+        return [fx.Report(KeeperOrdered(message.sender, what)), self._reply(message, Performative.AGREE, made)]
+
+    def _on_account_looked_up(self, found: ev.AccountLookedUp, now: Instant) -> list[Effect]:
+        message = self._asked.pop(found.call_id)
+        query = message.content
+        assert isinstance(query, AccountQuery)
+        if found.code:
+            refused = AccountQueryRefused(query.nonce, found.code, found.detail)
+            return [self._reply(message, Performative.REFUSE, refused)]
+        statement = AccountStatement(
+            query.nonce, query.account, found.balance, found.reserved, found.credit_limit, now, found.lines
+        )
+        return [self._reply(message, Performative.INFORM, statement)]
+
+    def _on_overview_looked_up(self, found: ev.OverviewLookedUp, now: Instant) -> list[Effect]:
+        message = self._asked.pop(found.call_id)
+        query = message.content
+        assert isinstance(query, OverviewQuery)
+        overview = MarketOverview(query.query_id, now, found.accounts, found.trades, found.next_after)
+        return [self._reply(message, Performative.INFORM, overview)]
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _wait(self, message: Message) -> str:
+        self._calls += 1
+        call_id = f"call-{self._calls}"
+        self._asked[call_id] = message
+        return call_id
+
+    def _refuse(self, message: Message, agreement_id: str, code: str, detail: str) -> Send:
+        return self._reply(message, Performative.REFUSE, PaymentRefused(agreement_id, code, detail))
+
+    def _inform(self, receiver: str, conversation_id: str, content: Content) -> Send:
+        return Send(Message(Performative.INFORM, self.name, receiver, conversation_id, content))
+
+    def _reply(self, message: Message, performative: Performative, content: Content) -> Send:
+        return Send(
+            Message(
+                performative,
+                self.name,
+                message.sender,
+                message.conversation_id,
+                content,
+                in_reply_to=message.reply_with,
+            )
+        )

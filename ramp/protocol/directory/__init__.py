@@ -1,0 +1,1 @@
+"""The directory of resources as a state machine, and its pages."""

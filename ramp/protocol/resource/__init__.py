@@ -1,0 +1,1 @@
+"""The Resource Agent as a state machine: it sells, holds and books."""

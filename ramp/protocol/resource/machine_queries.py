@@ -1,0 +1,37 @@
+"""Questions for what a machine is and how busy it will be, while the machine is asked for it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+from ramp.model.acl import Message
+from ramp.model.contents import MachineQuery
+from ramp.protocol.effects import DescribeMachine, Effect
+
+DESCRIBING_MAX: Final = 1_000
+"""Questions for the machine's state that wait for its answer; the oldest go first, and are asked again."""
+
+
+class MachineQueries:
+    """The open questions of one resource, the oldest first."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, Message] = OrderedDict()
+        self._asked = 0
+
+    def ask(self, message: Message, query: MachineQuery) -> list[Effect]:
+        """Ask the machine, under a name of our own: two buyers may call their questions the same."""
+        for asked in self._open.values():
+            if (asked.sender, asked.content) == (message.sender, query):
+                return []  # a copy; the machine is still at work on the first
+        self._asked += 1
+        call_id = f"describe-{self._asked}"
+        self._open[call_id] = message
+        if len(self._open) > DESCRIBING_MAX:
+            self._open.popitem(last=False)
+        return [DescribeMachine(call_id, query.horizon)]
+
+    def answered(self, call_id: str) -> Message | None:
+        """The question that the machine has answered now; None where it has been given up."""
+        return self._open.pop(call_id, None)

@@ -1,0 +1,432 @@
+"""The Resource Agent's whole protocol: bidding, holding, selling, cancelling, and staying registered (section 6.2)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from heapq import heappop, heappush
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.contents import (
+    Acceptance,
+    CallForProposals,
+    CancellationRefused,
+    ClockReading,
+    Commitment,
+    HoldCancelled,
+    HoldRefused,
+    MachineQuery,
+    MachineStatus,
+    NotUnderstood,
+    PaymentMade,
+    PaymentRefused,
+    RefundMade,
+    RefundRefused,
+    Registered,
+    Rejection,
+    Unverified,
+)
+from ramp.model.instant import Duration, Instant
+from ramp.model.offer import RefusalCode
+from ramp.model.seal import Role
+from ramp.protocol.belief import said_by, sealed_by, sealed_lately
+from ramp.protocol.clock_comparison import ClockComparison
+from ramp.protocol.effects import Archive, Effect, ForgetSlots, ReleaseSlot, Send
+from ramp.protocol.events import (
+    ClockAsked,
+    Event,
+    MachineDescribed,
+    MachineOpened,
+    MessageReceived,
+    SlotConfirmed,
+    SlotFreed,
+    SlotHeld,
+    SlotLookedUp,
+    SlotsPriced,
+    SlotsQuoted,
+)
+from ramp.protocol.faults import guarded
+from ramp.protocol.progress import ClockCompared
+from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, reference_of
+from ramp.protocol.resource.directory_entry import DirectoryEntry
+from ramp.protocol.resource.machine_queries import MachineQueries
+from ramp.protocol.resource.participant import Participant
+from ramp.protocol.resource.quotas import Quotas, Unpaid
+from ramp.protocol.resource.releases import Releases
+from ramp.protocol.resource.seller import Seller
+from ramp.protocol.retention import Retention
+from ramp.protocol.tables import ParticipantState
+from ramp.protocol.timing import Pace, Timing, earliest
+
+RELEASED_MAX = 20_000
+"""Released offers at hand at most, so that repeated messages get the same answer; they are repeated within minutes."""
+
+UNPAID = (ParticipantState.HOLDING, ParticipantState.HELD, ParticipantState.CONFIRMING, ParticipantState.SETTLING)
+"""States in which a slot is set aside for a buyer who has not paid."""
+
+FINAL = (ParticipantState.SOLD, ParticipantState.RELEASED)
+"""States in which nothing is awaited but what somebody may ask for later."""
+
+
+class ResourceParty:
+    """Everything one Resource Agent does.
+
+    Args:
+        name: the agent's name.
+        directory: name of the directory agent.
+        bank: name of the Banking Agent that the resource trusts with its money.
+        seller: the bidding side.
+        timing: the protocol's limits.
+        quotas: what one buyer may have set aside without having paid.
+    """
+
+    def __init__(
+        self, name: str, *, directory: str, bank: str, seller: Seller, timing: Timing, quotas: Quotas | None = None
+    ) -> None:
+        self.name = name
+        self.deadline: Instant | None = None
+        self.participants: OrderedDict[str, Participant] = OrderedDict()
+        self._entry = DirectoryEntry(name, directory, timing)
+        self._bank = bank
+        self._seller = seller
+        self._timing = timing
+        self._pace = Pace(timing)
+        self._by_agreement: dict[str, Participant] = {}
+        self._unpaid = Unpaid(quotas or Quotas(), seller.cores)
+        self._open: dict[str, None] = {}
+        self._armed_for: dict[str, Instant] = {}
+        self._alarms: list[tuple[Instant, str]] = []
+        self._releases = Releases(self._pace)
+        self._clock = ClockComparison(name, bank)
+        self._released: OrderedDict[str, None] = OrderedDict()
+        self._over = Retention(timing)
+        self._queries = MachineQueries()
+
+    @property
+    def clock(self) -> ClockCompared | None:
+        """How far the clock is from the bank's, as far as is known."""
+        return self._clock.known
+
+    @property
+    def has_open_participants(self) -> bool:
+        """Whether some accepted offer is neither sold nor released, or the machine has not said that it is."""
+        return bool(self._open or self._releases)
+
+    def is_releasing(self, offer_id: str) -> bool:
+        """Whether the machine has been told, or will be told again, to give a slot back, and has not said yes."""
+        return offer_id in self._releases
+
+    @property
+    def source(self) -> str:
+        """What drives the machine's queue (`log`, `synthetic`, `live`)."""
+        return self._seller.source
+
+    # -- entries -------------------------------------------------------------------------------------------------
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Register with the directory."""
+        effects: list[Effect] = [self._entry.renew(now)]
+        return self._armed(effects)
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Take every hold and sale up again from the journal, and register."""
+        self._replay(records)
+        effects = self.start(now)
+        for participant in list(self.participants.values()):
+            effects += self._act(participant, partial(participant.recover, now))
+        return self._armed(effects)
+
+    def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Take one accepted offer up again after a bug has raised in it; no other is touched."""
+        self.forget(reference)
+        self._replay([each for each in records if reference_of(each) == reference])
+        participant = self.participants.get(reference)
+        if participant is None:  # nothing is on record of it, so nothing was promised and nothing is held
+            return self._armed([])
+        return self._armed(self._kept(participant, participant.recover(now)))
+
+    def forget(self, reference: str) -> None:
+        """Let an accepted offer rest until the next start; see `Recoverable.forget`."""
+        gone = self.participants.pop(reference, None)
+        if gone is None:
+            self._seller.drop(reference)
+            return
+        for index in (self._open, self._armed_for, self._released):
+            index.pop(reference, None)
+        self._over.drop(reference)
+        self._unpaid.remove(gone.user, reference)
+        if gone.agreement is not None:
+            self._by_agreement.pop(gone.agreed.agreement_id, None)
+
+    def _replay(self, records: Sequence[Record]) -> None:
+        for record in records:
+            if isinstance(record, HoldIntended):
+                self.participants[record.offer.offer_id] = self._new_participant(record)
+            elif isinstance(record, ParticipantRecord):
+                self.participants[record.offer_id].replay(record)
+
+    def handle(self, event: Event, now: Instant) -> list[Effect]:
+        """Take a message or the plug-in's answer.
+
+        Raises:
+            RemoteProtocolError: if a message has no place here.
+        """
+        match event:
+            case MessageReceived(message):
+                effects = self._on_message(message, now)
+            case SlotsQuoted(call_id, answers):
+                effects = guarded(call_id, partial(self._seller.on_quoted, call_id, answers, now))
+            case SlotsPriced(call_id, prices):
+                effects = guarded(call_id, partial(self._seller.on_priced, call_id, prices, now))
+            case SlotHeld(key, answer):
+                participant = self.participants.get(key)
+                effects = self._act(participant, partial(participant.on_held, answer, now)) if participant else []
+            case SlotConfirmed(key, answer):
+                participant = self.participants.get(key)
+                effects = self._act(participant, partial(participant.on_confirmed, answer, now)) if participant else []
+            case SlotLookedUp(key, answer):
+                participant = self.participants.get(key)
+                effects = self._act(participant, partial(participant.on_looked_up, answer, now)) if participant else []
+            case SlotFreed(key, answer):
+                self._releases.answered(key, now, in_doubt=answer is not None)
+                effects = []
+            case MachineOpened(source):
+                self._seller.source = source
+                effects = []
+            case ClockAsked(query_id):
+                effects = self._clock.ask(query_id, now)
+            case MachineDescribed(call_id, snapshot):
+                effects = self._described_to(call_id, snapshot)
+            case _:
+                effects = []
+        return self._armed(effects)
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let holds run out, ask the bank again, renew the registration."""
+        effects: list[Effect] = []
+        if now >= self._entry.deadline:
+            effects.append(self._entry.renew(now))
+        effects += (ReleaseSlot(key) for key in self._releases.tick(now))
+        while self._alarms and self._alarms[0][0] <= now:
+            due, offer_id = heappop(self._alarms)
+            participant = self.participants.get(offer_id)
+            if participant is not None and self._armed_for.get(offer_id) == due:
+                del self._armed_for[offer_id]
+                effects += self._act(participant, partial(participant.tick, now))
+        return self._armed(effects + self._let_go(now))
+
+    def _let_go(self, now: Instant) -> list[Effect]:
+        """Forget what has been over for long enough, and move it to the archive."""
+        keys: list[str] = []
+        for offer_id in self._over.due(now):
+            participant = self.participants.get(offer_id)
+            if offer_id in self._releases or (participant is not None and participant.deadline is not None):
+                self._over.keep(offer_id, now)  # machine or bank has not answered yet
+                continue
+            self.forget(offer_id)
+            keys.append(offer_id)
+        return [ForgetSlots(tuple(keys)), Archive(tuple(keys))] if keys else []
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self._entry.clock_set(by)
+        self._clock.clock_set()
+        self._seller.clock_set(by)
+        self._over.clock_set(by)
+        self._releases.clock_set(by)
+        self._alarms.clear()
+        self._armed_for.clear()
+        for participant in self.participants.values():
+            participant.clock_set(by)
+            self._kept(participant, [])
+        self._arm()
+
+    def leave(self, now: Instant) -> list[Effect]:
+        """Deregister, so that no later auction calls this resource."""
+        return [self._entry.leave(now)]
+
+    # -- messages ------------------------------------------------------------------------------------------------
+
+    def _on_message(self, message: Message, now: Instant) -> list[Effect]:
+        content = message.content
+        match content:
+            case CallForProposals():
+                return self._seller.on_call(message, content, now)
+            case Rejection(offer_id=offer_id):
+                self._seller.rejected(offer_id, message.sender)
+                return []
+            case Acceptance():
+                return self._on_acceptance(message, content, now)
+            case HoldCancelled(offer_id=offer_id):
+                return self._on_hold_cancelled(message, offer_id, now)
+            case Commitment():
+                return self._on_commitment(message, content, now)
+            case Signed(body=Cancellation()):
+                return self._on_cancellation(message, content, now)
+            case PaymentMade() | PaymentRefused() | RefundMade() | RefundRefused():
+                return self._on_bank(message, content, now)
+            case MachineQuery():
+                return self._queries.ask(message, content)
+            case ClockReading():
+                return self._clock.answered(message, content, now)
+            case Registered(number=number):
+                self._entry.entered(message, number)
+                return []
+            case NotUnderstood():
+                return []
+            case Unverified():
+                raise RemoteProtocolError(
+                    f"{content.kind} {content.reference} does not verify: {content.code}: {content.detail}"
+                )
+            case _:
+                raise RemoteProtocolError(f"{type(content).__name__} is nothing for a resource")
+
+    def _on_acceptance(self, message: Message, acceptance: Acceptance, now: Instant) -> list[Effect]:
+        seal = sealed_lately(message, Role.USER, now, self._timing)
+        participant = self.participants.get(acceptance.offer_id)
+        if participant is not None:
+            self._check_user(participant, message)
+            return self._act(participant, partial(participant.on_acceptance, now))
+        found = self._seller.offer(acceptance.offer_id, now)
+        if found is None or found.user != message.sender:
+            unknown = HoldRefused(acceptance.request_id, acceptance.offer_id, RefusalCode.UNKNOWN_OFFER)
+            return [self._reply(message, Performative.REFUSE, unknown)]
+        too_much = self._unpaid.problem(message.sender, found.offer.cores)
+        if too_much:
+            refused = HoldRefused(acceptance.request_id, acceptance.offer_id, RefusalCode.QUOTA, too_much)
+            return [self._reply(message, Performative.REFUSE, refused)]
+        self._seller.forget(acceptance.offer_id)
+        until = now + self._timing.hold_time
+        intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now)
+        participant = self._new_participant(intended)
+        self.participants[acceptance.offer_id] = participant
+        return self._act(participant, partial(participant.start, now))
+
+    def _on_hold_cancelled(self, message: Message, offer_id: str, now: Instant) -> list[Effect]:
+        seal = sealed_lately(message, Role.USER, now, self._timing)
+        participant = self.participants.get(offer_id)
+        if participant is not None:
+            self._check_user(participant, message)
+            return self._act(participant, partial(participant.on_hold_cancelled, seal, now))
+        self._seller.rejected(offer_id, message.sender)
+        return [self._reply(message, Performative.INFORM, HoldCancelled(message.conversation_id, offer_id))]
+
+    def _on_commitment(self, message: Message, commitment: Commitment, now: Instant) -> list[Effect]:
+        sealed_by(message, Role.USER)
+        body = commitment.agreement.body
+        assert isinstance(body, Agreement)
+        participant = self.participants.get(body.offer.offer_id)
+        sold = self._by_agreement.get(body.agreement_id)
+        if sold is not None and sold is not participant:  # the bank pays an agreement id once, so it buys one slot
+            detail = "another slot is sold under that agreement id"
+            twice = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.BAD_AGREEMENT, detail)
+            return [self._reply(message, Performative.REFUSE, twice)]
+        if participant is not None:
+            self._check_user(participant, message)
+            return self._act(participant, partial(participant.on_commitment, commitment, now))
+        detail = "no slot is held for that offer"
+        unknown = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.UNKNOWN_OFFER, detail)
+        return [self._reply(message, Performative.REFUSE, unknown)]
+
+    def _on_cancellation(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
+        body = signed.body
+        assert isinstance(body, Cancellation)
+        participant = self.participants.get(body.offer_id)
+        if participant is not None:
+            return self._act(participant, partial(participant.on_cancellation, signed, now))
+        unknown = CancellationRefused(body.agreement_id, "unknown_agreement", "nothing is sold under that agreement")
+        return [self._reply(message, Performative.REFUSE, unknown)]
+
+    def _on_bank(
+        self, message: Message, content: PaymentMade | PaymentRefused | RefundMade | RefundRefused, now: Instant
+    ) -> list[Effect]:
+        seal = said_by(message, self._bank, Role.BANK)
+        participant = self._by_agreement.get(content.agreement_id)
+        if participant is None:
+            return []
+        return self._act(participant, partial(participant.on_bank, content, seal, now))
+
+    def _described_to(self, call_id: str, snapshot: str) -> list[Effect]:
+        asked = self._queries.answered(call_id)
+        if asked is None:
+            return []
+        assert isinstance(asked.content, MachineQuery)
+        described = self._seller.described(snapshot)
+        return [self._reply(asked, Performative.INFORM, MachineStatus(asked.content.query_id, described))]
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _check_user(self, participant: Participant, message: Message) -> None:
+        if message.sender != participant.user:
+            raise RemoteProtocolError("the offer was made to another user")
+
+    def _reply(
+        self,
+        message: Message,
+        performative: Performative,
+        content: HoldRefused | HoldCancelled | CancellationRefused | MachineStatus,
+    ) -> Send:
+        return Send(
+            Message(
+                performative,
+                self.name,
+                message.sender,
+                message.conversation_id,
+                content,
+                in_reply_to=message.reply_with,
+            )
+        )
+
+    def _new_participant(self, intended: HoldIntended) -> Participant:
+        return Participant(intended, resource=self.name, bank=self._bank, pace=self._pace)
+
+    def _act(self, participant: Participant, act: Callable[[], list[Effect]]) -> list[Effect]:
+        """Let a participant act and keep the indexes true; a bug in it stays its own."""
+        return guarded(participant.offer.offer_id, lambda: self._kept(participant, act()))
+
+    def _kept(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
+        """Keep the indexes true after a participant has moved."""
+        offer_id = participant.offer.offer_id
+        for effect in effects:
+            if isinstance(effect, ReleaseSlot):
+                self._releases.asked(effect.key)
+        if participant.agreement is not None:
+            self._by_agreement[participant.agreed.agreement_id] = participant
+        if participant.state in UNPAID:
+            self._unpaid.add(participant.user, offer_id, participant.offer.cores)
+        else:
+            self._unpaid.remove(participant.user, offer_id)
+        if participant.state in FINAL:
+            self._open.pop(offer_id, None)
+            ended = participant.released.at if participant.released is not None else participant.offer.end
+            self._over.keep(offer_id, ended)
+        else:
+            self._open[offer_id] = None
+            self._over.drop(offer_id)
+        if participant.deadline is None:
+            self._armed_for.pop(offer_id, None)
+        elif self._armed_for.get(offer_id) != participant.deadline:
+            self._armed_for[offer_id] = participant.deadline
+            heappush(self._alarms, (participant.deadline, offer_id))
+        if participant.state is ParticipantState.RELEASED:
+            self._released[offer_id] = None
+            if len(self._released) > RELEASED_MAX:
+                oldest, _ = self._released.popitem(last=False)
+                gone = self.participants.pop(oldest)
+                if gone.agreement is not None:
+                    self._by_agreement.pop(gone.agreed.agreement_id, None)
+        return effects
+
+    def _armed(self, effects: list[Effect]) -> list[Effect]:
+        self._arm()
+        return effects
+
+    def _arm(self) -> None:
+        alarms = self._alarms
+        while alarms and self._armed_for.get(alarms[0][1]) != alarms[0][0]:
+            heappop(alarms)  # it has been put off or is not needed any more
+        due = alarms[0][0] if alarms else None
+        self.deadline = earliest(self._entry.deadline, due, self._over.deadline, self._releases.deadline)

@@ -1,0 +1,273 @@
+"""The resource's side of the auction: evaluate a call, quote, price, and remember the offers made (section 6.2).
+
+Evaluating takes the paper's two steps: the static terms against the configuration, then the machine's load from the
+plug-in and a price by the strategy. Every unit is answered, with an offer or with a coded refusal. A call that comes
+again gets the same answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import CallForProposals, Proposal
+from ramp.model.identifiers import IdSource
+from ramp.model.instant import Duration, Instant
+from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.request import RequestUnit
+from ramp.model.slot import Slot, StaticTerms
+from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
+from ramp.protocol.pricing import PriceQuestion, PriceRefusal
+from ramp.protocol.resource.recent import Recent
+from ramp.protocol.resource.static_terms import check_static_terms
+from ramp.protocol.timing import Timing
+
+OFFERS_MAX = 50_000
+"""Open offers remembered; the oldest go first. At 25 units and 10 rounds that is 200 auctions at once."""
+
+ANSWERS_MAX = 5_000
+"""Answers remembered for repeated calls; a call is repeated within seconds."""
+
+PENDING_MAX = 5_000
+"""Calls that wait for machine or strategy; the oldest go first, as if they had been lost on the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceRange:
+    """What the administrator sets (section 6.2.3): whole credits per core hour, and the rounds expected."""
+
+    start_price: int
+    minimum_price: int
+    rounds_expected: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOffer:
+    """An offer made, with what is needed to hold its slot."""
+
+    offer: Offer
+    unit: RequestUnit
+    slot: Slot
+    user: str
+    expires: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A call whose quotes the plug-in, and then whose prices the strategy is working out."""
+
+    message: Message
+    call: CallForProposals
+    asked: tuple[RequestUnit, ...]
+    refused: tuple[Refusal, ...]
+    slots: tuple[tuple[RequestUnit, Slot], ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What copies of the call have in common."""
+        return self.message.sender, self.call.request_id, self.call.round_number
+
+
+class Seller:
+    """All the bidding of one resource.
+
+    Args:
+        resource: name of the selling agent.
+        terms: the machine's static terms.
+        prices: the administrator's prices.
+        source: what drives the machine's queue (`log`, `synthetic`, `live`), as far as that is known yet.
+        ids: where offer ids come from.
+        timing: the protocol's limits.
+    """
+
+    def __init__(
+        self,
+        resource: str,
+        *,
+        terms: StaticTerms,
+        prices: PriceRange,
+        source: str,
+        ids: IdSource,
+        timing: Timing,
+    ) -> None:
+        self._resource = resource
+        self._terms = terms
+        self._prices = prices
+        self.source = source
+        self._ids = ids
+        self._timing = timing
+        self._offers: OrderedDict[str, OpenOffer] = OrderedDict()
+        # as long as an offer stands: what is older belongs to no auction that goes on
+        self._last_bids: Recent[tuple[str, str, int], tuple[int, int]] = Recent(timing.offer_validity, OFFERS_MAX)
+        self._answers: Recent[tuple[str, str, int], Message] = Recent(timing.offer_validity, ANSWERS_MAX)
+        self._pending: OrderedDict[str, _Pending] = OrderedDict()
+        self._being_quoted: set[tuple[str, str, int]] = set()
+        self._calls = 0
+
+    @property
+    def cores(self) -> int:
+        """Cores of the machine."""
+        return self._terms.cores
+
+    def described(self, snapshot: str) -> str:
+        """A machine's snapshot with what the seller adds for buyers: system, architecture, and its first price.
+
+        Args:
+            snapshot: a JSON object as text.
+        """
+        stated = {
+            "operating_system": self._terms.operating_system,
+            "architecture": self._terms.architecture,
+            "start_price": self._prices.start_price,
+        }
+        return json.dumps({**json.loads(snapshot), **stated}, separators=(",", ":"))
+
+    def on_call(self, message: Message, call: CallForProposals, now: Instant) -> list[Effect]:
+        """Step one: the static terms; then ask the plug-in for what is left."""
+        answered = self._answers.get((message.sender, call.request_id, call.round_number))
+        if answered is not None:
+            return [Send(answered)]
+        if (message.sender, call.request_id, call.round_number) in self._being_quoted:
+            return []  # a copy; the machine is still at work on the first
+        asked: list[RequestUnit] = []
+        refused: list[Refusal] = []
+        for unit in call.request.units:
+            refusal = check_static_terms(unit, self._terms)
+            if refusal is None:
+                asked.append(unit)
+            else:
+                refused.append(refusal)
+        self._calls += 1
+        call_id = f"quote-{self._calls}"
+        pending = self._pending[call_id] = _Pending(message, call, tuple(asked), tuple(refused))
+        self._being_quoted.add(pending.key)
+        if len(self._pending) > PENDING_MAX:
+            self.drop(next(iter(self._pending)))
+        if not asked:
+            return self.on_quoted(call_id, (), now)
+        return [QuoteSlots(call_id, tuple(asked))]
+
+    def on_quoted(self, call_id: str, answers: Sequence[Slot | Refusal], now: Instant) -> list[Effect]:
+        """Step two: ask the strategy for a price for each slot."""
+        pending = self._pending.get(call_id)
+        if pending is None:
+            return []
+        refused = [answer for answer in answers if isinstance(answer, Refusal)]
+        slots = [(unit, got) for unit, got in zip(pending.asked, answers, strict=True) if isinstance(got, Slot)]
+        self._pending[call_id] = replace(pending, refused=(*pending.refused, *refused), slots=tuple(slots))
+        if not slots:
+            return self.on_priced(call_id, (), now)
+        questions = [self._price_question(unit, slot, pending) for unit, slot in slots]
+        return [PriceSlots(call_id, tuple(questions))]
+
+    def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
+        """Answer the call: an offer for each slot that has a price, and a coded refusal of every other unit."""
+        pending = self.drop(call_id)
+        if pending is None:
+            return []
+        message, call = pending.message, pending.call
+        offers: list[Offer] = []
+        refusals = list(pending.refused)
+        for (unit, slot), price in zip(pending.slots, prices, strict=True):
+            made = self._bid(unit, slot, price, pending, now)
+            if isinstance(made, Refusal):
+                refusals.append(made)
+            else:
+                offers.append(made)
+                self._remember(OpenOffer(made, unit, slot, message.sender, now + made.valid_for), now)
+        reply = Message(
+            Performative.PROPOSE if offers else Performative.REFUSE,
+            self._resource,
+            message.sender,
+            message.conversation_id,
+            Proposal(call.request_id, call.round_number, tuple(offers), tuple(refusals)),
+            in_reply_to=message.reply_with,
+        )
+        self._answers.put(pending.key, reply, now)
+        return [Send(reply)]
+
+    def drop(self, call_id: str) -> _Pending | None:
+        """Forget a call that has not been answered; a copy of it is answered from the start."""
+        pending = self._pending.pop(call_id, None)
+        if pending is not None:
+            self._being_quoted.discard(pending.key)
+        return pending
+
+    def offer(self, offer_id: str, now: Instant) -> OpenOffer | None:
+        """An offer that still stands."""
+        found = self._offers.get(offer_id)
+        return found if found is not None and found.expires > now else None
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`; an offer stands as long as it said."""
+        for offer_id, each in self._offers.items():
+            self._offers[offer_id] = replace(each, expires=each.expires + by)
+        self._last_bids.clock_set(by)
+        self._answers.clock_set(by)
+
+    def rejected(self, offer_id: str, user: str) -> None:
+        """A user does not want an offer; nobody else's is forgotten."""
+        found = self._offers.get(offer_id)
+        if found is not None and found.user == user:
+            self.forget(offer_id)
+
+    def forget(self, offer_id: str) -> None:
+        """The offer was rejected or has been accepted."""
+        self._offers.pop(offer_id, None)
+
+    def _price_question(self, unit: RequestUnit, slot: Slot, pending: _Pending) -> PriceQuestion:
+        user, call = pending.message.sender, pending.call
+        last_round, own_last = self._last_bids.get((user, call.request_id, unit.number)) or (0, None)
+        return PriceQuestion(
+            asking=unit.cpu_hour_cost,
+            start_price=self._prices.start_price,
+            minimum_price=self._prices.minimum_price,
+            load=slot.load,
+            rounds_expected=self._prices.rounds_expected,
+            own_last=own_last if last_round < call.round_number else None,
+            round_number=call.round_number,
+            best_offer=call.best_offer,
+            user=user,
+            cores=slot.cores,
+            fragmentation=slot.fragmentation,
+            links_taken=slot.links_taken,
+        )
+
+    def _bid(
+        self, unit: RequestUnit, slot: Slot, price: int | PriceRefusal, pending: _Pending, now: Instant
+    ) -> Offer | Refusal:
+        call = pending.call
+        if isinstance(price, PriceRefusal):
+            nearest = "" if price.nearest is None else f"{price.nearest} credits/core-hour"
+            return Refusal(unit.number, price.code, nearest, price.detail)
+        if not call.best_offer and slot.end > unit.deadline:
+            return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT)
+        bidding = pending.message.sender, call.request_id, unit.number
+        last = self._last_bids.get(bidding)
+        if last is None or last[0] < call.round_number:  # else a slow quote comes after a later round's
+            self._last_bids.put(bidding, (call.round_number, price), now)
+        return Offer(
+            offer_id=self._ids.new("offer"),
+            request_id=call.request_id,
+            unit=unit.number,
+            resource=self._resource,
+            cpu_hour_cost=price,
+            start=slot.start,
+            end=slot.end,
+            cores=slot.cores,
+            load=slot.load,
+            valid_for=self._timing.offer_validity,
+            source=self.source,
+            placement=slot.placement,
+        )
+
+    def _remember(self, open_offer: OpenOffer, now: Instant) -> None:
+        self._offers[open_offer.offer.offer_id] = open_offer
+        while self._offers:
+            oldest = next(iter(self._offers.values()))
+            if oldest.expires > now and len(self._offers) <= OFFERS_MAX:
+                return
+            self._offers.popitem(last=False)

@@ -1,0 +1,421 @@
+"""The user's side of the reverse auction (paper section 5.1.1, steps 1 to 5).
+
+N rounds of open bidding: every round calls for proposals for all units at the best price so far, and closes as soon as
+every expected answer is in; the round time is only the limit. A resource that stayed silent is still called, but no
+longer waited for, until it answers again. Where some unit has no offer that meets the request, one extra round lets
+resources make their best offer (section 4.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import (
+    Bid,
+    CallForProposals,
+    DirectoryListing,
+    DirectoryQuery,
+    NotUnderstood,
+    Proposal,
+)
+from ramp.model.instant import Duration, Instant
+from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.request import RequestForQuotation, RequestUnit
+from ramp.model.seal import Role
+from ramp.model.services import RESOURCE_SERVICE
+from ramp.protocol.belief import said_by
+from ramp.protocol.directory.listing_pages import ListingPages
+from ramp.protocol.effects import Effect, Report, Send
+from ramp.protocol.events import Approval, AuctionOptions
+from ramp.protocol.machine import StateMachine
+from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
+from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
+from ramp.protocol.tables import AUCTION, AuctionState
+from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.user.calls import Calls
+from ramp.protocol.user.evaluator import Ranking, lowest_bids, over_limit, shortcoming
+from ramp.protocol.user.final_refusals import FinalRefusals
+from ramp.protocol.user.voting import reject
+
+
+@dataclass(frozen=True, slots=True)
+class AuctionResult:
+    """How the bidding ended.
+
+    Attributes:
+        status: QUOTED, NO_OFFERS, REJECTED, or None where the candidates are to be bought.
+        reason: one sentence, empty where there is something to buy.
+        candidates: of each unit, the offers to try, best first.
+        meets_request: of each unit, whether its candidates meet the request.
+    """
+
+    status: RequestStatus | None
+    reason: str
+    candidates: dict[int, tuple[Offer, ...]]
+    meets_request: dict[int, bool]
+
+
+class Auction(StateMachine[AuctionState]):
+    """One request's auction.
+
+    Args:
+        request_id: names the auction; the conversation id of all its messages.
+        request: the units wanted.
+        options: rounds, round time, ranking, approval.
+        user: name of the calling agent.
+        directory: name of the directory agent.
+        pace: of the calling agent.
+    """
+
+    def __init__(
+        self,
+        request_id: str,
+        request: RequestForQuotation,
+        options: AuctionOptions,
+        *,
+        user: str,
+        directory: str,
+        pace: Pace,
+    ) -> None:
+        super().__init__(request_id, AUCTION, AuctionState.NEW)
+        self.request = request
+        self.options = options
+        self.rounds: list[RoundRecord] = []
+        self.result: AuctionResult | None = None
+        self._user = user
+        self._directory = directory
+        self._pace = pace
+        self._timing = pace.timing
+        self._retry = Retry(pace)
+        self._calls: Calls | None = None
+        self._limit: Instant | None = None
+        self._resources: tuple[str, ...] = ()
+        self._called: tuple[str, ...] = ()
+        self._final = FinalRefusals()
+        self._begun: Instant = 0
+        self._nobody_registered = False
+        self._pages = ListingPages()
+        self._silent: set[str] = set()
+        self._rankings = {unit.number: Ranking(options.preference) for unit in request.units}
+        self._best_offers = {unit.number: Ranking(options.preference) for unit in request.units}
+        self._round_number = 0
+        self._round_started: Instant = 0
+        self._asked: dict[int, RequestUnit] = {}
+        self._answered: dict[str, Duration] = {}
+        self._heard: set[tuple[str, int]] = set()
+        self._offers: list[Offer] = []
+        self._refusals: list[ResourceRefusal] = []
+        self._last_bids: tuple[Bid, ...] = ()
+        self._current_call: CallForProposals | None = None
+
+    # -- entries -------------------------------------------------------------------------------------------------
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Ask the directory who sells."""
+        self._enter(AuctionState.DISCOVERING, "start")
+        self._begun = now
+        self._limit = now + self._timing.discovery_limit
+        self._retry.begin(now)
+        self._arm()
+        return [self._directory_query()]
+
+    def handle(self, message: Message, now: Instant) -> list[Effect]:
+        """Take a listing or a proposal; late and doubled ones are harmless.
+
+        Raises:
+            RemoteProtocolError: if the sender or the content has no place in an auction.
+        """
+        content = message.content
+        if isinstance(content, DirectoryListing):
+            said_by(message, self._directory, Role.DIRECTORY)
+            return self._on_listing(content, now)
+        if isinstance(content, Proposal):
+            return self._on_proposal(message.sender, content, now)
+        if isinstance(content, NotUnderstood):
+            proposal = Proposal(
+                self.conversation_id,
+                self._round_number,
+                refusals=tuple(
+                    Refusal(number, RefusalCode.PLUGIN_FAILED, detail=content.reason) for number in self._asked
+                ),
+            )
+            return self._on_proposal(message.sender, proposal, now) if message.sender in self._resources else []
+        raise RemoteProtocolError(f"{type(content).__name__} has no place in an auction")
+
+    def approve(self, approved: bool, now: Instant) -> list[Effect]:
+        """The owner's answer; outside the approving state it is ignored."""
+        if self.state is not AuctionState.APPROVING:
+            return []
+        return self._decide(approved, "OffersApproved", "the user declined the offers", now)
+
+    def withdraw(self, now: Instant) -> list[Effect]:
+        """The owner no longer wants the request; ignored once the auction is closed."""
+        if self.state is AuctionState.CLOSED:
+            return []
+        return self._close(RequestStatus.REJECTED, "the user withdrew the request", "RequestWithdrawn", now)
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Send again what was not answered, or end the wait."""
+        if self._limit is not None and now >= self._limit:
+            return self._on_limit(now)
+        effects: list[Effect] = []
+        if self._retry.is_due(now):
+            self._retry.again(now)
+            effects.append(self._directory_query())
+        if self._calls is not None and self._calls.is_due(now):
+            effects += [self._call(name) for name in self._calls.time_out(now)]
+        self._arm()
+        return effects
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self._retry.clock_set(by)
+        if self._calls is not None:
+            self._calls.clock_set(by)
+        self._limit = moved(self._limit, by)
+        self._begun += by
+        self._round_started += by
+        self._arm()
+
+    # -- discovery -----------------------------------------------------------------------------------------------
+
+    def _directory_query(self) -> Send:
+        query = DirectoryQuery(self.conversation_id, RESOURCE_SERVICE, self._pages.after)
+        return Send(
+            Message(
+                Performative.QUERY_REF,
+                self._user,
+                self._directory,
+                self.conversation_id,
+                query,
+                reply_with=f"{self.conversation_id}/directory",
+                reply_by=self._timing.discovery_limit,
+            )
+        )
+
+    def _on_listing(self, listing: DirectoryListing, now: Instant) -> list[Effect]:
+        if self.state is not AuctionState.DISCOVERING:
+            return []
+        if not listing.names and not listing.more and not self._pages.names:
+            self._nobody_registered = True
+            self._limit = self._begun + self._timing.empty_limit
+            self._arm()
+            return []
+        if not self._pages.add(listing):
+            return []
+        self._retry.answered(now)
+        if not self._pages.complete:
+            self._retry.begin(now)
+            self._arm()
+            return [self._directory_query()]
+        self._resources = self._pages.names
+        self._asked = {unit.number: unit for unit in self.request.units}
+        return self._open_round(AuctionState.BIDDING, "DirectoryListing", now)
+
+    # -- rounds --------------------------------------------------------------------------------------------------
+
+    def _open_round(self, state: AuctionState, stimulus: str, now: Instant) -> list[Effect]:
+        self._enter(state, stimulus)
+        self._round_number += 1
+        self._round_started = now
+        self._answered = {}
+        self._offers = []
+        self._refusals = []
+        self._called = self._may_bid(state)  # the others have refused for good
+        if self._silent.issuperset(self._called):
+            self._silent.clear()  # a line was down, not everybody: the first voice must not end the round for all
+        self._limit = now + self.options.round_time
+        self._calls = Calls(self._pace, self._called, now)
+        self._arm()
+        # one content for all resources: the shells write it once
+        self._current_call = CallForProposals(
+            self.conversation_id,
+            self._round_number,
+            RequestForQuotation(tuple(self._asked.values())),
+            self._last_bids,
+            state is AuctionState.BEST_OFFERS,
+        )
+        opened = RoundOpened(
+            self.conversation_id,
+            self._round_number,
+            self._asking_prices(),
+            len(self._called),
+            state is AuctionState.BEST_OFFERS,
+        )
+        return [Report(opened), *(self._call(name) for name in self._called)]
+
+    def _may_bid(self, state: AuctionState) -> tuple[str, ...]:
+        return self._final.callable(self._resources, self._asked, best_offers=state is AuctionState.BEST_OFFERS)
+
+    def _asking_prices(self) -> tuple[tuple[int, int], ...]:
+        return tuple((number, unit.cpu_hour_cost) for number, unit in self._asked.items())
+
+    def _call(self, resource: str) -> Send:
+        assert self._current_call is not None
+        return Send(
+            Message(
+                Performative.CFP,
+                self._user,
+                resource,
+                self.conversation_id,
+                self._current_call,
+                reply_with=f"{self.conversation_id}/round/{self._round_number}",
+                reply_by=self.options.round_time,
+            )
+        )
+
+    def _on_proposal(self, sender: str, proposal: Proposal, now: Instant) -> list[Effect]:
+        if self.state not in (AuctionState.BIDDING, AuctionState.BEST_OFFERS):
+            return []
+        if sender not in self._resources or proposal.round_number > self._round_number:
+            raise RemoteProtocolError(f"{sender} was not called in round {proposal.round_number}")
+        current = proposal.round_number == self._round_number
+        if (sender, proposal.round_number) in self._heard:
+            return []  # judged once: a copy would be held against a lower price, and reject an offer that still counts
+        self._heard.add((sender, proposal.round_number))
+        self._final.add(sender, proposal.refusals)
+        effects: list[Effect] = []
+        for offer in proposal.offers:
+            effects += self._consider(sender, offer)
+        if not current:
+            return effects
+        self._refusals += [ResourceRefusal(sender, refusal) for refusal in proposal.refusals]
+        self._answered.setdefault(sender, now - self._round_started)
+        self._silent.discard(sender)
+        assert self._calls is not None
+        again = self._calls.answered(sender, now)
+        if all(name in self._answered or name in self._silent for name in self._called):
+            return effects + self._close_round("Proposal", now)
+        self._arm()
+        return effects + [self._call(name) for name in again]
+
+    def _consider(self, sender: str, offer: Offer) -> list[Effect]:
+        unit = self._asked.get(offer.unit)
+        if unit is None or offer.resource != sender or offer.request_id != self.conversation_id:
+            return [self._reject(sender, offer, "the offer names another resource, request or unit")]
+        self._offers.append(offer)
+        reason = shortcoming(unit, offer)
+        if not reason:
+            self._rankings[offer.unit].add(offer)
+            return []
+        closest = self.state is AuctionState.BEST_OFFERS and not self._met(offer.unit)
+        if closest and offer.cores >= unit.cores.total and offer.end > offer.start:
+            self._best_offers[offer.unit].add(offer)
+            return []
+        return [self._reject(sender, offer, reason)]
+
+    def _reject(self, resource: str, offer: Offer, reason: str) -> Send:
+        return reject(self._user, resource, self.conversation_id, offer.offer_id, reason)
+
+    def _on_limit(self, now: Instant) -> list[Effect]:
+        if self.state is AuctionState.DISCOVERING:
+            nobody, silent = "no resource is registered in the market", "the directory does not answer"
+            reason = nobody if self._nobody_registered else silent
+            return self._close(RequestStatus.NO_OFFERS, reason, "deadline", now)
+        if self.state is AuctionState.APPROVING:
+            return self._decide(False, "deadline", "the offers were not approved in time", now)
+        return self._close_round("deadline", now)
+
+    def _close_round(self, stimulus: str, now: Instant) -> list[Effect]:
+        best_offers = self.state is AuctionState.BEST_OFFERS
+        for name in self._resources:
+            if name not in self._called:
+                self._refusals += self._final.of(name, self._asked, best_offers=best_offers)
+        silent = [name for name in self._called if name not in self._answered]
+        self._silent.update(silent)
+        for name in silent:
+            for number in self._asked:
+                self._refusals.append(ResourceRefusal(name, Refusal(number, RefusalCode.NO_ANSWER)))
+        record = RoundRecord(
+            self._round_number,
+            self._asking_prices(),
+            tuple(self._offers),
+            tuple(self._refusals),
+            now - self._round_started,
+            best_offers,
+        )
+        self.rounds.append(record)
+        best = tuple((number, ranking.best) for number, ranking in self._rankings.items() if ranking.best is not None)
+        again = self._calls.sent_again if self._calls is not None else 0
+        closed = RoundClosed(self.conversation_id, record, best, tuple(self._answered.items()), again)
+        effects: list[Effect] = [Report(closed)]
+        self._last_bids = lowest_bids(self._offers)
+        return effects + self._after_round(stimulus, now)
+
+    def _after_round(self, stimulus: str, now: Instant) -> list[Effect]:
+        unmet = [number for number, ranking in self._rankings.items() if ranking.best is None]
+        if self.state is not AuctionState.BIDDING or self._final.hopeless(self._resources, unmet):
+            return self._evaluate(unmet, stimulus, now)
+        if self._round_number < self.options.rounds and self._may_bid(AuctionState.BIDDING):
+            for number, ranking in self._rankings.items():
+                if ranking.best is not None:
+                    self._asked[number] = replace(self._asked[number], cpu_hour_cost=ranking.best.cpu_hour_cost)
+            return self._open_round(AuctionState.BIDDING, stimulus, now)
+        if unmet and self._may_bid(AuctionState.BEST_OFFERS):
+            return self._open_round(AuctionState.BEST_OFFERS, stimulus, now)
+        return self._evaluate(unmet, stimulus, now)
+
+    # -- the end of the bidding ----------------------------------------------------------------------------------
+
+    def _evaluate(self, unmet: list[int], stimulus: str, now: Instant) -> list[Effect]:
+        hopeless = [number for number in unmet if self._best_offers[number].best is None and not self._met(number)]
+        quote_only = self.options.quote_only
+        if hopeless or (unmet and (self.options.approval is Approval.AUTO or quote_only)):
+            which = ", ".join(str(number) for number in hopeless or unmet)
+            extra = "" if hopeless else "; the best offers that do not are shown"
+            reason = f"no offer meets the request for unit {which}{extra}"
+            return self._close(RequestStatus.NO_OFFERS, reason, stimulus, now)
+        if quote_only:
+            return self._close(RequestStatus.QUOTED, "", stimulus, now)
+        over = over_limit([offers[0] for offers in self._candidates().values()], self.options.max_cost)
+        if over:
+            return self._close(RequestStatus.REJECTED, over, stimulus, now)
+        if self.options.approval is Approval.ASK:
+            return self._ask_owner(stimulus, now)
+        return self._close(None, "", stimulus, now)
+
+    def _met(self, number: int) -> bool:
+        return self._rankings[number].best is not None
+
+    def _candidates(self) -> dict[int, tuple[Offer, ...]]:
+        return {
+            number: ranking.offers if ranking.best is not None else self._best_offers[number].offers
+            for number, ranking in self._rankings.items()
+        }
+
+    def _ask_owner(self, stimulus: str, now: Instant) -> list[Effect]:
+        self._enter(AuctionState.APPROVING, stimulus)
+        self._limit = now + self._timing.approval_limit
+        self._calls = None
+        self._arm()
+        best = [(number, offers[0]) for number, offers in self._candidates().items()]
+        asked = ApprovalAsked(
+            self.conversation_id,
+            tuple(offer for _, offer in best),
+            tuple(self._met(number) for number, _ in best),
+        )
+        return [Report(asked)]
+
+    def _decide(self, approved: bool, stimulus: str, refusal: str, now: Instant) -> list[Effect]:
+        if approved:
+            return self._close(None, "", stimulus, now)
+        return self._close(RequestStatus.REJECTED, refusal, stimulus, now)
+
+    def _close(self, status: RequestStatus | None, reason: str, stimulus: str, now: Instant) -> list[Effect]:
+        self._enter(AuctionState.CLOSED, stimulus)
+        self._limit = None
+        self._calls = None
+        self._retry.stop()
+        self._arm()
+        candidates = self._candidates()
+        meets = {number: self._met(number) for number in candidates}
+        self.result = AuctionResult(status, reason, candidates, meets)
+        if status is None:
+            return []
+        text = reason or "only a quotation was asked for"
+        return [self._reject(offer.resource, offer, text) for offers in candidates.values() for offer in offers]
+
+    def _arm(self) -> None:
+        self.deadline = earliest(self._limit, self._retry.due, self._calls.due if self._calls is not None else None)

@@ -1,0 +1,438 @@
+"""The bank's vote and the second phase of the two-phase commit, for the user (paper sections 5.1.1 step 8, 5.1.2).
+
+When all slots are held the bank is asked to set the whole cost aside: its vote comes before the decision. The decision
+is durable before the first CONFIRM leaves; a coordinator that restarts with that record goes on, one that restarts
+without it voids. Money moves only when the countersigned agreements of all units are at the bank, and then all at once.
+So there is nothing to roll back: where a unit fails, or takes too long, the bank is asked to void the order, and its
+answer, posted or void, is the end of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement
+from ramp.model.contents import (
+    Confirmed,
+    Failed,
+    FundsReserved,
+    HoldRefused,
+    NotUnderstood,
+    OrderPosted,
+    OrderRefused,
+    OrderVoided,
+    OrderWithdrawal,
+    PaymentOrder,
+    Settled,
+)
+from ramp.model.instant import Duration, Instant
+from ramp.model.seal import Role, Seal
+from ramp.protocol.agreement_terms import HeldUnit, order_lines
+from ramp.protocol.belief import said_by
+from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send
+from ramp.protocol.machine import StateMachine
+from ramp.protocol.outcome import BoughtUnit
+from ramp.protocol.records import (
+    CommitDecided,
+    FailureTold,
+    FundsAsked,
+    OrderClosed,
+    Record,
+    UnitSettled,
+    VoidAsked,
+)
+from ramp.protocol.tables import CONFIRMATION, ConfirmationState
+from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.user.confirmed_unit import ConfirmedUnit, UnitStage
+from ramp.protocol.user.voting import cancel_hold
+
+S = ConfirmationState
+
+
+OPEN = (UnitStage.CONFIRMING, UnitStage.CONFIRMED)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmationResult:
+    """How it ended: everything paid, or nothing.
+
+    Attributes:
+        posted: whether the order is paid.
+        reason: one sentence where it is not, or where a paid unit cannot be had.
+        units: what was bought.
+        blamed: the resources for whose failure or silence it is void; with the others one may go on.
+        claims: paid units that their resources say to have failed, with the resources' seals.
+    """
+
+    posted: bool
+    reason: str
+    units: tuple[BoughtUnit, ...] = ()
+    blamed: frozenset[str] = frozenset()
+    claims: tuple[tuple[Failed, Seal], ...] = ()
+
+
+class Confirmation(StateMachine[ConfirmationState]):
+    """The second phase of one order.
+
+    Args:
+        agreements: what is to be bought, one a unit; all of one request and one order.
+        pace: of the buying agent.
+        held: the holds on which it rests, one an agreement; none after a restart.
+    """
+
+    def __init__(self, agreements: Sequence[Agreement], *, pace: Pace, held: Sequence[HeldUnit] = ()) -> None:
+        first = agreements[0]
+        super().__init__(first.request_id, CONFIRMATION, S.NEW)
+        self.order_id = first.order_id
+        self.valid_until = first.valid_until
+        self.agreements = tuple(agreements)
+        self.result: ConfirmationResult | None = None
+        self._user = first.user
+        self._bank = first.bank
+        self._pace = pace
+        self._held_until = min((unit.held_until for unit in held), default=0)
+        self._vote_seals = tuple(unit.seal for unit in held)
+        self._units = {agreement.agreement_id: ConfirmedUnit(agreement, Retry(pace)) for agreement in agreements}
+        self._vote: tuple[FundsReserved, Seal] | None = None
+        self._to_bank = Retry(pace)
+        self._asked_at: Instant = 0
+        self._limit: Instant | None = None
+        self._reason = ""
+        self._blamed: frozenset[str] = frozenset()
+
+    @property
+    def decided(self) -> bool:
+        """Whether the decision to commit has been made."""
+        return self._vote is not None
+
+    @property
+    def doubt(self) -> str:
+        """What is not known yet and how it will end, or the empty string."""
+        if self.state is not S.VOIDING:
+            return ""
+        return f"{self._reason}; the bank has been asked to void order {self.order_id}, and its answer decides"
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Make the agreements durable, then ask the bank for its vote."""
+        self._enter(S.RESERVING, "start")
+        self._asked_at = now
+        margin = self._pace.timing.decision_margin
+        self._limit = self._held_until - margin  # there is no other bank: it may take as long as the holds last
+        self._to_bank.begin(now)
+        asked = FundsAsked(self.conversation_id, self.order_id, self.agreements, self._vote_seals, now)
+        return self._armed([Persist(asked), self._order(), *(unit.advanced() for unit in self._units.values())])
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Go on after a restart from what is on record of this order; without a decision it is voided."""
+        void: VoidAsked | None = None
+        for record in records:
+            if isinstance(record, UnitSettled) and record.agreement_id in self._units:
+                unit = self._units[record.agreement_id]
+                unit.stage, unit.transfer_id = UnitStage.SETTLED, record.transfer_id
+            elif isinstance(record, FailureTold) and record.failed.agreement_id in self._units:
+                unit = self._units[record.failed.agreement_id]
+                unit.stage, unit.failed = UnitStage.FAILED, (record.failed, record.failed_seal)
+            elif isinstance(record, CommitDecided) and record.order_id == self.order_id:
+                self._vote = record.vote, record.vote_seal
+            elif isinstance(record, VoidAsked) and record.order_id == self.order_id:
+                void = record
+            elif isinstance(record, OrderClosed) and record.order_id == self.order_id:
+                return self._recover_closed(record)
+        if self._all_settled:
+            self._enter(S.ENDED, "recover")
+            self._conclude_posted()
+            return self._armed([])
+        failed = any(unit.failed is not None for unit in self._units.values())
+        if self._vote is None or void is not None or failed:
+            undecided = "the user agent was interrupted before the decision" if not failed else "a unit has failed"
+            cancelled = self._cancel_holds() if self._vote is None else []
+            return self._armed(cancelled + self._void(void.reason if void else undecided, "recover", now))
+        self._enter(S.CONFIRMING, "recover")
+        return self._armed(self._confirm_all(now))
+
+    def handle(self, message: Message, now: Instant) -> list[Effect]:
+        """Take what the bank says of the order or a resource of its unit; late and doubled messages are harmless.
+
+        A HoldRefused has to concern one of the units: see `concerns`.
+
+        Raises:
+            RemoteProtocolError: if the content has no place here, or is not its sender's own word.
+        """
+        content = message.content
+        match content:
+            case FundsReserved() | OrderRefused() | OrderPosted() | OrderVoided():
+                if content.order_id != self.order_id:
+                    return []  # an earlier attempt's; it has ended
+                effects = self._on_bank(content, said_by(message, self._bank, Role.BANK), now)
+            case Confirmed() | Settled() | Failed():
+                unit = self._units.get(content.agreement_id)
+                if unit is None:
+                    return []
+                seal = said_by(message, unit.resource, Role.RESOURCE)
+                effects = self._on_resource(unit, content, seal, now)
+            case HoldRefused():
+                effects = self._on_hold_refused(message, content, now)
+            case NotUnderstood():
+                return []
+            case _:
+                raise RemoteProtocolError(f"{type(content).__name__} has no place in a commitment")
+        return self._armed(effects)
+
+    def concerns(self, offer_id: str) -> bool:
+        """Whether this offer is being bought here."""
+        return any(unit.agreement.offer.offer_id == offer_id for unit in self._units.values())
+
+    def withdraw(self, now: Instant) -> list[Effect]:
+        """The owner no longer wants the request; ignored once it is decided."""
+        if self.state is not S.RESERVING:
+            return []
+        cancelled = self._cancel_holds()
+        return self._armed(cancelled + self._void("the user withdrew the request", "RequestWithdrawn", now))
+
+    def note_refund(self, agreement_id: str) -> None:
+        """The bank has said that the money of a unit is back."""
+        if agreement_id in self._units:
+            self._units[agreement_id].refunded = True
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Ask or confirm again; void what takes too long."""
+        effects: list[Effect] = []
+        if self._limit is not None and now >= self._limit:
+            if self.state is S.RESERVING:
+                effects += [*self._cancel_holds(), *self._void("the bank does not answer", "deadline", now)]
+            else:
+                effects += self._give_up(now)
+        if self._to_bank.is_due(now):
+            self._to_bank.again(now)
+            effects.append(self._order() if self.state is S.RESERVING else self._withdrawal())
+        if self.state is S.CONFIRMING and self._vote is not None:
+            for unit in self._units.values():
+                if unit.stage in OPEN and unit.retry.is_due(now):
+                    unit.retry.again(now)
+                    effects.append(unit.confirm(*self._vote))
+        return self._armed(effects)
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`; holds and money last as long as they were promised to."""
+        for retry in (self._to_bank, *(unit.retry for unit in self._units.values())):
+            retry.clock_set(by)
+        self._held_until += by
+        self._asked_at += by
+        self._limit = moved(self._limit, by)
+        self._armed([])
+
+    # -- the bank ------------------------------------------------------------------------------------------------
+
+    def _order(self) -> Send:
+        order = PaymentOrder(self.order_id, order_lines(self.agreements), self.valid_until)
+        return self._request(order)
+
+    def _withdrawal(self) -> Send:
+        return self._request(OrderWithdrawal(self.order_id, self.valid_until, self._reason))
+
+    def _request(self, content: PaymentOrder | OrderWithdrawal) -> Send:
+        return Send(
+            Message(
+                Performative.REQUEST,
+                self._user,
+                self._bank,
+                self.conversation_id,
+                content,
+                reply_with=self.order_id,
+            )
+        )
+
+    def _on_bank(
+        self, content: FundsReserved | OrderRefused | OrderPosted | OrderVoided, seal: Seal, now: Instant
+    ) -> list[Effect]:
+        if self.state is S.ENDED:
+            return []
+        if isinstance(content, FundsReserved):
+            return self._on_reserved(content, seal, now) if self.state is S.RESERVING else []
+        if isinstance(content, OrderPosted):
+            return self._on_posted(content, seal, now) if self.state is S.VOIDING else []
+        if isinstance(content, OrderRefused) and self.state is S.CONFIRMING:
+            return []  # a copy from before: the order cannot be refused and reserved
+        self._to_bank.answered(now)
+        detail = content.detail or content.code
+        reason = self._reason or f"the bank refuses the order: {detail}"
+        if isinstance(content, OrderVoided) and not self._reason:
+            reason = f"the bank has voided the order: {detail}"
+        closed = OrderClosed(self.conversation_id, self.order_id, (), reason, seal, now)
+        let_go = self.state is S.VOIDING and not self.decided  # the holds were let go when the voiding began
+        self._enter(S.ENDED, type(content).__name__)
+        if isinstance(content, OrderVoided) and self.decided:
+            awaited = frozenset(line.resource for line in content.awaited)
+            self._blamed = self._failed or awaited & self._blamed or awaited or self._blamed
+        self.result = ConfirmationResult(False, reason, blamed=self._blamed)
+        effects: list[Effect] = [Persist(closed), *([] if let_go else self._cancel_holds())]
+        for unit in self._units.values():
+            if unit.stage is not UnitStage.FAILED:
+                unit.stage = UnitStage.VOIDED
+                effects.append(unit.advanced())
+        return effects
+
+    def _on_reserved(self, vote: FundsReserved, seal: Seal, now: Instant) -> list[Effect]:
+        if (vote.user, vote.lines, vote.valid_until) != (self._user, order_lines(self.agreements), self.valid_until):
+            raise RemoteProtocolError("the bank's vote is for another order")
+        self._to_bank.answered(now)
+        margin = self._pace.timing.decision_margin
+        if min(self._held_until, self._asked_at + vote.valid_for) < now + margin:
+            reason = "a hold or the money set aside was about to run out before all had voted"
+            return [*self._cancel_holds(), *self._void(reason, "FundsReserved", now)]
+        self._enter(S.CONFIRMING, "FundsReserved")
+        self._vote = vote, seal
+        return [
+            Persist(CommitDecided(self.conversation_id, self.order_id, vote, seal, now)),
+            *self._confirm_all(now),
+        ]
+
+    def _on_posted(self, posted: OrderPosted, seal: Seal, now: Instant) -> list[Effect]:
+        self._to_bank.answered(now)
+        paid = {payment.agreement_id: payment.transfer_id for payment in posted.transfers}
+        if paid.keys() != self._units.keys():
+            raise RemoteProtocolError("the bank has posted another order")
+        effects: list[Effect] = [
+            Persist(OrderClosed(self.conversation_id, self.order_id, posted.transfers, "", seal, now))
+        ]
+        self._enter(S.ENDED, "OrderPosted")
+        for agreement_id, unit in self._units.items():
+            unit.transfer_id = paid[agreement_id]
+            if unit.failed is None:
+                unit.stage = UnitStage.SETTLED
+                effects.append(unit.advanced())
+        self._conclude_posted()
+        return effects
+
+    def _recover_closed(self, closed: OrderClosed) -> list[Effect]:
+        """It is posted: an order that was closed without a payment is not taken up again."""
+        self._enter(S.ENDED, "recover")
+        for payment in closed.transfers:
+            unit = self._units[payment.agreement_id]
+            unit.transfer_id = payment.transfer_id
+            unit.stage = UnitStage.SETTLED if unit.failed is None else UnitStage.FAILED
+        self._conclude_posted()
+        return self._armed([])
+
+    # -- voiding -------------------------------------------------------------------------------------------------
+
+    def _void(self, reason: str, stimulus: str, now: Instant) -> list[Effect]:
+        self._enter(S.VOIDING, stimulus)
+        self._reason = reason
+        self._limit = None
+        for unit in self._units.values():
+            unit.retry.stop()
+        self._to_bank.begin(now)
+        return [Persist(VoidAsked(self.conversation_id, self.order_id, reason, now)), self._withdrawal()]
+
+    def _give_up(self, now: Instant) -> list[Effect]:
+        self._blamed = self._laggards()
+        return self._void(f"{', '.join(sorted(self._blamed))} did not settle in time", "deadline", now)
+
+    @property
+    def _failed(self) -> frozenset[str]:
+        return frozenset(unit.resource for unit in self._units.values() if unit.stage is UnitStage.FAILED)
+
+    def _laggards(self) -> frozenset[str]:
+        """Who keeps the order from being settled, as far as is known here: those who say nothing, else all."""
+        silent = {unit.resource for unit in self._units.values() if unit.stage is UnitStage.CONFIRMING}
+        return frozenset(silent or {unit.resource for unit in self._units.values() if unit.stage in OPEN})
+
+    def _cancel_holds(self) -> list[Effect]:
+        """Let every slot go that may still be held; firm ones end on the bank's word, and holds end by themselves."""
+        return [
+            cancel_hold(self._user, unit.resource, self.conversation_id, unit.agreement.offer.offer_id)
+            for unit in self._units.values()
+            if unit.stage is not UnitStage.FAILED
+        ]
+
+    # -- confirming ----------------------------------------------------------------------------------------------
+
+    def _confirm_all(self, now: Instant) -> list[Effect]:
+        assert self._vote is not None
+        self._limit = now + self._pace.patience(self._pace.timing.confirm_limit)
+        effects: list[Effect] = []
+        for unit in self._units.values():
+            if unit.stage is not UnitStage.SETTLED:
+                unit.stage = UnitStage.CONFIRMING
+                unit.retry.begin(now)
+                effects += [unit.confirm(*self._vote), unit.advanced()]
+        return effects
+
+    def _on_resource(
+        self, unit: ConfirmedUnit, content: Confirmed | Settled | Failed, seal: Seal, now: Instant
+    ) -> list[Effect]:
+        if isinstance(content, Settled):
+            return self._settle(unit, content, now)
+        if self.state not in (S.CONFIRMING, S.VOIDING) or unit.failed is not None:
+            return []
+        if isinstance(content, Confirmed):
+            if unit.stage is not UnitStage.CONFIRMING or self.state is S.VOIDING:
+                return []
+            unit.stage = UnitStage.CONFIRMED
+            unit.retry.heard(now)
+            return [unit.advanced()]
+        unit.failed = content, seal
+        told = FailureTold(self.conversation_id, content, seal, now)
+        return [Persist(told), *self._fail(unit, content, now)]
+
+    def _on_hold_refused(self, message: Message, refused: HoldRefused, now: Instant) -> list[Effect]:
+        """The resource has not accepted the agreement, so it can never ask for its money."""
+        unit = next(each for each in self._units.values() if each.agreement.offer.offer_id == refused.offer_id)
+        said_by(message, unit.resource, Role.RESOURCE)
+        if self.state is not S.CONFIRMING or unit.stage is not UnitStage.CONFIRMING:
+            return []
+        return self._fail(unit, refused, now)
+
+    def _fail(self, unit: ConfirmedUnit, content: Failed | HoldRefused, now: Instant) -> list[Effect]:
+        unit.stage = UnitStage.FAILED
+        unit.retry.stop()
+        detail = content.detail or str(content.code)
+        effects: list[Effect] = [unit.advanced(detail)]
+        if self.state is S.CONFIRMING:
+            reason = f"unit {unit.agreement.request.number} failed at {unit.resource}: {detail}"
+            effects += self._void(reason, type(content).__name__, now)
+        return effects
+
+    def _settle(self, unit: ConfirmedUnit, settled: Settled, now: Instant) -> list[Effect]:
+        """The resource's proof that the bank has paid; one that comes after the end is only kept."""
+        if self.state is S.RESERVING:
+            raise RemoteProtocolError("nothing is agreed yet that could be settled")
+        unit.check_proof(settled)
+        agreement, payment, seal = unit.agreement, settled.payment, settled.payment_seal
+        kept: list[Effect] = [SaveAgreement(agreement.agreement_id, settled.agreement, seal.text)]
+        if self.state is S.ENDED or unit.stage is UnitStage.SETTLED:
+            return kept if self.state is S.ENDED else []
+        unit.stage, unit.transfer_id = UnitStage.SETTLED, payment.transfer_id
+        unit.retry.answered(now)
+        record = UnitSettled(
+            self.conversation_id, agreement.agreement_id, payment.transfer_id, settled.agreement, seal, now
+        )
+        effects: list[Effect] = [*kept, Persist(record), unit.advanced()]
+        if self._all_settled:
+            self._enter(S.ENDED, "Settled")
+            self._conclude_posted()
+        return effects
+
+    @property
+    def _all_settled(self) -> bool:
+        return all(unit.stage is UnitStage.SETTLED for unit in self._units.values())
+
+    def _conclude_posted(self) -> None:
+        reason = "; ".join(unit.complaint for unit in self._units.values() if unit.complaint)
+        claims = tuple(unit.failed for unit in self._units.values() if unit.failed is not None)
+        bought = tuple(unit.bought() for unit in self._units.values())
+        self.result = ConfirmationResult(True, reason, bought, claims=claims)
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _armed(self, effects: list[Effect]) -> list[Effect]:
+        if self.state is S.ENDED:
+            self.deadline = None
+            return effects
+        retries = [unit.retry.due for unit in self._units.values()] if self.state is S.CONFIRMING else []
+        self.deadline = earliest(self._limit, self._to_bank.due, *retries)
+        return effects

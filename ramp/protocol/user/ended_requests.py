@@ -1,0 +1,91 @@
+"""A user's requests that have ended: how much of them is still at hand, and when they go to the archive."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from ramp.model.agreement import Agreement
+from ramp.model.instant import Duration, Instant
+from ramp.protocol.retention import Retention
+from ramp.protocol.timing import Timing
+from ramp.protocol.user.purchase import Purchase
+
+
+class EndedRequests:
+    """All of one user.
+
+    An ended request first keeps its whole course, for what was on its way when it ended (a late offer, a late proof of
+    payment); as long as an offer stands. Then only how it ended is kept, as after a restart.
+
+    Args:
+        purchases: the user's requests by id.
+        agreements: the user's agreements by id.
+        timing: the protocol's limits.
+    """
+
+    def __init__(self, purchases: dict[str, Purchase], agreements: dict[str, Agreement], timing: Timing) -> None:
+        self._purchases = purchases
+        self._agreements = agreements
+        self._linger = timing.offer_validity
+        self._retention = Retention(timing)
+        self._drawn_up: dict[str, list[str]] = {}
+        self._at_length: deque[tuple[Instant, str]] = deque()
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When `over` has something to tell, or None."""
+        return self._retention.deadline
+
+    def drew_up(self, agreement: Agreement) -> None:
+        """A request has come to an agreement, which may be void later."""
+        if agreement.agreement_id not in self._agreements:
+            self._agreements[agreement.agreement_id] = agreement
+            self._drawn_up.setdefault(agreement.request_id, []).append(agreement.agreement_id)
+
+    def ended(self, purchase: Purchase, now: Instant) -> None:
+        """A request has ended, now or in an earlier life."""
+        outcome = purchase.outcome
+        assert outcome is not None
+        of_request = [self._agreements[each] for each in self._drawn_up.get(purchase.request_id, ())]
+        ends = [unit.offer.end for unit in outcome.units if unit.agreement_id]
+        ends += [agreement.valid_until for agreement in of_request]
+        self._retention.keep(purchase.request_id, max(outcome.started_at + outcome.duration, *ends, 0))
+        self._at_length.append((now + self._linger, purchase.request_id))
+        while self._at_length and self._at_length[0][0] <= now:
+            self._shorten(self._at_length.popleft()[1])
+
+    def over(self, now: Instant, is_open: Callable[[str], bool]) -> tuple[str, ...]:
+        """Forget the requests whose retention is over, with their agreements.
+
+        Args:
+            now: the present.
+            is_open: whether an agreement is being given back, so that its request has to wait.
+
+        Returns:
+            The references of everything that is to be archived.
+        """
+        references: list[str] = []
+        for request_id in self._retention.due(now):
+            purchase = self._purchases.get(request_id)
+            if purchase is None or purchase.outcome is None:
+                continue  # a bug has struck it: it rests until the next start
+            agreement_ids = self._drawn_up.get(request_id, [])
+            if any(map(is_open, agreement_ids)):
+                self._retention.keep(request_id, now)
+                continue
+            del self._purchases[request_id]
+            for agreement_id in self._drawn_up.pop(request_id, ()):
+                del self._agreements[agreement_id]
+            references += [request_id, *agreement_ids]
+        return tuple(references)
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self._retention.clock_set(by)
+        self._at_length = deque((until + by, request_id) for until, request_id in self._at_length)
+
+    def _shorten(self, request_id: str) -> None:
+        purchase = self._purchases.get(request_id)
+        if purchase is not None and purchase.outcome is not None:
+            purchase.shorten()

@@ -1,0 +1,443 @@
+"""The User Agent's whole protocol: any number of requests, cancellations and queries at once (paper section 6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Cancellation
+from ramp.model.contents import (
+    AccountQuery,
+    AccountQueryRefused,
+    AccountStatement,
+    CancellationDone,
+    CancellationRefused,
+    ClockReading,
+    Content,
+    DirectoryListing,
+    DirectoryQuery,
+    Failed,
+    FundsReserved,
+    HoldCancelled,
+    HoldGranted,
+    MachineQuery,
+    MachineStatus,
+    NotUnderstood,
+    OrderPosted,
+    OrderRefused,
+    OrderVoided,
+    RefundMade,
+    RefundRefused,
+)
+from ramp.model.identifiers import IdSource
+from ramp.model.instant import Duration, Instant
+from ramp.model.seal import Role, Seal
+from ramp.model.services import RESOURCE_SERVICE
+from ramp.protocol.belief import said_by, sealed_by
+from ramp.protocol.clock_comparison import ClockComparison
+from ramp.protocol.directory.listing_pages import ListingPages
+from ramp.protocol.effects import Archive, Effect, Report
+from ramp.protocol.events import (
+    AccountAsked,
+    AgreementCancelled,
+    ClockAsked,
+    Event,
+    MachineAsked,
+    MessageReceived,
+    OffersApproved,
+    RequestSubmitted,
+    RequestWithdrawn,
+    ResourcesAsked,
+)
+from ramp.protocol.faults import guarded
+from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RequestStatus
+from ramp.protocol.progress import CancellationEnded, ClockCompared, RequestEnded
+from ramp.protocol.questions import Questions
+from ramp.protocol.records import (
+    CommitDecided,
+    FailureTold,
+    FundsAsked,
+    Record,
+    RequestConcluded,
+    RequestRecord,
+    RequestStarted,
+)
+from ramp.protocol.timing import Pace, Timing, earliest
+from ramp.protocol.user.ended_requests import EndedRequests
+from ramp.protocol.user.incomplete_records import completed
+from ramp.protocol.user.purchase import Purchase
+from ramp.protocol.user.returns import Returns
+from ramp.protocol.user.voting import cancel_hold
+
+NOT_ACTIVE = "not_active"
+"""Code of a cancellation whose agreement this user does not have, or no longer."""
+
+
+REPLAYED = "replayed"
+"""The bank's code for a nonce that it has seen before."""
+
+NONCE_MARK = "#"
+"""Separates a query's id from the count of its tries; a nonce is good for one answer, and that may get lost."""
+
+
+class UserParty:
+    """Everything one User Agent does.
+
+    Args:
+        name: the agent's name.
+        bank: name of the Banking Agent.
+        directory: name of the directory agent.
+        ids: where new identifiers come from.
+        timing: the protocol's limits.
+    """
+
+    def __init__(self, name: str, *, bank: str, directory: str, ids: IdSource, timing: Timing) -> None:
+        self.name = name
+        self.deadline: Instant | None = None
+        self.purchases: dict[str, Purchase] = {}
+        self.agreements: dict[str, Agreement] = {}
+        self._bank = bank
+        self._directory = directory
+        self._ids = ids
+        self._timing = timing
+        self._pace = Pace(timing)
+        self._running: dict[str, Purchase] = {}
+        self._returns = Returns(self.agreements, self._pace)
+        self._ended = EndedRequests(self.purchases, self.agreements, timing)
+        self._questions = Questions(name, self._pace)
+        self._clock = ClockComparison(name, bank)
+        self._pages: dict[str, ListingPages] = {}
+        self._bought: set[str] = set()
+        self._claims: list[tuple[Failed, Seal]] = []
+
+    @property
+    def clock(self) -> ClockCompared | None:
+        """How far the clock is from the bank's, as far as is known."""
+        return self._clock.known
+
+    @property
+    def open_cancellations(self) -> tuple[str, ...]:
+        """Agreements that the owner is giving back and that have not been answered for."""
+        return self._returns.open
+
+    def agreement_state(self, agreement_id: str) -> str:
+        """What an agreement is now: `settling`, `active`, `cancelling`, `cancelled`, or `void` with its order."""
+        if agreement_id in self._returns.done:
+            return "cancelled"
+        if agreement_id in self._returns:
+            return "cancelling"
+        if agreement_id in self._bought:
+            return "active"
+        agreement = self.agreements[agreement_id]
+        purchase = self.purchases[agreement.request_id]
+        confirmation = purchase.confirmation
+        if purchase.outcome is None and confirmation is not None and confirmation.result is None:
+            return "settling" if agreement in confirmation.agreements else "void"
+        return "void"
+
+    def doubts(self) -> dict[str, str]:
+        """Everything that is in doubt at present, by request or agreement, and how it will end."""
+        found = {request_id: purchase.doubt for request_id, purchase in self._running.items() if purchase.doubt}
+        return found | self._returns.doubts
+
+    # -- entries -------------------------------------------------------------------------------------------------
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Nothing is to be done before the first command."""
+        return []
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Take every unfinished request and cancellation up again from the journal."""
+        by_request: dict[str, list[RequestRecord]] = {}
+        for record in records:
+            if isinstance(record, RequestRecord):
+                by_request.setdefault(record.request_id, []).append(record)
+        effects: list[Effect] = []
+        for request_id, its_records in by_request.items():
+            effects += guarded(request_id, partial(self._recover_request, request_id, its_records, now))
+        claims, self._claims = self._claims, []
+        effects += self._returns.recover(records, now)
+        effects += self._claimed(claims, now)
+        for agreement_id in self._returns.done:
+            self._note_refund(agreement_id)
+        return self._armed(effects)
+
+    def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Take one request, cancellation or query up again after a bug has raised in it; no other is touched."""
+        effects = self._questions.drop(reference)
+        if reference in self.agreements:
+            return self._armed(effects + self._returns.resume(reference, records, now))
+        purchase = self.purchases.get(reference)
+        self.forget(reference)
+        its_records = [each for each in records if isinstance(each, RequestRecord) and each.request_id == reference]
+        if its_records:
+            effects += self._recover_request(reference, its_records, now)
+            claims, self._claims = self._claims, []
+            effects += self._claimed(claims, now)
+        elif purchase is not None:  # nothing of it has left this agent
+            reason = "the user agent failed before the request had begun"
+            outcome = RequestOutcome(reference, RequestStatus.FAILED, reason, (), (), now, 0)
+            effects.append(Report(RequestEnded(outcome)))
+        return self._armed(effects)
+
+    def forget(self, reference: str) -> None:
+        """Let a request or cancellation rest until the next start; see `Recoverable.forget`."""
+        self.purchases.pop(reference, None)
+        self._running.pop(reference, None)
+        self._pages.pop(reference, None)
+        self._returns.forget(reference)
+
+    def handle(self, event: Event, now: Instant) -> list[Effect]:
+        """Take a command of the owner or a message.
+
+        Raises:
+            RemoteProtocolError: if a message has no place in any conversation of this user.
+        """
+        if isinstance(event, MessageReceived):
+            return self._armed(self._on_message(event.message, now))
+        return self._armed(self._on_command(event, now))
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let everything act whose deadline has come."""
+        effects: list[Effect] = []
+        for purchase in list(self._running.values()):
+            if purchase.deadline is not None and now >= purchase.deadline:
+                effects += self._act(purchase, partial(purchase.tick, now), now)
+        effects += self._returns.tick(now)
+        effects += self._questions.tick(now)
+        self._pages = {query_id: pages for query_id, pages in self._pages.items() if query_id in self._questions}
+        return self._armed(effects + self._let_go(now))
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        for purchase in self._running.values():
+            purchase.clock_set(by)
+        self._returns.clock_set(by)
+        self._questions.clock_set(by)
+        self._ended.clock_set(by)
+        self._clock.clock_set()
+        self._armed([])
+
+    # -- commands ------------------------------------------------------------------------------------------------
+
+    def _on_command(self, event: Event, now: Instant) -> list[Effect]:
+        match event:
+            case RequestSubmitted(request_id):
+                if request_id in self.purchases:
+                    return []
+                refusal = self._clock.refusal(self._timing.message_age)
+                if refusal:  # nobody would take a word of it, and nothing has been said
+                    outcome = RequestOutcome(request_id, RequestStatus.FAILED, refusal, (), (), now, 0)
+                    return [Report(RequestEnded(outcome))]
+                purchase = self._new_purchase(event)
+                return self._act(purchase, partial(purchase.start, now), now)
+            case OffersApproved(request_id, approved) if request_id in self._running:
+                purchase = self._running[request_id]
+                return self._act(purchase, partial(purchase.approve, approved, now), now)
+            case RequestWithdrawn(request_id) if request_id in self._running:
+                purchase = self._running[request_id]
+                return self._act(purchase, partial(purchase.withdraw, now), now)
+            case AgreementCancelled(agreement_id, reason):
+                return self._cancel(agreement_id, reason, now)
+            case AccountAsked(query_id, since, until):
+
+                def query(tries: int) -> Content:
+                    nonce = query_id if tries == 1 else f"{query_id}{NONCE_MARK}{tries}"
+                    return AccountQuery(nonce, self.name, since, until)
+
+                return self._questions.ask(query_id, self._bank, query, now, role=Role.BANK)
+            case MachineAsked(query_id, resource, horizon):
+                return self._questions.ask(
+                    query_id, resource, lambda _: MachineQuery(query_id, horizon), now, role=None
+                )
+            case ResourcesAsked(query_id):
+                pages = self._pages[query_id] = ListingPages()
+                return self._questions.ask(
+                    query_id,
+                    self._directory,
+                    lambda _: DirectoryQuery(query_id, RESOURCE_SERVICE, pages.after),
+                    now,
+                    role=Role.DIRECTORY,
+                )
+            case ClockAsked(query_id):
+                return self._clock.ask(query_id, now)
+            case _:
+                return []
+
+    def _new_purchase(self, submitted: RequestSubmitted) -> Purchase:
+        purchase = Purchase(
+            submitted,
+            user=self.name,
+            bank=self._bank,
+            directory=self._directory,
+            ids=self._ids,
+            pace=self._pace,
+        )
+        self.purchases[submitted.request_id] = purchase
+        self._running[submitted.request_id] = purchase
+        return purchase
+
+    def _cancel(self, agreement_id: str, reason: str, now: Instant) -> list[Effect]:
+        if agreement_id in self._returns:
+            return []
+        agreement = self.agreements.get(agreement_id)
+        if agreement is None or self.agreement_state(agreement_id) != "active":
+            state = "unknown" if agreement is None else self.agreement_state(agreement_id)
+            detail = f"only an active agreement can be cancelled; {agreement_id} is {state}"
+            outcome = CancellationOutcome(agreement_id, False, 0, NOT_ACTIVE, detail)
+            return [Report(CancellationEnded(outcome))]
+        cancellation = Cancellation(
+            cancellation_id=self._ids.new("cancellation"),
+            agreement_id=agreement_id,
+            offer_id=agreement.offer.offer_id,
+            user=self.name,
+            resource=agreement.resource,
+            reason=reason,
+            issued_at=now,
+        )
+        return self._returns.cancel(cancellation, now)
+
+    # -- messages ------------------------------------------------------------------------------------------------
+
+    def _on_message(self, message: Message, now: Instant) -> list[Effect]:
+        content = message.content
+        match content:
+            case AccountStatement() | AccountQueryRefused():
+                return self._on_account(message, content, now)
+            case ClockReading():
+                return self._clock.answered(message, content, now)
+            case MachineStatus(query_id=query_id) if query_id in self._questions:
+                return self._questions.answered(query_id, message, content, now)
+            case DirectoryListing(query_id=query_id) if query_id in self._questions:
+                return self._on_listing(message, content, now)
+            case CancellationDone() | CancellationRefused() | RefundMade() | RefundRefused():
+                effects = self._returns.handle(message, content, now)
+                self._note_refund(content.agreement_id)
+                return effects
+            case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
+                seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
+                return self._returns.claim(content, seal, now)
+        purchase = self._purchase_of(message)
+        if purchase is not None:
+            return self._act(purchase, partial(purchase.handle, message, now), now)
+        if isinstance(content, HoldGranted):
+            sealed_by(message, Role.RESOURCE)
+            return [cancel_hold(self.name, message.sender, message.conversation_id, content.offer_id)]
+        if isinstance(
+            content,
+            HoldCancelled
+            | NotUnderstood
+            | MachineStatus
+            | DirectoryListing
+            | FundsReserved
+            | OrderRefused
+            | OrderVoided
+            | OrderPosted,
+        ):
+            return []
+        raise RemoteProtocolError(f"{type(content).__name__} belongs to no conversation here")
+
+    def _purchase_of(self, message: Message) -> Purchase | None:
+        """The purchase that a message belongs to; what the bank says unasked names the order only."""
+        content = message.content
+        if not isinstance(content, FundsReserved | OrderRefused | OrderPosted | OrderVoided):
+            return self.purchases.get(message.conversation_id)
+        for purchase in self._running.values():
+            if purchase.confirmation is not None and purchase.confirmation.order_id == content.order_id:
+                return purchase
+        return None
+
+    def _note_refund(self, agreement_id: str) -> None:
+        """A unit whose money is back before its purchase has ended is not bought."""
+        if agreement_id in self._returns.done:
+            purchase = self._running.get(self.agreements[agreement_id].request_id)
+            if purchase is not None and purchase.confirmation is not None:
+                purchase.confirmation.note_refund(agreement_id)
+
+    def _on_account(
+        self, message: Message, answer: AccountStatement | AccountQueryRefused, now: Instant
+    ) -> list[Effect]:
+        query_id = answer.nonce.partition(NONCE_MARK)[0]
+        if isinstance(answer, AccountQueryRefused) and answer.code == REPLAYED:
+            return []  # a copy of our own query that the network made; the real answer is on its way
+        return self._questions.answered(query_id, message, answer, now)
+
+    def _on_listing(self, message: Message, listing: DirectoryListing, now: Instant) -> list[Effect]:
+        query_id = listing.query_id
+        self._questions.check(query_id, message)
+        pages = self._pages[query_id]
+        if not pages.add(listing):
+            return []
+        if pages.complete:
+            del self._pages[query_id]
+            whole = DirectoryListing(query_id, listing.service, pages.names)
+            return self._questions.answered(query_id, message, whole, now)
+        return self._questions.again(query_id, now)
+
+    # -- bookkeeping ---------------------------------------------------------------------------------------------
+
+    def _recover_request(self, request_id: str, records: Sequence[RequestRecord], now: Instant) -> list[Effect]:
+        missing, records = completed(request_id, records)
+        started = next((record for record in records if isinstance(record, RequestStarted)), None)
+        if started is None:
+            return missing
+        purchase = self._new_purchase(RequestSubmitted(request_id, started.request, started.options))
+        for record in records:
+            if isinstance(record, FundsAsked):
+                for agreement in record.agreements:
+                    self._ended.drew_up(agreement)
+        concluded = next((record for record in records if isinstance(record, RequestConcluded)), None)
+        if concluded is not None:
+            decided = any(isinstance(record, CommitDecided) for record in records)
+            purchase.recall(concluded.outcome, decided=decided)
+            self._bought.update(unit.agreement_id for unit in concluded.outcome.units if unit.agreement_id)
+            del self._running[request_id]
+            self._ended.ended(purchase, now)
+            self._claims += [
+                (record.failed, record.failed_seal)
+                for record in records
+                if isinstance(record, FailureTold) and record.failed.agreement_id in self._bought
+            ]
+            return missing
+        return missing + self._kept(purchase, purchase.recover(records, now), now)
+
+    def _claimed(self, claims: Sequence[tuple[Failed, Seal]], now: Instant) -> list[Effect]:
+        return [effect for failed, seal in claims for effect in self._returns.claim(failed, seal, now)]
+
+    def _act(self, purchase: Purchase, act: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
+        """Let a purchase act and keep what it comes to; a bug in it stays its own."""
+        return guarded(purchase.request_id, lambda: self._kept(purchase, act(), now))
+
+    def _kept(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Keep the agreements that a purchase has come to; forget its deadline once it has ended."""
+        confirmation = purchase.confirmation
+        if confirmation is not None:
+            for agreement in confirmation.agreements:
+                self._ended.drew_up(agreement)
+        if purchase.outcome is not None:
+            bought = {unit.agreement_id for unit in purchase.outcome.units if unit.agreement_id}
+            if not bought <= self._bought:
+                self._bought |= bought
+                claims = confirmation.result.claims if confirmation is not None and confirmation.result else ()
+                effects += self._claimed(claims, now)
+            if purchase.deadline is None and self._running.pop(purchase.request_id, None) is not None:
+                self._ended.ended(purchase, now)
+        return effects
+
+    def _let_go(self, now: Instant) -> list[Effect]:
+        """Forget what has been over for long enough, and move it to the archive."""
+        references = self._ended.over(now, self._returns.__contains__)
+        self._bought.difference_update(references)
+        self._returns.done.difference_update(references)
+        return [Archive(references)] if references else []
+
+    def _armed(self, effects: list[Effect]) -> list[Effect]:
+        self.deadline = earliest(
+            *(purchase.deadline for purchase in self._running.values()),
+            self._returns.deadline,
+            self._questions.deadline,
+            self._ended.deadline,
+        )
+        return effects

@@ -1,0 +1,289 @@
+"""One request of a user from submission to its end: auction, then voting, then confirmation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ramp.model.acl import Message
+from ramp.model.contents import HoldCancelled, HoldGranted, HoldRefused, Proposal
+from ramp.model.identifiers import IdSource
+from ramp.model.instant import Duration, Instant
+from ramp.model.offer import Offer
+from ramp.protocol.agreement_terms import draw_up_agreements
+from ramp.protocol.effects import Effect, Persist, Report
+from ramp.protocol.events import RequestSubmitted
+from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
+from ramp.protocol.progress import RequestEnded
+from ramp.protocol.records import AcceptanceAsked, FundsAsked, OrderClosed, Record, RequestConcluded, RequestStarted
+from ramp.protocol.timing import Pace, earliest
+from ramp.protocol.user.auction import Auction, AuctionResult
+from ramp.protocol.user.confirmation import Confirmation
+from ramp.protocol.user.voting import Voting, cancel_hold, reject
+
+
+class Purchase:
+    """The chain of machines that one request goes through; itself a machine.
+
+    Args:
+        submitted: the owner's command.
+        user: name of the buying agent.
+        bank: name of the settling agent.
+        directory: name of the directory agent.
+        ids: where new identifiers come from.
+        pace: of the buying agent.
+    """
+
+    def __init__(
+        self, submitted: RequestSubmitted, *, user: str, bank: str, directory: str, ids: IdSource, pace: Pace
+    ) -> None:
+        self.request_id = submitted.request_id
+        self.request = submitted.request
+        self.options = submitted.options
+        self.outcome: RequestOutcome | None = None
+        self.deadline: Instant | None = None
+        self.started_at: Instant = 0
+        self.confirmation: Confirmation | None = None
+        self._user = user
+        self._bank = bank
+        self._ids = ids
+        self._pace = pace
+        self._directory = directory
+        self._auction = self._new_auction()
+        self._voting: Voting | None = None
+        self._won: AuctionResult | None = None
+        self._blamed: frozenset[str] = frozenset()
+        self._recalled = False
+        self._recalled_decided = False
+
+    def _new_auction(self) -> Auction:
+        return Auction(
+            self.request_id, self.request, self.options, user=self._user, directory=self._directory, pace=self._pace
+        )
+
+    @property
+    def stage(self) -> str:
+        """Where it stands, for `ramp status`: the state of the machine at work."""
+        if self.outcome is not None:
+            return self.outcome.status.value
+        if self.confirmation is not None:
+            return self.confirmation.state.value
+        return self._voting.state.value if self._voting is not None else self._auction.state.value
+
+    @property
+    def doubt(self) -> str:
+        """What is in doubt at present and how it will end, or the empty string."""
+        return self.confirmation.doubt if self.outcome is None and self.confirmation is not None else ""
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Begin the auction."""
+        self.started_at = now
+        started = RequestStarted(self.request_id, self.request, self.options, now)
+        return self._armed([Persist(started), *self._auction.start(now)])
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Go on after a restart.
+
+        Args:
+            records: this request's records, the first being its RequestStarted.
+            now: the present.
+        """
+        self.started_at = next(record.at for record in records if isinstance(record, RequestStarted))
+        asked = [record for record in records if isinstance(record, FundsAsked)]
+        closed = {record.order_id: record for record in records if isinstance(record, OrderClosed)}
+        if asked and (asked[-1].order_id not in closed or closed[asked[-1].order_id].transfers):
+            self.confirmation = Confirmation(asked[-1].agreements, pace=self._pace)
+            effects = self.confirmation.recover(records, now)
+        else:
+            ordered = {agreement.offer.offer_id for each in asked for agreement in each.agreements}
+            open_offers = [
+                record
+                for record in records
+                if isinstance(record, AcceptanceAsked) and record.offer.offer_id not in ordered
+            ]
+            self._voting = Voting(self.request_id, {}, user=self._user, pace=self._pace)
+            effects = self._voting.recover(open_offers, now)
+        return self._armed(effects + self._advance(now))
+
+    def recall(self, outcome: RequestOutcome, *, decided: bool) -> None:
+        """Know again how this request ended in an earlier life; its rounds are on record, and here no longer.
+
+        Args:
+            outcome: how it ended.
+            decided: whether the two-phase commit had been decided, so that no hold is cancelled any more.
+        """
+        self.outcome = replace(outcome, rounds=())
+        self.started_at = outcome.started_at
+        self._recalled = True
+        self._recalled_decided = decided
+
+    def shorten(self) -> None:
+        """Keep only how it ended, as after a restart; ignored while it goes on."""
+        if self.outcome is None or self._recalled:
+            return
+        self.recall(self.outcome, decided=self.confirmation is not None and self.confirmation.decided)
+        self._auction = self._new_auction()
+        self._voting = self.confirmation = self._won = None
+
+    def handle(self, message: Message, now: Instant) -> list[Effect]:
+        """Hand a message to the machine it concerns."""
+        content = message.content
+        if self._recalled:
+            return self._after_the_end(message)
+        if isinstance(content, HoldRefused) and self._is_committing(content.offer_id):
+            assert self.confirmation is not None
+            effects = self.confirmation.handle(message, now)
+        elif isinstance(content, HoldGranted | HoldRefused | HoldCancelled):
+            effects = self._on_vote(message, content, now)
+        elif self.confirmation is not None and not isinstance(content, Proposal):
+            effects = self.confirmation.handle(message, now)
+        elif self._voting is None:
+            effects = self._auction.handle(message, now)
+        else:
+            effects = self._late_proposal(message)
+        return self._armed(effects + self._advance(now))
+
+    def approve(self, approved: bool, now: Instant) -> list[Effect]:
+        """The owner's answer to the offers shown."""
+        return self._armed(self._auction.approve(approved, now) + self._advance(now))
+
+    def withdraw(self, now: Instant) -> list[Effect]:
+        """The owner no longer wants the request; ignored once it is decided."""
+        if self.outcome is not None:
+            return []
+        machine = self.confirmation or self._voting or self._auction
+        return self._armed(machine.withdraw(now) + self._advance(now))
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let every machine act whose deadline has come."""
+        effects: list[Effect] = []
+        for machine in (self._auction, self._voting, self.confirmation):
+            if machine is not None and machine.deadline is not None and now >= machine.deadline:
+                effects += machine.tick(now)
+        return self._armed(effects + self._advance(now))
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self.started_at += by
+        for machine in (self._auction, self._voting, self.confirmation):
+            if machine is not None:
+                machine.clock_set(by)
+        self._armed([])
+
+    def _is_committing(self, offer_id: str) -> bool:
+        return self.confirmation is not None and self.confirmation.concerns(offer_id)
+
+    def _on_vote(
+        self, message: Message, content: HoldGranted | HoldRefused | HoldCancelled, now: Instant
+    ) -> list[Effect]:
+        if self._voting is not None:
+            return self._voting.handle(message, now)
+        decided = self.confirmation is not None and self.confirmation.decided
+        if isinstance(content, HoldGranted) and not decided:  # the vote was cut off by a restart
+            return [cancel_hold(self._user, message.sender, self.request_id, content.offer_id)]
+        return []
+
+    # -- late messages -------------------------------------------------------------------------------------------
+
+    def _after_the_end(self, message: Message) -> list[Effect]:
+        """A late message to a request of an earlier life: an undecided hold is let go, the rest is no news."""
+        content = message.content
+        if isinstance(content, HoldGranted) and not self._recalled_decided:
+            return [cancel_hold(self._user, message.sender, self.request_id, content.offer_id)]
+        return []
+
+    # -- from one machine to the next ----------------------------------------------------------------------------
+
+    def _late_proposal(self, message: Message) -> list[Effect]:
+        if not isinstance(message.content, Proposal):
+            return []
+        late = "it came after the bidding"
+        return [
+            reject(self._user, message.sender, self.request_id, offer.offer_id, late)
+            for offer in message.content.offers
+            if self._voting is None or offer.offer_id not in self._known_offers()
+        ]
+
+    def _known_offers(self) -> set[str]:
+        candidates = self._won.candidates.values() if self._won is not None else ()
+        return {offer.offer_id for offers in candidates for offer in offers}
+
+    def _advance(self, now: Instant) -> list[Effect]:
+        if self.outcome is not None:
+            return []
+        if self.confirmation is not None:
+            return self._after_confirmation(self.confirmation, now)
+        if self._voting is not None:
+            return self._after_voting(self._voting, now)
+        return self._after_auction(now)
+
+    def _after_auction(self, now: Instant) -> list[Effect]:
+        result = self._auction.result
+        if result is None:
+            return []
+        if result.status is not None:
+            shown = tuple(
+                BoughtUnit(number, offers[0], meets_request=result.meets_request[number])
+                for number, offers in result.candidates.items()
+                if offers
+            )
+            return self._end(result.status, result.reason, shown, now)
+        self._won = result
+        self._voting = self._vote(result.candidates)
+        return self._voting.start(now)
+
+    def _vote(self, candidates: dict[int, tuple[Offer, ...]]) -> Voting:
+        return Voting(self.request_id, candidates, user=self._user, pace=self._pace, max_cost=self.options.max_cost)
+
+    def _after_voting(self, voting: Voting, now: Instant) -> list[Effect]:
+        result = voting.result
+        if result is None:
+            return []
+        if result.status is not None:
+            return self._end(result.status, result.reason, (), now)
+        assert self._won is not None
+        agreements = draw_up_agreements(
+            self.request_id,
+            self.request,
+            result.held,
+            self._won.meets_request,
+            user=self._user,
+            bank=self._bank,
+            ids=self._ids,
+            valid_for=self._pace.timing.agreement_validity,
+            now=now,
+        )
+        self.confirmation = Confirmation(agreements, pace=self._pace, held=result.held)
+        return self.confirmation.start(now)
+
+    def _after_confirmation(self, confirmation: Confirmation, now: Instant) -> list[Effect]:
+        result = confirmation.result
+        if result is None:
+            return []
+        if result.posted:
+            status = RequestStatus.FAILED if result.reason else RequestStatus.COMMITTED
+            return self._end(status, result.reason, result.units, now)
+        self._blamed |= result.blamed
+        left = self._voting.remaining(self._blamed) if self._voting is not None and result.blamed else {}
+        if not left or not all(left.values()):
+            return self._end(RequestStatus.FAILED, result.reason, (), now)
+        self.confirmation = None  # nothing was paid: go on with the next best of every unit
+        self._voting = self._vote(left)
+        return self._voting.start(now)
+
+    def _end(self, status: RequestStatus, reason: str, units: tuple[BoughtUnit, ...], now: Instant) -> list[Effect]:
+        rounds = tuple(self._auction.rounds)
+        duration = max(0, now - self.started_at)  # the clock may have been set back while this agent was down
+        self.outcome = RequestOutcome(self.request_id, status, reason, rounds, units, self.started_at, duration)
+        lost = "another offer was accepted" if status is RequestStatus.COMMITTED else "the request has ended"
+        left = self._voting.losers() if self._voting is not None else ()
+        return [
+            Persist(RequestConcluded(self.request_id, self.outcome, now)),
+            Report(RequestEnded(self.outcome)),
+            *(reject(self._user, offer.resource, self.request_id, offer.offer_id, lost) for offer in left),
+        ]
+
+    def _armed(self, effects: list[Effect]) -> list[Effect]:
+        machines = (self._auction, self._voting, self.confirmation)
+        self.deadline = earliest(*(machine.deadline for machine in machines if machine is not None))
+        return effects

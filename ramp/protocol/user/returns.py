@@ -1,0 +1,161 @@
+"""What a user gives back: its open cancellations and claims, and what has come back (paper section 5.1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Cancellation
+from ramp.model.contents import CancellationDone, CancellationRefused, Failed, RefundMade, RefundRefused
+from ramp.model.instant import Duration, Instant
+from ramp.model.seal import Role, Seal
+from ramp.protocol.belief import said_by
+from ramp.protocol.effects import Effect, Persist, Report
+from ramp.protocol.faults import guarded
+from ramp.protocol.outcome import CancellationOutcome
+from ramp.protocol.progress import CancellationEnded
+from ramp.protocol.records import CancellationConcluded, CancellationStarted, Record, RefundClaimed
+from ramp.protocol.timing import Pace, earliest
+from ramp.protocol.user.cancellation import CancellationRequest
+
+AGENT_FAILED = "agent_failed"
+"""Code of a cancellation that a bug of the user's own agent has ended before anything of it was on record."""
+
+
+class Returns:
+    """All of one user.
+
+    Args:
+        agreements: the user's agreements by id.
+        pace: of the user.
+
+    Attributes:
+        done: agreements whose money is back.
+    """
+
+    def __init__(self, agreements: Mapping[str, Agreement], pace: Pace) -> None:
+        self.done: set[str] = set()
+        self._agreements = agreements
+        self._pace = pace
+        self._open: dict[str, CancellationRequest] = {}
+
+    def __contains__(self, agreement_id: str) -> bool:
+        return agreement_id in self._open
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Agreements that are being given back and not answered for."""
+        return tuple(self._open)
+
+    @property
+    def doubts(self) -> dict[str, str]:
+        """What is not known yet of each of them, and how it will end."""
+        return {agreement_id: machine.doubt for agreement_id, machine in self._open.items()}
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When `tick` wants to be called."""
+        return earliest(*(machine.deadline for machine in self._open.values()))
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Take up again after a restart what is not concluded; the agreements are known by then."""
+        effects: list[Effect] = []
+        for agreement_id, demand in self._replayed(records).items():
+            effects += guarded(agreement_id, partial(self._begin, agreement_id, demand, now))
+        return effects
+
+    def resume(self, agreement_id: str, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Take one of them up again after a bug has raised in it."""
+        was_open = self._open.pop(agreement_id, None) is not None
+        demand = self._replayed(records).get(agreement_id)
+        if demand is not None:
+            return self._begin(agreement_id, demand, now)
+        failed = CancellationOutcome(agreement_id, False, 0, AGENT_FAILED, "the user agent failed before it was sent")
+        return [Report(CancellationEnded(failed))] if was_open else []
+
+    def forget(self, agreement_id: str) -> None:
+        """Let one of them rest until the next start."""
+        self._open.pop(agreement_id, None)
+
+    def _replayed(self, records: Sequence[Record]) -> dict[str, Cancellation | tuple[Failed, Seal]]:
+        """What is on record and not concluded, by agreement."""
+        demands: dict[str, Cancellation | tuple[Failed, Seal]] = {}
+        for record in records:
+            if isinstance(record, CancellationStarted):
+                demands[record.cancellation.agreement_id] = record.cancellation
+            elif isinstance(record, RefundClaimed):
+                demands[record.failed.agreement_id] = record.failed, record.failed_seal
+            elif isinstance(record, CancellationConcluded):
+                demands.pop(record.outcome.agreement_id, None)
+                if record.outcome.done:
+                    self.done.add(record.outcome.agreement_id)
+        return demands
+
+    def cancel(self, cancellation: Cancellation, now: Instant) -> list[Effect]:
+        """Give a unit back."""
+        started = Persist(CancellationStarted(cancellation, now))
+        begin = partial(self._begin, cancellation.agreement_id, cancellation, now)
+        return guarded(cancellation.agreement_id, lambda: [started, *begin()])
+
+    def claim(self, failed: Failed, seal: Seal, now: Instant) -> list[Effect]:
+        """A resource that has been paid says that it has failed: its own word brings the money back."""
+        if failed.agreement_id in self._open or failed.agreement_id in self.done:
+            return []
+        claimed = Persist(RefundClaimed(failed, seal, now))
+        return [claimed, *self._begin(failed.agreement_id, (failed, seal), now)]
+
+    def handle(
+        self,
+        message: Message,
+        content: CancellationDone | CancellationRefused | RefundMade | RefundRefused,
+        now: Instant,
+    ) -> list[Effect]:
+        """Take what resource or bank say of a bought unit.
+
+        Raises:
+            RemoteProtocolError: if it is not its sender's own word.
+        """
+        agreement_id = content.agreement_id
+        machine = self._open.get(agreement_id)
+        if machine is not None:
+            return guarded(agreement_id, lambda: machine.handle(message, content, now) + self._end(agreement_id, now))
+        agreement = self._agreements.get(agreement_id)
+        if not isinstance(content, RefundMade) or agreement is None or agreement_id in self.done:
+            return []
+        # the money is back after all: a refusal came first, or the resource itself has told the bank that it failed
+        seal = said_by(message, agreement.bank, Role.BANK)
+        self.done.add(agreement_id)
+        outcome = CancellationOutcome(agreement_id, True, content.amount)
+        return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let everything act whose deadline has come."""
+        effects: list[Effect] = []
+        for agreement_id, machine in list(self._open.items()):
+            if machine.deadline is not None and now >= machine.deadline:
+                effects += guarded(agreement_id, partial(self._tick, machine, now))
+        return effects
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        for machine in self._open.values():
+            machine.clock_set(by)
+
+    def _tick(self, machine: CancellationRequest, now: Instant) -> list[Effect]:
+        return machine.tick(now) + self._end(machine.agreement.agreement_id, now)
+
+    def _begin(self, agreement_id: str, demand: Cancellation | tuple[Failed, Seal], now: Instant) -> list[Effect]:
+        machine = CancellationRequest(demand, self._agreements[agreement_id], self._pace)
+        self._open[agreement_id] = machine
+        return machine.start(now)
+
+    def _end(self, agreement_id: str, now: Instant) -> list[Effect]:
+        machine = self._open[agreement_id]
+        if machine.outcome is None or machine.seal is None:
+            return []
+        del self._open[agreement_id]
+        if machine.outcome.done:
+            self.done.add(agreement_id)
+        concluded = CancellationConcluded(machine.outcome, machine.seal, now)
+        return [Persist(concluded), Report(CancellationEnded(machine.outcome))]

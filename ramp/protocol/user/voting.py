@@ -1,0 +1,323 @@
+"""First phase of the two-phase commit on the user's side (paper section 5.1.1, steps 5 to 7 and 9).
+
+Every unit's best offer is accepted, which asks its resource to hold the slot. A refusal or silence moves on to the next
+best until the offers are exhausted; then, or when the coordinator restarts before its decision (presumed abort), every
+hold is cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import Acceptance, HoldCancelled, HoldGranted, HoldRefused, NotUnderstood, Rejection
+from ramp.model.instant import Duration, Instant
+from ramp.model.offer import Offer
+from ramp.model.seal import Role, Seal
+from ramp.protocol.agreement_terms import HeldUnit
+from ramp.protocol.belief import sealed_by
+from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.machine import StateMachine
+from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.progress import UnitAdvanced
+from ramp.protocol.records import AcceptanceAsked, Record
+from ramp.protocol.tables import VOTING, VotingState
+from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.user.evaluator import over_limit
+
+INTERRUPTED = "the user agent was interrupted before the decision; nothing was bought"
+"""Reason of a request that a restarted coordinator presumes aborted."""
+
+
+@dataclass(frozen=True, slots=True)
+class VotingResult:
+    """How the vote ended: all units held (`status` None), or WITHDRAWN, REJECTED or FAILED with the reason."""
+
+    status: RequestStatus | None
+    reason: str
+    held: tuple[HeldUnit, ...]
+
+
+@dataclass(slots=True)
+class _Ballot:
+    """One unit's vote: the candidate being asked, and its answer once there."""
+
+    number: int
+    candidates: tuple[Offer, ...]
+    retry: Retry
+    index: int = 0
+    asked_at: Instant = 0
+    limit: Instant = 0
+    held: HeldUnit | None = None
+    lost: bool = False
+
+    @property
+    def offer(self) -> Offer:
+        """The offer that is asked for now."""
+        return self.candidates[self.index]
+
+    @property
+    def open(self) -> bool:
+        """Whether the unit is neither held nor lost."""
+        return self.held is None and not self.lost
+
+
+class Voting(StateMachine[VotingState]):
+    """The vote on one request's units.
+
+    Args:
+        request_id: the auction.
+        candidates: of each unit, the offers to try, best first.
+        user: name of the buying agent.
+        pace: of the buying agent.
+        max_cost: most that all units may cost together, in minor units: a next best offer may be dearer.
+    """
+
+    def __init__(
+        self,
+        request_id: str,
+        candidates: dict[int, tuple[Offer, ...]],
+        *,
+        user: str,
+        pace: Pace,
+        max_cost: int | None = None,
+    ) -> None:
+        super().__init__(request_id, VOTING, VotingState.NEW)
+        self.result: VotingResult | None = None
+        self._user = user
+        self._pace = pace
+        self._max_cost = max_cost
+        self._ballots = {number: _Ballot(number, offers, Retry(pace)) for number, offers in candidates.items()}
+        self._cancelling: dict[str, tuple[Offer, Retry, Instant]] = {}
+        self._end_status = RequestStatus.FAILED
+        self._end_reason = INTERRUPTED
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Accept every unit's best offer."""
+        self._enter(VotingState.VOTING, "start")
+        effects: list[Effect] = []
+        for ballot in self._ballots.values():
+            effects += self._ask(ballot, now)
+        return self._armed(effects)
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Presume abort: cancel every hold that may have been made."""
+        self._enter(VotingState.ABORTING, "recover")
+        effects: list[Effect] = [
+            self._cancel_hold(record.offer, now) for record in records if isinstance(record, AcceptanceAsked)
+        ]
+        self._end_if_cancelled("nothing to cancel")
+        return self._armed(effects)
+
+    def handle(self, message: Message, now: Instant) -> list[Effect]:
+        """Take a vote or the acknowledgement of a cancelled hold; late and doubled ones are harmless.
+
+        Raises:
+            RemoteProtocolError: if the content is no vote, or the voter is not the one asked.
+        """
+        content = message.content
+        effects: list[Effect] = []
+        if isinstance(content, HoldGranted):
+            effects = self._on_granted(message.sender, content, sealed_by(message, Role.RESOURCE), now)
+        elif isinstance(content, HoldRefused):
+            sealed_by(message, Role.RESOURCE)
+            self._check_voter(message.sender, content.offer_id)
+            self._voted(content.offer_id, now)
+            effects = self._on_refused(content.offer_id, str(content.code), content.detail, "HoldRefused", now)
+        elif isinstance(content, HoldCancelled):
+            sealed_by(message, Role.RESOURCE)
+            self._forget_cancelling(message.sender, content.offer_id, now)
+            self._end_if_cancelled("HoldCancelled")
+        elif not isinstance(content, NotUnderstood):
+            raise RemoteProtocolError(f"{type(content).__name__} is no vote")
+        return self._armed(effects)
+
+    def withdraw(self, now: Instant) -> list[Effect]:
+        """The owner no longer wants the request; ignored once the vote is over."""
+        if self.state is not VotingState.VOTING:
+            return []
+        reason = "the user withdrew the request"
+        return self._armed(self._abort(RequestStatus.REJECTED, reason, "RequestWithdrawn", now))
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Ask again, pass over silent resources, cancel again."""
+        effects: list[Effect] = []
+        for ballot in self._ballots.values():
+            if self.state is VotingState.VOTING and ballot.open:
+                effects += self._wait_for_vote(ballot, now)
+        for offer_id, (offer, retry, limit) in list(self._cancelling.items()):
+            if now >= limit:
+                del self._cancelling[offer_id]
+            elif retry.is_due(now):
+                retry.again(now)
+                effects.append(cancel_hold(self._user, offer.resource, self.conversation_id, offer_id))
+        self._end_if_cancelled("deadline")
+        return self._armed(effects)
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`; a hold lasts as long as it was promised to."""
+        for ballot in self._ballots.values():
+            ballot.retry.clock_set(by)
+            ballot.asked_at += by
+            ballot.limit += by
+            if ballot.held is not None:
+                ballot.held = replace(ballot.held, held_until=ballot.held.held_until + by)
+        for offer_id, (offer, retry, limit) in self._cancelling.items():
+            retry.clock_set(by)
+            self._cancelling[offer_id] = (offer, retry, limit + by)
+        self._armed([])
+
+    def losers(self) -> tuple[Offer, ...]:
+        """The candidates that were never asked because a better one was held."""
+        return tuple(offer for ballot in self._ballots.values() for offer in ballot.candidates[ballot.index + 1 :])
+
+    def remaining(self, blamed: frozenset[str]) -> dict[int, tuple[Offer, ...]]:
+        """Of each unit, the candidates that were never asked and are of none of these resources, best first."""
+        return {
+            number: tuple(offer for offer in ballot.candidates[ballot.index + 1 :] if offer.resource not in blamed)
+            for number, ballot in self._ballots.items()
+        }
+
+    # -- asking --------------------------------------------------------------------------------------------------
+
+    def _ask(self, ballot: _Ballot, now: Instant) -> list[Effect]:
+        ballot.asked_at = now
+        ballot.limit = now + self._pace.vote_limit
+        ballot.retry.begin(now)
+        asked = UnitAdvanced(self.conversation_id, ballot.number, ballot.offer.resource, "asking")
+        return [
+            Persist(AcceptanceAsked(self.conversation_id, ballot.offer, now)),
+            self._accept(ballot.offer),
+            Report(asked),
+        ]
+
+    def _accept(self, offer: Offer) -> Send:
+        return Send(
+            Message(
+                Performative.ACCEPT_PROPOSAL,
+                self._user,
+                offer.resource,
+                self.conversation_id,
+                Acceptance(self.conversation_id, offer.offer_id),
+                reply_with=offer.offer_id,
+                reply_by=self._pace.vote_limit,
+            )
+        )
+
+    def _wait_for_vote(self, ballot: _Ballot, now: Instant) -> list[Effect]:
+        if now >= ballot.limit:
+            silent = f"{ballot.offer.resource} does not answer"
+            effects: list[Effect] = [self._cancel_hold(ballot.offer, now)]
+            return effects + self._on_refused(ballot.offer.offer_id, "no_answer", silent, "deadline", now)
+        if ballot.retry.is_due(now):
+            ballot.retry.again(now)
+            return [self._accept(ballot.offer)]
+        return []
+
+    # -- votes ---------------------------------------------------------------------------------------------------
+
+    def _ballot_of(self, offer_id: str) -> _Ballot | None:
+        return next((ballot for ballot in self._ballots.values() if ballot.offer.offer_id == offer_id), None)
+
+    def _voted(self, offer_id: str, now: Instant) -> None:
+        ballot = self._ballot_of(offer_id)
+        if ballot is not None:
+            ballot.retry.answered(now)
+
+    def _check_voter(self, sender: str, offer_id: str) -> None:
+        ballot = self._ballot_of(offer_id)
+        if ballot is not None and sender != ballot.offer.resource:
+            raise RemoteProtocolError(f"{sender} votes on another's offer")
+
+    def _on_granted(self, sender: str, granted: HoldGranted, seal: Seal, now: Instant) -> list[Effect]:
+        ballot = self._ballot_of(granted.offer_id)
+        if ballot is None or ballot.lost or self.state in (VotingState.ABORTING, VotingState.ENDED):
+            return [cancel_hold(self._user, sender, self.conversation_id, granted.offer_id)]
+        self._check_voter(sender, granted.offer_id)
+        if not ballot.open:
+            return []
+        held_until = ballot.asked_at + granted.hold_for  # from the question on: the answer may have taken long
+        ballot.held = HeldUnit(ballot.number, ballot.offer, granted.reservation_id, held_until, seal)
+        ballot.retry.answered(now)
+        agreed = UnitAdvanced(self.conversation_id, ballot.number, sender, "agreed", granted.reservation_id)
+        return [Report(agreed), *self._count(now)]
+
+    def _count(self, now: Instant) -> list[Effect]:
+        held = tuple(ballot.held for ballot in self._ballots.values() if ballot.held is not None)
+        if len(held) < len(self._ballots):
+            return []
+        if min(unit.held_until for unit in held) < now + self._pace.timing.decision_margin:
+            reason = "a hold was about to run out before all units were agreed"
+            return self._abort(RequestStatus.WITHDRAWN, reason, "HoldGranted", now)
+        over = over_limit([unit.offer for unit in held], self._max_cost)
+        if over:
+            return self._abort(RequestStatus.REJECTED, over, "HoldGranted", now)
+        self._enter(VotingState.AGREED, "HoldGranted")
+        self.result = VotingResult(None, "", held)
+        return []
+
+    def _on_refused(self, offer_id: str, code: str, detail: str, stimulus: str, now: Instant) -> list[Effect]:
+        ballot = self._ballot_of(offer_id)
+        if self.state is not VotingState.VOTING or ballot is None or not ballot.open:
+            return []
+        refused = UnitAdvanced(self.conversation_id, ballot.number, ballot.offer.resource, "refused", detail or code)
+        effects: list[Effect] = [Report(refused)]
+        if ballot.index + 1 < len(ballot.candidates):
+            ballot.index += 1
+            return effects + self._ask(ballot, now)
+        ballot.lost = True
+        reason = f"no resource would hold a slot for unit {ballot.number}; the last to refuse said {detail or code}"
+        return effects + self._abort(RequestStatus.WITHDRAWN, reason, stimulus, now)
+
+    # -- aborting ------------------------------------------------------------------------------------------------
+
+    def _abort(self, status: RequestStatus, reason: str, stimulus: str, now: Instant) -> list[Effect]:
+        self._enter(VotingState.ABORTING, stimulus)
+        self._end_status, self._end_reason = status, reason
+        effects: list[Effect] = []
+        for ballot in self._ballots.values():
+            ballot.retry.stop()
+            if not ballot.lost:
+                effects.append(self._cancel_hold(ballot.offer, now))
+        self._end_if_cancelled("nothing to cancel")
+        return effects
+
+    def _cancel_hold(self, offer: Offer, now: Instant) -> Send:
+        retry = Retry(self._pace)
+        retry.begin(now)
+        self._cancelling[offer.offer_id] = (offer, retry, now + self._pace.vote_limit)
+        return cancel_hold(self._user, offer.resource, self.conversation_id, offer.offer_id)
+
+    def _forget_cancelling(self, sender: str, offer_id: str, now: Instant) -> None:
+        offer, retry, _ = self._cancelling.get(offer_id, (None, None, None))
+        if offer is not None and retry is not None and offer.resource == sender:
+            retry.answered(now)
+            del self._cancelling[offer_id]
+
+    def _end_if_cancelled(self, stimulus: str) -> None:
+        if self.state is VotingState.ABORTING and not self._cancelling:
+            self._enter(VotingState.ENDED, stimulus)
+            self.result = VotingResult(self._end_status, self._end_reason, ())
+
+    def _armed(self, effects: list[Effect]) -> list[Effect]:
+        deadlines: list[Instant | None] = [earliest(retry.due, limit) for _, retry, limit in self._cancelling.values()]
+        if self.state is VotingState.VOTING:
+            for ballot in self._ballots.values():
+                if ballot.open:
+                    deadlines += [ballot.retry.due, ballot.limit]
+        self.deadline = earliest(*deadlines)
+        return effects
+
+
+def cancel_hold(user: str, resource: str, request_id: str, offer_id: str) -> Send:
+    """A CANCEL of a hold (step 9), acknowledged by INFORM."""
+    cancelled = HoldCancelled(request_id, offer_id)
+    return Send(Message(Performative.CANCEL, user, resource, request_id, cancelled, reply_with=offer_id))
+
+
+def reject(user: str, resource: str, request_id: str, offer_id: str, reason: str) -> Send:
+    """A REJECT_PROPOSAL for one offer; it expects no answer."""
+    rejection = Rejection(request_id, offer_id, reason)
+    return Send(Message(Performative.REJECT_PROPOSAL, user, resource, request_id, rejection))

@@ -1,0 +1,1 @@
+"""Who says so: certificates, seals, XML signatures, and what they prove."""

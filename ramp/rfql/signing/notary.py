@@ -1,0 +1,323 @@
+"""The notary of a real party: signs and seals in its name, and checks every signature and seal of others.
+
+Documents that people keep have XML signatures in two forms (paper sections 5.1.1 step 8 and 5.1.2 step 1): the user
+signs an Agreement or Cancellation; the resource puts that, signature and all, into the countersigned form and signs the
+whole. Everything else that creates an obligation is sealed (`ramp.rfql.signing.seals`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+from lxml import etree
+
+from ramp.errors import DocumentError, MeaningViolation, SchemaViolation, SealInvalid, SignatureInvalid, SignerUnknown
+from ramp.model.acl import ANY_AGE, CONTENT_OF, ROLES_OF, Message
+from ramp.model.agreement import Agreement, Signable, Signed
+from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.seal import Role, Seal
+from ramp.rfql import agreements, documents, slots
+from ramp.rfql.signing import certificates, seals
+from ramp.rfql.signing.certificates import PrivateKey
+from ramp.rfql.signing.signature import check_profile, sign_text, signature_of, verify_bytes
+from ramp.rfql.signing.trust import CertifiedParty, Trust, no_pin, none_revoked
+from ramp.rfql.xml import schema
+from ramp.rfql.xml.parser import Element, check_size, parse_wire
+from ramp.rfql.xml.record import INSTANT
+
+CLOCK_SKEW: Final[Duration] = 5 * MINUTE
+"""How far a signer's clock may be ahead of ours: as far as certificates reach back before their issue."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedSignature:
+    """One signature that holds.
+
+    Attributes:
+        signer: the party, as the certificate names it and the document expects it.
+        role: what it is certified to be.
+        certificate: the signer's certificate.
+        signed_at: the signer's clock as signed, where the document says it.
+    """
+
+    signer: str
+    role: Role
+    certificate: x509.Certificate
+    signed_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A document all of whose signatures hold: what they cover, and whose they are (innermost first)."""
+
+    body: Signable
+    signatures: tuple[VerifiedSignature, ...]
+
+
+def verify_document(document: str, trust: Trust, now: Instant, passed: list[str] | None = None) -> Verified:
+    """Check every signature of a document and read what they cover.
+
+    Args:
+        document: the XML text.
+        trust: whom to trust.
+        now: the time for which certificates must hold.
+        passed: takes a sentence for every check that has passed, for reports.
+
+    Raises:
+        DocumentError: if anything about document or signatures is not right.
+    """
+    told = passed if passed is not None else []
+    root = parse_wire(document)
+    if root.tag not in agreements.KIND_OF:
+        raise SchemaViolation(f"root element {root.tag} is no signable document")
+    told.append(f"well-formed {etree.QName(root).localname}, no forbidden markup, {len(document)} characters")
+    inner_tag = agreements.COUNTERSIGNED.get(str(root.tag))
+    if inner_tag is None:
+        content, outer = _verify_level(root, document.encode(), 1, trust, now, told)
+        schema.check(content)
+        body = agreements.read_body(content)
+        _check_party(outer, body.user, Role.USER, told)
+        return Verified(body, (_signature(outer, body.issued_at),))
+    content, outer = _verify_level(root, document.encode(), 2, trust, now, told)
+    schema.check(content)
+    told.append("follows the schema")
+    inner_element = content.find(inner_tag)
+    assert inner_element is not None, "the schema requires it"
+    inner_bytes = etree.tostring(inner_element, with_tail=False)
+    inner_content, inner = _verify_level(inner_element, inner_bytes, 1, trust, now, told)
+    body = agreements.read_body(inner_content)
+    if isinstance(body, Agreement):
+        told.append("request, offer and cost agree with one another")
+    _check_party(inner, body.user, Role.USER, told)
+    _check_party(outer, body.resource, Role.RESOURCE, told)
+    countersigned_at = _read_instant(content.get("countersignedAt", ""))
+    return Verified(body, (_signature(inner, body.issued_at), _signature(outer, countersigned_at)))
+
+
+def _read_instant(text: str) -> Instant:
+    try:
+        moment: Instant = INSTANT.read(text)
+    except ValueError as error:
+        raise MeaningViolation(f"countersignedAt: {error}") from error
+    return moment
+
+
+def _signature(party: CertifiedParty, signed_at: Instant) -> VerifiedSignature:
+    return VerifiedSignature(party.name, party.role, party.certificate, signed_at)
+
+
+def _verify_level(
+    element: Element, document: bytes, levels: int, trust: Trust, now: Instant, told: list[str]
+) -> tuple[Element, CertifiedParty]:
+    parts = check_profile(signature_of(element, levels))
+    party = trust.check(parts.certificate, now)
+    told.append(f"certificate {certificates.serial_text(party.certificate)} of {party.name}: {trust.standing()}")
+    content = verify_bytes(document, parts, now)
+    assert content.tag == element.tag, "URI='' covers the whole document"
+    told.append(f"signature of {party.name} over the whole {etree.QName(element).localname} ({parts.method.name})")
+    return content, party
+
+
+def _check_party(signer: CertifiedParty, party: str, role: Role, told: list[str]) -> None:
+    if signer.name != party:
+        raise SignerUnknown(f"signed by {signer.name!r}; right would be {party!r}, whom the document names")
+    if signer.role is not role:
+        raise SignerUnknown(f"{party} signs as {signer.role}; right would be a certificate as {role}")
+    told.append(f"{party} is the party that the document names, certified as {role}")
+
+
+class PublicNotary:
+    """The notary of anybody: checks signatures and seals, makes none.
+
+    Args:
+        trust: whom to trust.
+        passed: takes a sentence for every check that has passed, for reports.
+    """
+
+    def __init__(self, trust: Trust, passed: list[str] | None = None) -> None:
+        self._trust = trust
+        self._told: list[str] = [] if passed is None else passed
+        self._telling = passed is not None
+
+    def verify(self, document: str, now: Instant) -> Signed:
+        """Check every signature of a document and return what they cover.
+
+        Raises:
+            DocumentError: if anything about document or signatures is not right.
+        """
+        verified = verify_document(document, self._trust, now, self._told if self._telling else None)
+        signers = tuple(signature.signer for signature in verified.signatures)
+        return Signed(body=verified.body, signers=signers, document=document)
+
+    def open(self, text: str, now: Instant) -> Message:
+        """Read a sealed message, as it has arrived, or as it was kept or passed on.
+
+        Args:
+            text: the sealed message (`ramp.rfql.signing.seals`).
+            now: the time for which certificates must hold; it may not have been signed later than that. What is in
+                `ramp.model.acl.ANY_AGE` is judged by its own time instead.
+
+        Raises:
+            SealInvalid: if the seal is not its sender's, or not for such a document.
+            DocumentError: if the seal holds, but what it covers is not right.
+        """
+        sealed = seals.parse(text)
+        signed_at = sealed.moment()
+        kind = documents.content_named(sealed.document)
+        # what tells the time is not judged by a clock that may be wrong, but by the time that it states
+        signer = self._check_seal(sealed, signed_at, signed_at if kind in ANY_AGE else now)
+        if kind is None or documents.root_name(sealed.body) != sealed.document:
+            raise SealInvalid(f"the seal is for a {sealed.document or 'nameless document'}, and covers another one")
+        check_role(signer.role, kind, sealed.sender)
+        performative = slots.read_performative(sealed.performative)
+        content = documents.read_content(sealed.body, self, now, f"{performative} of {sealed.sender}")
+        if kind not in CONTENT_OF[performative]:
+            raise DocumentError(
+                f"{performative} of {sealed.sender}: {kind.__name__} does not go with this performative"
+            )
+        if self._telling:
+            self._told.append(f"{sealed.document} goes with {performative}, and {signer.role} is the role to say it in")
+        return Message(
+            performative=performative,
+            sender=sealed.sender,
+            receiver=sealed.receiver,
+            conversation_id=sealed.conversation_id,
+            content=content,
+            reply_with=sealed.reply_with,
+            in_reply_to=sealed.in_reply_to,
+            reply_by=slots.read_reply_by(sealed.reply_by or None),
+            seal=Seal(signer.name, signer.role, sealed.receiver, sealed.conversation_id, signed_at, text),
+        )
+
+    def _check_seal(self, sealed: seals.SealedText, signed_at: Instant, now: Instant) -> CertifiedParty:
+        try:
+            signer = self._trust.check_bytes(sealed.certificate_bytes(), now)
+        except SealInvalid:
+            raise
+        except DocumentError as error:
+            raise seals.as_seal_error(error) from error
+        if self._telling:
+            serial = certificates.serial_text(signer.certificate)
+            self._told.append(f"certificate {serial} of {signer.name} as {signer.role}: {self._trust.standing()}")
+        if signer.name != sealed.sender:
+            raise SealInvalid(f"sealed by {signer.name!r}; right would be {sealed.sender!r}, whom it names as sender")
+        sealed.check_signature(signer.key)
+        if self._telling:
+            self._told.append(
+                f"seal of {signer.name} over the whole message, {len(sealed.body)} characters of document"
+            )
+        if signed_at > now + CLOCK_SKEW:
+            raise SealInvalid(f"signed at {sealed.signed_at}, which is still to come")
+        return signer
+
+
+def check_role(role: Role, kind: type, who: str) -> None:
+    """Check that a content may be said in a role.
+
+    Raises:
+        SealInvalid: if not.
+    """
+    allowed = ROLES_OF.get(kind)
+    if allowed is not None and role not in allowed:
+        right = " or ".join(sorted(allowed))
+        raise SealInvalid(f"{who} is certified as {role}; right for a {kind.__name__} would be {right}")
+
+
+class XmlNotary(PublicNotary):
+    """`ramp.model.ports.Notary` with XML signatures, detached signatures and X.509 certificates.
+
+    Args:
+        name: the party in whose name it signs.
+        key: that party's private key.
+        certificate: its certificate, from the market's CA.
+        ca_certificates: the market's CAs.
+        pins: certificate on file for another party, or None.
+        revoked: whether a certificate has been revoked.
+
+    Raises:
+        SignerUnknown: if the certificate is another party's, or states no role.
+        SignatureInvalid: if the key is too weak or is not the certificate's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        key: PrivateKey,
+        certificate: x509.Certificate,
+        ca_certificates: Sequence[x509.Certificate],
+        pins: Callable[[str], x509.Certificate | None] = no_pin,
+        revoked: Callable[[x509.Certificate], bool] = none_revoked,
+    ) -> None:
+        super().__init__(Trust(ca_certificates, pins, revoked))
+        public = certificates.key_of(certificate)
+        owner = certificates.identity_of(certificate)
+        if owner != name:
+            raise SignerUnknown(f"the certificate is for {owner!r}; right would be one for {name!r}")
+        if public != key.public_key():
+            raise SignatureInvalid(f"the private key of {name!r} does not belong to its certificate")
+        self.name = name
+        self.role = certificates.role_of(certificate)
+        self._key = key
+        self._certificate = certificate
+        self._packed_certificate = seals.pack(certificate.public_bytes(Encoding.DER))
+
+    def sign(self, signed: Signed, now: Instant) -> Signed:
+        """Add this party's signature as the outermost one; fills `signers` and `document`.
+
+        Raises:
+            SignatureInvalid: if this party has nothing to sign there.
+            CertificateExpired: if its own certificate does not hold now, so that nobody would accept the signature.
+        """
+        body = signed.body
+        if not signed.signers:
+            party = body.user
+            document = agreements.write_body(body)
+        elif len(signed.signers) == 1:
+            party = body.resource
+            document = agreements.wrap(signed.document, body, now)
+        else:
+            raise SignatureInvalid(f"signed by {', '.join(signed.signers)} already; nobody else signs it")
+        if party != self.name:
+            raise SignatureInvalid(f"{self.name} may not sign for {party}")
+        certificates.check_validity(self._certificate, now)
+        text = sign_text(document, self._key, self._certificate)
+        return Signed(body=body, signers=(*signed.signers, self.name), document=text)
+
+    def seal(self, message: Message, now: Instant) -> Message:
+        """Seal a message of this party's: the same with `seal` filled; one that bears a seal is sealed anew.
+
+        Raises:
+            CertificateExpired: if the party's own certificate does not hold now.
+            SealInvalid: if it is another party's message, not to be said in this party's role, or a slot of it could
+                hold a line break.
+            MeaningViolation: for values that the document cannot carry.
+            DocumentTooLarge: if the document is over the size limit.
+        """
+        if message.sender != self.name:
+            raise SealInvalid(f"{self.name} may not seal for {message.sender}")
+        kind = type(message.content)
+        slots.check_sendable(message)
+        check_role(self.role, kind, self.name)
+        certificates.check_validity(self._certificate, now)
+        body = documents.write_content(message.content)
+        check_size(body, f"{kind.__name__} of {message.conversation_id}")
+        unsigned = seals.SealedText(
+            performative=message.performative.value,
+            document=documents.root_name(body),
+            sender=message.sender,
+            receiver=message.receiver,
+            conversation_id=message.conversation_id,
+            reply_with=message.reply_with,
+            in_reply_to=message.in_reply_to,
+            reply_by="" if message.reply_by is None else slots.write_reply_by(message.reply_by),
+            signed_at=seals.write_moment(now),
+            body=body,
+        )
+        signature = seals.sign(unsigned.sealed_part(), self._key)
+        text = replace(unsigned, signature=signature, certificate=self._packed_certificate).text()
+        seal = Seal(self.name, self.role, message.receiver, message.conversation_id, now, text)
+        return replace(message, seal=seal)

@@ -1,0 +1,181 @@
+"""Documents that pass on what others have signed or sealed: commitment, settlement, refund claim.
+
+The proofs stand in them as escaped text, to stay byte for byte as they were signed (schemas/proof.xsd). A sealed text
+is opened in full, as if it had been said to us, except that its addressee is the one it was said to.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, TypeVar
+
+from ramp.errors import (
+    CertificateExpired,
+    DocumentError,
+    MalformedXml,
+    MeaningViolation,
+    SchemaViolation,
+    SealInvalid,
+    SignerUnknown,
+)
+from ramp.model import contents
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Signed
+from ramp.model.instant import Instant
+from ramp.model.seal import Seal
+from ramp.rfql import agreements
+from ramp.rfql.signing import seals
+from ramp.rfql.xml import markup
+from ramp.rfql.xml.namespaces import MARKET
+from ramp.rfql.xml.parser import Element, parse_wire
+from ramp.rfql.xml.record import TEXT
+
+COMMITMENT: Final = "Commitment"
+SETTLED: Final = "Settled"
+REFUND_CLAIM: Final = "RefundClaim"
+_SIGNED: Final = "SignedDocument"
+_SEALED: Final = "SealedMessage"
+
+Kind = TypeVar("Kind")
+
+
+class Verifier(Protocol):
+    """What reading needs of a notary."""
+
+    def verify(self, document: str, now: Instant) -> Signed:
+        """See `ramp.model.ports.Notary`."""
+        ...
+
+    def open(self, text: str, now: Instant) -> Message:
+        """See `ramp.model.ports.Notary`."""
+        ...
+
+
+def write_commitment(content: contents.Commitment) -> str:
+    """Write a commitment.
+
+    Raises:
+        MeaningViolation: if the agreement is not signed, or the vote not sealed.
+    """
+    proofs = _signed(content.agreement) + _sealed(content.vote_seal)
+    return f'<{COMMITMENT} xmlns="{MARKET}">{proofs}</{COMMITMENT}>'
+
+
+def write_settled(content: contents.Settled) -> str:
+    """Write a settlement.
+
+    Raises:
+        MeaningViolation: if the agreement is not signed, or the payment not sealed.
+    """
+    proofs = _signed(content.agreement) + _sealed(content.payment_seal)
+    return (
+        f'<{SETTLED} xmlns="{MARKET}" agreementId="{TEXT.write(content.agreement_id)}" '
+        f'offerId="{TEXT.write(content.offer_id)}">{proofs}</{SETTLED}>'
+    )
+
+
+def write_refund_claim(content: contents.RefundClaim) -> str:
+    """Write a refund claim.
+
+    Raises:
+        MeaningViolation: if the failure is not sealed.
+    """
+    return f'<{REFUND_CLAIM} xmlns="{MARKET}">{_sealed(content.failed_seal)}</{REFUND_CLAIM}>'
+
+
+def _signed(signed: Signed) -> str:
+    if not signed.document:
+        raise MeaningViolation(f"{type(signed.body).__name__} is not signed")
+    return f"<{_SIGNED}>{markup.escape_text(signed.document)}</{_SIGNED}>"
+
+
+def _sealed(seal: Seal) -> str:
+    if not seal.text:
+        raise MeaningViolation(f"what {seal.signer} has said is not sealed")
+    return f"<{_SEALED}>{markup.escape_text(seal.text)}</{_SEALED}>"
+
+
+def read_commitment(element: Element, verifier: Verifier, now: Instant) -> contents.Commitment | contents.Unverified:
+    """Read a commitment that has passed the schema check; one whose proofs do not hold is `Unverified`."""
+    document = _text_of(element, _SIGNED)
+    try:
+        agreement = verifier.verify(document, now)
+        if not isinstance(agreement.body, Agreement):
+            raise MeaningViolation(f"Commitment: the document is a {type(agreement.body).__name__}")
+        vote, seal = _opened(element, contents.FundsReserved, verifier, now)
+    except DocumentError as error:
+        return unverified("agreement", _claimed_by(document), error)
+    return contents.Commitment(agreement, vote, seal)
+
+
+def read_settled(element: Element, verifier: Verifier, now: Instant) -> contents.Settled:
+    """Read a settlement that has passed the schema check.
+
+    Raises:
+        DocumentError: if a proof does not hold, or is of another agreement.
+    """
+    agreement = verifier.verify(_text_of(element, _SIGNED), now)
+    payment, seal = _opened(element, contents.PaymentMade, verifier, now)
+    settled = contents.Settled(
+        agreement_id=element.get("agreementId", ""),
+        offer_id=element.get("offerId", ""),
+        agreement=agreement,
+        payment=payment,
+        payment_seal=seal,
+    )
+    body = agreement.body
+    named = (settled.agreement_id, settled.offer_id, settled.agreement_id)
+    if not isinstance(body, Agreement) or (body.agreement_id, body.offer.offer_id, payment.agreement_id) != named:
+        raise MeaningViolation(f"Settled: agreementId {settled.agreement_id!r} with the proof of something else")
+    return settled
+
+
+def read_refund_claim(element: Element, verifier: Verifier, now: Instant) -> contents.RefundClaim:
+    """Read a refund claim that has passed the schema check.
+
+    Raises:
+        DocumentError: if the failure is not the resource's own word.
+    """
+    return contents.RefundClaim(*_opened(element, contents.Failed, verifier, now))
+
+
+def _opened(element: Element, kind: type[Kind], verifier: Verifier, now: Instant) -> tuple[Kind, Seal]:
+    text = _text_of(element, _SEALED)
+    # Looked at before it is opened: what is passed on passes nothing on itself, so opening has an end.
+    document = seals.parse(text).document
+    if document != kind.__name__:
+        raise SealInvalid(f"the sealed message holds a {document}; right would be a {kind.__name__}")
+    message = verifier.open(text, now)
+    if not isinstance(message.content, kind) or message.seal is None:
+        raise SealInvalid(f"the sealed message holds no {kind.__name__}")
+    return message.content, message.seal
+
+
+def _text_of(element: Element, name: str) -> str:
+    return element.findtext(f"{{{MARKET}}}{name}") or ""
+
+
+def _claimed_by(document: str) -> str:
+    try:
+        return claimed_reference(parse_wire(document))
+    except DocumentError:
+        return ""
+
+
+def claimed_reference(root: Element) -> str:
+    """The agreement id that an unverified document claims, for the answer only; empty where it claims none."""
+    body = next(iter(root.iterchildren(*agreements.COUNTERSIGNED.values())), root)
+    return body.get("agreementId", "")[:200]
+
+
+def unverified(kind: str, reference: str, error: DocumentError) -> contents.Unverified:
+    """What stands in for a signed content whose signatures do not hold."""
+    return contents.Unverified(kind=kind, reference=reference, code=refusal_code(error), detail=error.reason)
+
+
+def refusal_code(error: DocumentError) -> str:
+    """The code of `contents.Unverified` for what was wrong with a signed document."""
+    if isinstance(error, CertificateExpired):
+        return "certificate_expired"
+    if isinstance(error, SignerUnknown):
+        return "unknown_signer"
+    return "malformed" if isinstance(error, MalformedXml | SchemaViolation | MeaningViolation) else "bad_signature"

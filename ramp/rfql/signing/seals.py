@@ -1,0 +1,294 @@
+"""Sealed messages as text: what exactly is signed, how it is kept, and the detached signature over it.
+
+The sealed bytes are, in UTF-8, a first line that no XML signature's SignedInfo can begin with (that one begins with
+`<`), one line for each of `HEADERS`, an empty line, and the document exactly as it is sent:
+
+    RAMP sealed message 1
+    performative: agree
+    document: HoldGranted
+    from: thunder1@localhost
+    to: alice@localhost
+    conversation-id: request-4
+    reply-with:
+    in-reply-to: accept-1
+    reply-by:
+    signed-at: 2026-11-21T08:00:00.000000Z
+
+    <HoldGranted xmlns="urn:ramp:market:1" .../>
+    signature: MEUCIQ...
+    certificate: MIIBwD...
+
+The last two lines stand behind the sealed bytes in the text form, which is what is kept and passed on. A value cannot
+hold a line break, so a text is read in one way only; whoever reads one writes it again and compares.
+
+Signatures: ECDSA over P-256 with SHA-256 (DER), Ed25519 (RFC 8032), or RSASSA-PSS with SHA-256 and a salt of 32 bytes.
+PSS, not the PKCS #1 v1.5 of the XML signatures: RFC 8017 section 8 requires it of new applications, and a signature of
+the one kind can then never pass for the other even with the same key.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+
+from ramp.errors import DocumentError, SealInvalid
+from ramp.model import instant
+from ramp.model.instant import Instant
+from ramp.rfql.signing.certificates import CERTIFICATE_BYTES_MAX, PrivateKey, PublicKey
+from ramp.rfql.xml.markup import shown
+from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX, check_size
+
+FIRST_LINE: Final = "RAMP sealed message 1"
+"""Form and version of what is signed."""
+
+HEADERS: Final = (
+    "performative",
+    "document",
+    "from",
+    "to",
+    "conversation-id",
+    "reply-with",
+    "in-reply-to",
+    "reply-by",
+    "signed-at",
+)
+"""Names of the header lines, in order; `document` is the name of the document's root element, that of its content."""
+
+HEADER_CHARACTERS_MAX: Final = 1_000
+"""Longest header value; identifiers and names have 200 characters at most."""
+
+SIGNATURE_BYTES_MAX: Final = 1_024
+"""Longest signature: that of an RSA key of 8192 bits."""
+
+TEXT_BYTES_MAX: Final = DOCUMENT_BYTES_MAX + 4 * HEADER_CHARACTERS_MAX * len(HEADERS) + 2 * CERTIFICATE_BYTES_MAX
+"""Longest sealed message as text: the longest document and everything around it."""
+
+# Whatever any reader of lines might take for the end of one (str.splitlines), and NUL.
+_LINE_BREAK: Final = re.compile("[\x00\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True)
+class SealedText:
+    """A sealed message in its parts, all as they are written; nothing is verified yet.
+
+    Attributes:
+        performative: FIPA communicative act.
+        document: name of the document's root element.
+        sender: who says it.
+        receiver: to whom.
+        conversation_id: in which conversation.
+        reply_with: what an answer should quote, or empty.
+        in_reply_to: what it answers, or empty.
+        reply_by: milliseconds, or empty.
+        signed_at: the signer's clock, to the microsecond.
+        body: the document.
+        signature: in base64.
+        certificate: the signer's, DER in base64.
+    """
+
+    performative: str
+    document: str
+    sender: str
+    receiver: str
+    conversation_id: str
+    reply_with: str
+    in_reply_to: str
+    reply_by: str
+    signed_at: str
+    body: str
+    signature: str = ""
+    certificate: str = ""
+
+    def headers(self) -> tuple[str, ...]:
+        """The values of the header lines, in the order of `HEADERS`."""
+        return (
+            self.performative,
+            self.document,
+            self.sender,
+            self.receiver,
+            self.conversation_id,
+            self.reply_with,
+            self.in_reply_to,
+            self.reply_by,
+            self.signed_at,
+        )
+
+    def sealed_part(self) -> str:
+        """What the signature covers.
+
+        Raises:
+            SealInvalid: for a header value that could hold a line break, or is too long.
+        """
+        lines = [FIRST_LINE]
+        for name, value in zip(HEADERS, self.headers(), strict=True):
+            check_header(name, value)
+            lines.append(f"{name}: {value}" if value else f"{name}:")
+        return "\n".join((*lines, "", self.body))
+
+    def text(self) -> str:
+        """The message with its signature, as it is kept and passed on."""
+        return f"{self.sealed_part()}\nsignature: {self.signature}\ncertificate: {self.certificate}\n"
+
+    def moment(self) -> Instant:
+        """When it was signed, by the signer's clock.
+
+        Raises:
+            SealInvalid: if it does not say so in the one form there is.
+        """
+        try:
+            moment = instant.from_iso(self.signed_at)
+            if write_moment(moment) == self.signed_at:
+                return moment
+        except (ValueError, OverflowError):
+            pass
+        right = "a moment such as 2026-11-21T08:00:00.000000Z"
+        raise SealInvalid(f"signed-at is {shown(self.signed_at)}; right would be {right}")
+
+    def certificate_bytes(self) -> bytes:
+        """The signer's certificate in DER.
+
+        Raises:
+            SealInvalid: if it is missing, too long, or no base64.
+        """
+        return _unpacked("certificate", self.certificate, CERTIFICATE_BYTES_MAX)
+
+    def check_signature(self, key: PublicKey) -> None:
+        """Check the signature over the sealed part.
+
+        Raises:
+            SealInvalid: if it is missing, or does not fit the message or the key.
+        """
+        signature = _unpacked("signature", self.signature, SIGNATURE_BYTES_MAX)
+        data = check_size(self.sealed_part(), limit=TEXT_BYTES_MAX)
+        try:
+            if isinstance(key, ec.EllipticCurvePublicKey):
+                key.verify(signature, data, _ECDSA)
+            elif isinstance(key, rsa.RSAPublicKey):
+                key.verify(signature, data, _PSS, _SHA256)
+            else:
+                key.verify(signature, data)
+        except (InvalidSignature, UnsupportedAlgorithm, ValueError) as error:
+            raise SealInvalid(f"the seal does not fit the message from {shown(self.sender)}") from error
+
+
+_SHA256: Final = hashes.SHA256()
+_ECDSA: Final = ec.ECDSA(_SHA256)
+_PSS: Final = padding.PSS(mgf=padding.MGF1(_SHA256), salt_length=hashes.SHA256.digest_size)
+
+
+def check_header(name: str, value: str) -> None:
+    """Check that a value can stand in a header line: also of what is not sealed, for a sealed answer will quote it.
+
+    Raises:
+        SealInvalid: for one that could hold a line break, or is too long.
+    """
+    if _LINE_BREAK.search(value) is not None:
+        raise SealInvalid(f"{name} holds a line break: {shown(value)}")
+    if len(value) > HEADER_CHARACTERS_MAX:
+        raise SealInvalid(f"{name} has {len(value)} characters; right would be {HEADER_CHARACTERS_MAX} at most")
+
+
+def sign(part: str, key: PrivateKey) -> str:
+    """The signature over a sealed part, in base64."""
+    data = part.encode()
+    if isinstance(key, ec.EllipticCurvePrivateKey):
+        signature = key.sign(data, _ECDSA)
+    elif isinstance(key, rsa.RSAPrivateKey):
+        signature = key.sign(data, _PSS, _SHA256)
+    else:
+        signature = key.sign(data)
+    return pack(signature)
+
+
+def pack(data: bytes) -> str:
+    """Bytes as base64 in one line."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def _unpacked(name: str, text: str, bytes_max: int) -> bytes:
+    if not text:
+        raise SealInvalid(f"the {name} is missing")
+    if len(text) > 4 * (bytes_max // 3 + 1):
+        raise SealInvalid(f"the {name} has {len(text)} characters; right would be at most {bytes_max} bytes in base64")
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise SealInvalid(f"the {name} is no base64: {error}") from error
+    if pack(data) != text:
+        raise SealInvalid(f"the {name} is not in the one form of base64 there is")
+    return data
+
+
+def write_moment(moment: Instant) -> str:
+    """An instant as the header `signed-at` has it, always with microseconds."""
+    text = instant.to_datetime(moment).isoformat(timespec="microseconds")
+    return text.replace("+00:00", "Z")
+
+
+def looks_sealed(text: str) -> bool:
+    """Whether a text begins as a sealed message does."""
+    return text.startswith(FIRST_LINE + "\n")
+
+
+def parse(text: str, source: str | None = None) -> SealedText:
+    """Take a sealed message's text apart; nothing is verified.
+
+    Args:
+        text: as `SealedText.text` writes it.
+        source: what to call it in messages.
+
+    Raises:
+        DocumentError: over the size limit, or no text at all.
+        SealInvalid: if it is no sealed message, or not written as one is.
+    """
+    check_size(text, source, TEXT_BYTES_MAX)
+    if not looks_sealed(text):
+        raise SealInvalid(f"it does not begin with the line {FIRST_LINE!r}", source=source)
+    head, _, rest = text.partition("\n\n")
+    lines = head.split("\n")[1:]
+    if len(lines) != len(HEADERS):
+        raise SealInvalid(f"{len(lines)} header lines; right would be {', '.join(HEADERS)}", source=source)
+    values = []
+    for name, line in zip(HEADERS, lines, strict=True):
+        given, _, value = line.partition(":")
+        if given != name:
+            raise SealInvalid(f"header line {shown(line)}; right would be {name!r} there", source=source)
+        values.append(value.removeprefix(" "))
+    body, signature, certificate = _trailer(rest, source)
+    performative, document, sender, receiver, conversation_id, reply_with, in_reply_to, reply_by, signed_at = values
+    sealed = SealedText(
+        performative=performative,
+        document=document,
+        sender=sender,
+        receiver=receiver,
+        conversation_id=conversation_id,
+        reply_with=reply_with,
+        in_reply_to=in_reply_to,
+        reply_by=reply_by,
+        signed_at=signed_at,
+        body=body,
+        signature=signature,
+        certificate=certificate,
+    )
+    if sealed.text() != text:
+        raise SealInvalid("it is not written as sealed messages are, byte for byte", source=source)
+    return sealed
+
+
+def _trailer(rest: str, source: str | None) -> tuple[str, str, str]:
+    parts = rest.removesuffix("\n").rsplit("\n", 2)
+    if len(parts) != 3 or not parts[1].startswith("signature: ") or not parts[2].startswith("certificate: "):
+        raise SealInvalid("its last two lines are not signature and certificate", source=source)
+    return parts[0], parts[1].removeprefix("signature: "), parts[2].removeprefix("certificate: ")
+
+
+def as_seal_error(error: DocumentError) -> SealInvalid:
+    """What was wrong with a seal's signer, as an error of the seal."""
+    return SealInvalid(error.reason, source=error.source, violations=error.violations)

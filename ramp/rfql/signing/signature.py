@@ -1,0 +1,186 @@
+"""One XML signature: made, and checked against the market's narrow profile (W3C XML Signature 1.1 through signxml).
+
+Profile: enveloped, the whole document (URI=""), exclusive canonicalisation, ECDSA with P-256 or RSA with at least 2048
+bits, SHA-256 throughout, one X.509 certificate in the key info and nothing else. The check hands out only the tree
+that was rebuilt from the signed bytes: whoever reads that reads what was signed (against signature wrapping).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec
+from lxml import etree
+from signxml import (
+    CanonicalizationMethod,
+    DigestAlgorithm,
+    SignatureConfiguration,
+    SignatureMethod,
+    XMLSigner,
+    XMLVerifier,
+)
+from signxml.exceptions import SignXMLException
+
+from ramp.errors import SignatureInvalid
+from ramp.model import instant
+from ramp.model.instant import Instant
+from ramp.rfql.signing.certificates import CERTIFICATE_BYTES_MAX, UNREADABLE, PrivateKey, check_key, load
+from ramp.rfql.xml.namespaces import SIGNATURE
+from ramp.rfql.xml.parser import Element, parse_wire
+
+EXCLUSIVE: Final = "http://www.w3.org/2001/10/xml-exc-c14n#"
+ENVELOPED: Final = "http://www.w3.org/2000/09/xmldsig#enveloped-signature"
+SHA256: Final = "http://www.w3.org/2001/04/xmlenc#sha256"
+METHODS: Final = {
+    "http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256": SignatureMethod.ECDSA_SHA256,
+    "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256": SignatureMethod.RSA_SHA256,
+}
+"""Accepted signature algorithms."""
+
+TAG: Final = f"{{{SIGNATURE}}}Signature"
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureParts:
+    """A signature whose form is acceptable; nothing is verified yet.
+
+    Attributes:
+        certificate: the signer's, as it stands in the key info.
+        method: the signature algorithm.
+    """
+
+    certificate: x509.Certificate
+    method: SignatureMethod
+
+
+def sign_text(document: str, key: PrivateKey, certificate: x509.Certificate) -> str:
+    """Sign a whole document; the signature becomes the root's last child.
+
+    Args:
+        document: XML text.
+        key: the signer's private key, P-256 or RSA.
+        certificate: the signer's certificate, which goes into the signature.
+
+    Returns:
+        The signed document.
+    """
+    check_key(certificate)
+    method = SignatureMethod.ECDSA_SHA256 if isinstance(key, ec.EllipticCurvePrivateKey) else SignatureMethod.RSA_SHA256
+    signer = XMLSigner(
+        signature_algorithm=method,
+        digest_algorithm=DigestAlgorithm.SHA256,
+        c14n_algorithm=CanonicalizationMethod.EXCLUSIVE_XML_CANONICALIZATION_1_0,
+    )
+    signed = signer.sign(parse_wire(document), key=key, cert=[certificate])
+    text: str = etree.tostring(signed, encoding="unicode")
+    return text
+
+
+def signature_of(root: Element, levels: int) -> Element:
+    """The one signature over a root: its last child; the document holds no other but those of inner levels.
+
+    Args:
+        root: the signed element.
+        levels: signatures that the document holds in all.
+
+    Raises:
+        SignatureInvalid: if there are more or fewer, or it stands elsewhere.
+    """
+    everywhere = list(root.iter(TAG))
+    if len(everywhere) != levels:
+        raise SignatureInvalid(f"{len(everywhere)} signatures; right would be {levels}")
+    # Exactly one over the root itself, so that the one checked here is the one that gets verified.
+    if len(root) == 0 or root[-1].tag != TAG or len(list(root.iterchildren(TAG))) != 1:
+        raise SignatureInvalid(f"not exactly one signature as the last child of {etree.QName(root).localname}")
+    return root[-1]
+
+
+def check_profile(signature: Element) -> SignatureParts:
+    """Check a signature's form against the profile.
+
+    Raises:
+        SignatureInvalid: naming the part that is not allowed.
+    """
+    info, _, key_info = _children(signature, "SignedInfo", "SignatureValue", "KeyInfo")
+    canonical, method, reference = _children(info, "CanonicalizationMethod", "SignatureMethod", "Reference")
+    transforms, digest, _ = _children(reference, "Transforms", "DigestMethod", "DigestValue")
+    steps = _children(transforms, "Transform", "Transform")
+    _algorithm(canonical, EXCLUSIVE)
+    _algorithm(digest, SHA256)
+    for step, algorithm in zip(steps, (ENVELOPED, EXCLUSIVE), strict=True):
+        _algorithm(step, algorithm)
+    if reference.items() != [("URI", "")]:
+        raise SignatureInvalid(f"Reference {reference.items()}; right would be URI='', the whole document")
+    (data,) = _children(key_info, "X509Data")
+    (text,) = _children(data, "X509Certificate")
+    certificate = _load_certificate(text.text or "")
+    return SignatureParts(certificate, METHODS[_algorithm(method, *METHODS)])
+
+
+def _children(parent: Element, *names: str) -> list[Element]:
+    found = list(parent)
+    tags = [str(child.tag) for child in found]
+    if tags != [f"{{{SIGNATURE}}}{name}" for name in names]:
+        shown = ", ".join(tag.rpartition("}")[2] for tag in tags) or "nothing"
+        where = etree.QName(parent).localname
+        raise SignatureInvalid(f"{where} holds {shown}; right would be {', '.join(names)}")
+    if parent.attrib and not names[0].startswith("Transforms"):
+        raise SignatureInvalid(f"{etree.QName(parent).localname} has attributes {parent.items()}; right would be none")
+    return found
+
+
+def _algorithm(element: Element, *allowed: str) -> str:
+    algorithm = element.get("Algorithm", "")
+    if algorithm not in allowed or len(element.attrib) != 1 or len(element) != 0:
+        name = etree.QName(element).localname
+        raise SignatureInvalid(f"{name} {algorithm!r} is not accepted; right would be {' or '.join(allowed)}")
+    return algorithm
+
+
+def _load_certificate(text: str) -> x509.Certificate:
+    if len(text) > 2 * CERTIFICATE_BYTES_MAX:
+        raise SignatureInvalid(f"X509Certificate has {len(text)} characters, too many for a party's certificate")
+    try:
+        return load(base64.b64decode("".join(text.split()), validate=True))
+    except (ValueError, binascii.Error) as error:
+        raise SignatureInvalid(f"X509Certificate is no certificate: {error}") from error
+
+
+def verify_bytes(document: bytes, parts: SignatureParts, now: Instant) -> Element:
+    """Verify the signature over a whole document with the certificate in it.
+
+    Whether that certificate is to be trusted is the notary's question; it comes first.
+
+    Args:
+        document: the document with its signature as the root's child.
+        parts: what `check_profile` has found in it.
+        now: when the certificate must hold.
+
+    Returns:
+        The signed element, rebuilt from the signed bytes, without the signature.
+
+    Raises:
+        SignatureInvalid: if the signature or digest does not fit.
+    """
+    check_key(parts.certificate)
+    config = SignatureConfiguration(
+        require_x509=True,
+        location="./",
+        expect_references=1,
+        signature_methods=frozenset({parts.method}),
+        digest_algorithms=frozenset({DigestAlgorithm.SHA256}),
+        verification_time=instant.to_datetime(now),
+    )
+    try:
+        result = XMLVerifier().verify(document, x509_cert=parts.certificate, expect_config=config)
+    except (SignXMLException, etree.LxmlError, InvalidSignature, OverflowError, *UNREADABLE) as error:
+        raise SignatureInvalid(f"the signature does not verify: {error}") from error
+    signed: Element | None = result.signed_xml
+    if signed is None:
+        raise SignatureInvalid("the signature does not cover an XML element")
+    return signed

@@ -1,0 +1,316 @@
+"""Offline check of a file, for `ramp verify`: who signed or said what, when, in which role, and every check made.
+
+A file holds a document that people keep (an agreement or a cancellation with its XML signatures) or a sealed message.
+Both outlive certificates, so these must have held when it was signed; one that has expired since is a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from lxml import etree
+
+from ramp.errors import CertificateExpired, DocumentError, MeaningViolation, SignatureInvalid
+from ramp.model import contents, instant, money
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Cancellation
+from ramp.model.instant import Instant
+from ramp.model.offer import Offer
+from ramp.model.request import RequestUnit
+from ramp.rfql import agreements
+from ramp.rfql.signing import certificates, seals
+from ramp.rfql.signing.notary import PublicNotary, Verified, VerifiedSignature, verify_document
+from ramp.rfql.signing.trust import Trust, no_pin, none_revoked
+from ramp.rfql.xml.markup import read_instant, shown
+from ramp.rfql.xml.parser import Element, check_size, parse_wire
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What the check of a file has found.
+
+    Attributes:
+        path: the file.
+        kind: `agreement`, `cancellation` or `sealed message`, as the file says.
+        agreement: what the signatures cover, where it is an agreement and they hold.
+        cancellation: the same of a cancellation.
+        message: the same of a sealed message.
+        signatures: those that hold, innermost (the user's) first.
+        passed: a sentence for every check that has passed, in order.
+        failure: the first check that has not passed, or empty.
+        warnings: what is worth knowing though nothing is wrong.
+    """
+
+    path: str
+    kind: str
+    passed: tuple[str, ...]
+    failure: str = ""
+    agreement: Agreement | None = None
+    cancellation: Cancellation | None = None
+    message: Message | None = None
+    signatures: tuple[VerifiedSignature, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether every check has passed."""
+        return not self.failure
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report for `--json`."""
+        return {
+            "path": self.path,
+            "kind": self.kind,
+            "holds": self.holds,
+            "failure": self.failure,
+            "passed": list(self.passed),
+            "warnings": list(self.warnings),
+            "signatures": [
+                {
+                    "signer": signature.signer,
+                    "role": signature.role.value,
+                    "signed_at": instant.iso(signature.signed_at),
+                    "certificate": certificates.serial_text(signature.certificate),
+                    "fingerprint": certificates.fingerprint(signature.certificate),
+                    "valid_from": instant.iso(certificates.valid_from(signature.certificate)),
+                    "valid_until": instant.iso(certificates.valid_until(signature.certificate)),
+                }
+                for signature in self.signatures
+            ],
+            "agreement": None if self.agreement is None else _agreement_dict(self.agreement),
+            "cancellation": None if self.cancellation is None else _cancellation_dict(self.cancellation),
+            "message": None if self.message is None else _message_dict(self.message),
+        }
+
+
+def _agreement_dict(agreement: Agreement) -> dict[str, Any]:
+    return {
+        "agreement_id": agreement.agreement_id,
+        "request_id": agreement.request_id,
+        "order_id": agreement.order_id,
+        "unit": agreement.request.number,
+        "units_total": agreement.units_total,
+        "user": agreement.user,
+        "resource": agreement.resource,
+        "bank": agreement.bank,
+        "reservation_id": agreement.reservation_id,
+        "start": instant.iso(agreement.offer.start),
+        "end": instant.iso(agreement.offer.end),
+        "cores": agreement.offer.cores,
+        "cpu_hour_cost": agreement.offer.cpu_hour_cost,
+        "cost": money.credits_text(agreement.cost),
+        "issued_at": instant.iso(agreement.issued_at),
+    }
+
+
+def _cancellation_dict(cancellation: Cancellation) -> dict[str, Any]:
+    return {
+        "cancellation_id": cancellation.cancellation_id,
+        "agreement_id": cancellation.agreement_id,
+        "offer_id": cancellation.offer_id,
+        "user": cancellation.user,
+        "resource": cancellation.resource,
+        "reason": cancellation.reason,
+        "issued_at": instant.iso(cancellation.issued_at),
+    }
+
+
+def _message_dict(message: Message) -> dict[str, Any]:
+    assert message.seal is not None, "it was opened"
+    return {
+        "performative": message.performative.value,
+        "content": type(message.content).__name__,
+        "sender": message.sender,
+        "role": message.seal.role.value,
+        "receiver": message.receiver,
+        "conversation_id": message.conversation_id,
+        "reply_with": message.reply_with,
+        "in_reply_to": message.in_reply_to,
+        "signed_at": instant.iso(message.seal.signed_at),
+        "document": sealed_document(message),
+    }
+
+
+def sealed_document(message: Message) -> str:
+    """The document of a message that was opened, as it was sent."""
+    assert message.seal is not None, "it was opened"
+    return seals.parse(message.seal.text).body
+
+
+def verify_file(
+    path: Path | str,
+    ca_certificates: Sequence[x509.Certificate],
+    now: Instant,
+    *,
+    pins: Callable[[str], x509.Certificate | None] = no_pin,
+    revoked: Callable[[x509.Certificate], bool] = none_revoked,
+) -> FileReport:
+    """Check an agreement, a cancellation or a sealed message in a file without asking anybody.
+
+    Args:
+        path: the file.
+        ca_certificates: the market's CAs.
+        now: the present, for warnings about certificates that have expired since.
+        pins: certificate on file for a party, or None.
+        revoked: whether a certificate has been revoked; one that has been fails, whenever it signed, because whoever
+            holds a stolen key can write any date.
+
+    Raises:
+        DocumentError: if the file cannot be read at all, or holds something else; what is wrong with its document is
+            in the report.
+    """
+    text = _read(path)
+    trust = Trust(ca_certificates, pins, revoked)
+    if seals.looks_sealed(text):
+        return _verify_sealed(str(path), text, trust, now)
+    if text.lstrip().startswith("<"):
+        return _verify_signed(str(path), text, trust, now)
+    raise DocumentError(
+        f"neither a signed document nor a sealed message: it begins with {shown(text.partition(chr(10))[0][:40])}; "
+        f"right would be an agreement or a cancellation in XML, or the line {seals.FIRST_LINE!r}",
+        source=str(path),
+    )
+
+
+def _read(path: Path | str) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(seals.TEXT_BYTES_MAX + 1)
+        return check_size(data, str(path), seals.TEXT_BYTES_MAX).decode()
+    except OSError as error:
+        raise DocumentError(f"cannot be read: {error.strerror}", source=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"not text in UTF-8: {error.reason}", source=str(path)) from error
+
+
+def _reason(error: DocumentError) -> str:
+    return "; ".join((error.reason, *error.violations))
+
+
+def _expired_since(signatures: tuple[VerifiedSignature, ...], now: Instant) -> tuple[str, ...]:
+    return tuple(
+        f"certificate of {signature.signer} has expired since, at "
+        f"{instant.iso(certificates.valid_until(signature.certificate))}"
+        for signature in signatures
+        if certificates.valid_until(signature.certificate) < now
+    )
+
+
+# Sealed messages
+
+
+def _verify_sealed(path: str, text: str, trust: Trust, now: Instant) -> FileReport:
+    kind = "sealed message"
+    passed: list[str] = []
+    try:
+        sealed = seals.parse(text)
+        signed_at = sealed.moment()
+        if signed_at > now:
+            raise CertificateExpired(f"signed at {sealed.signed_at}, which is still to come")
+        message = PublicNotary(trust, passed).open(text, signed_at)
+        if isinstance(message.content, contents.Unverified):
+            raise SignatureInvalid(f"what it passes on does not hold: {message.content.detail}")
+        party = trust.check_bytes(sealed.certificate_bytes(), signed_at)
+    except DocumentError as error:
+        return FileReport(path, kind, tuple(passed), _reason(error))
+    passed.append(f"certificate held when it was sealed, {sealed.signed_at}")
+    signatures = (VerifiedSignature(party.name, party.role, party.certificate, signed_at),)
+    warnings = _expired_since(signatures, now)
+    return FileReport(path, kind, tuple(passed), message=message, signatures=signatures, warnings=warnings)
+
+
+# Signed documents
+
+
+def _verify_signed(path: str, document: str, trust: Trust, now: Instant) -> FileReport:
+    passed: list[str] = []
+    kind = ""
+    try:
+        root = parse_wire(document)
+        kind = _kind_of(root, path)
+        claimed = _claimed_time(root, kind)
+        verified = verify_document(document, trust, claimed, passed)
+        _check_time(verified, claimed, passed)
+        if kind == "agreement":
+            return _agreement_report(path, verified, now, passed)
+        return _cancellation_report(path, verified, now, passed)
+    except DocumentError as error:
+        if error.source == path:
+            raise
+        return FileReport(path, kind, tuple(passed), _reason(error))
+
+
+def _kind_of(root: Element, path: str) -> str:
+    kind = agreements.KIND_OF.get(str(root.tag))
+    if kind is None:
+        raise DocumentError(
+            f"holds a document {etree.QName(root).localname}, which nobody signs; right would be an agreement or a "
+            f"cancellation, or a sealed message",
+            source=path,
+        )
+    return kind
+
+
+def _claimed_time(root: Element, kind: str) -> Instant:
+    """When the document says it was issued; `_check_time` holds it against what is signed."""
+    inner = agreements.COUNTERSIGNED.get(str(root.tag))
+    body = root if inner is None else root.find(inner)
+    text = "" if body is None else body.get("issuedAt", "")
+    try:
+        return read_instant(text)
+    except ValueError as error:
+        raise MeaningViolation(f"no {kind}: issuedAt is {shown(text)}; right would be a moment in UTC") from error
+
+
+def _check_time(verified: Verified, claimed: Instant, passed: list[str]) -> None:
+    if verified.body.issued_at != claimed:
+        raise SignatureInvalid("the time of issue is not the signed one")
+    if len(verified.signatures) == 2:
+        passed.append("signed by both parties")
+    last = verified.signatures[-1]
+    certificates.check_validity(last.certificate, last.signed_at)
+    moments = " and ".join(dict.fromkeys(instant.iso(signature.signed_at) for signature in verified.signatures))
+    passed.append(f"certificates held when it was signed, {moments}")
+
+
+def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
+    body = verified.body
+    assert isinstance(body, Agreement), "the root says so"
+    if len(verified.signatures) != 2:
+        raise SignatureInvalid(f"signed by {body.user} only; right would be the resource's signature as well")
+    warnings = _expired_since(verified.signatures, now) + unmet_terms(body.request, body.offer)
+    return FileReport(
+        path, "agreement", tuple(passed), agreement=body, signatures=verified.signatures, warnings=warnings
+    )
+
+
+def _cancellation_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
+    body = verified.body
+    assert isinstance(body, Cancellation), "the root says so"
+    warnings = _expired_since(verified.signatures, now)
+    if len(verified.signatures) != 2:
+        warnings += (f"{body.resource} has not countersigned it",)
+    return FileReport(
+        path, "cancellation", tuple(passed), cancellation=body, signatures=verified.signatures, warnings=warnings
+    )
+
+
+def unmet_terms(request: RequestUnit, offer: Offer) -> tuple[str, ...]:
+    """Terms of the request that the offer does not meet (after a user's approval of a best offer), as sentences."""
+    deadline = instant.iso(request.deadline)
+    checks = [
+        (
+            offer.cpu_hour_cost > request.cpu_hour_cost,
+            f"price {offer.cpu_hour_cost} is above the {request.cpu_hour_cost} asked for",
+        ),
+        (offer.end > request.deadline, f"slot ends at {instant.iso(offer.end)}, after the deadline {deadline}"),
+        (offer.cores < request.cores.total, f"{offer.cores} cores of the {request.cores.total} asked for"),
+    ]
+    if request.not_before is not None:
+        start = instant.iso(request.not_before)
+        checks.append((offer.start < request.not_before, f"slot starts at {instant.iso(offer.start)}, before {start}"))
+    return tuple(f"the offer does not meet the request: {text}" for unmet, text in checks if unmet)

@@ -1,0 +1,133 @@
+"""Flat documents as data: one table of fields per document gives its writer and its reader.
+
+Most documents of the market are one element with attributes, some with children of the same kind. They are declared
+in the modules of their families; what is special is written there by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Final, Generic, TypeVar
+
+from ramp.model.offer import RefusalCode
+from ramp.rfql.xml import markup
+from ramp.rfql.xml.namespaces import MARKET
+from ramp.rfql.xml.parser import Element
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a value is written in an attribute and read from it."""
+
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+
+
+def _read_boolean(text: str) -> bool:
+    return text in {"true", "1"}
+
+
+TEXT: Final = Form(markup.escape_attribute, str)
+SENTENCE: Final = Form(markup.escape_sentence, str)
+INTEGER: Final = Form(str, int)
+REAL: Final = Form(repr, float)
+BOOLEAN: Final = Form(lambda value: "true" if value else "false", _read_boolean)
+INSTANT: Final = Form(markup.write_instant, markup.read_instant)
+DURATION: Final = Form(markup.write_duration, markup.read_duration)
+CODE: Final = Form(str, RefusalCode)
+
+
+def attribute_name(name: str) -> str:
+    """Name of the attribute for a field: `request_id` becomes `requestId`."""
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+Value = TypeVar("Value")
+
+
+class Record(Generic[Value]):
+    """Writer and reader of one flat document.
+
+    Args:
+        content: the dataclass; its name is the element's name unless `element` says otherwise.
+        forms: form of each attribute by field name, in the order in which they are written.
+        children: record of each field that holds a tuple of values, in schema order.
+        text: the field that is the element's text, or empty.
+        element: name of the element.
+
+    Fields with a default are left out while they hold it.
+    """
+
+    def __init__(
+        self,
+        content: type[Value],
+        forms: Mapping[str, Form],
+        *,
+        children: Mapping[str, Record[Any]] | None = None,
+        text: str = "",
+        element: str = "",
+    ) -> None:
+        self.content = content
+        self.element = element or content.__name__
+        self.tag = f"{{{MARKET}}}{self.element}"
+        self._text = text
+        self._children = dict(children or {})
+        defaults = {item.name: item.default for item in fields(content)}  # type: ignore[arg-type]
+        named = {*forms, *self._children} | ({text} if text else set())
+        assert named == defaults.keys(), f"{self.element}: fields {named ^ defaults.keys()}"
+        # An attribute is optional exactly where the field has a default: the schemas say the same.
+        self._attributes = tuple(
+            (name, attribute_name(name), form.write, form.read, defaults[name]) for name, form in forms.items()
+        )
+
+    def write(self, value: Value, *, root: bool = True) -> str:
+        """The value as XML text.
+
+        Args:
+            value: what to write.
+            root: whether it stands alone and so declares its namespace.
+
+        Raises:
+            MeaningViolation: for text that XML cannot carry.
+        """
+        head = self.open_tag(value, root=root)
+        if self._text:
+            return f"{head}>{markup.escape_text(getattr(value, self._text))}</{self.element}>"
+        inside = "".join(
+            record.write(child, root=False) for name, record in self._children.items() for child in getattr(value, name)
+        )
+        return f"{head}>{inside}</{self.element}>" if inside else f"{head}/>"
+
+    def open_tag(self, value: Any, *, root: bool) -> str:
+        """The start tag with its attributes, without the closing bracket."""
+        parts = [f'<{self.element} xmlns="{MARKET}"' if root else f"<{self.element}"]
+        for name, attribute, write, _, default in self._attributes:
+            item = getattr(value, name)
+            if default is MISSING or item != default:
+                parts.append(f' {attribute}="{write(item)}"')
+        return "".join(parts)
+
+    def read(self, element: Element) -> Value:
+        """Read an element that has passed the schema check.
+
+        Raises:
+            ValueError: for values that the schema lets pass but that cannot be represented (the year 0000).
+        """
+        values = self.attributes(element)
+        if self._text:
+            values[self._text] = element.text or ""
+        for name, record in self._children.items():
+            values[name] = tuple(record.read(child) for child in element.iterchildren(record.tag))
+        return self.content(**values)
+
+    def attributes(self, element: Element) -> dict[str, Any]:
+        """The values of all attributes that are there, by field name."""
+        values: dict[str, Any] = {}
+        get = element.get
+        for name, attribute, _, read, _ in self._attributes:
+            text = get(attribute)
+            if text is not None:
+                values[name] = read(text)
+        return values

@@ -1,0 +1,160 @@
+"""Schema check with messages for people: line, element, value and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cache
+from typing import Any, Final
+
+from lxml import etree
+
+from ramp.errors import SchemaViolation
+from ramp.rfql.xml.markup import VALUE_SHOWN_MAX, shown
+from ramp.rfql.xml.namespaces import schemas_dir
+from ramp.rfql.xml.parser import Element
+
+_NAMESPACE: Final = re.compile(r"\{(?:http|urn)[^{}']*\}")
+_FACET: Final = re.compile(r"\[facet '\w+'\] ")
+_NAMED: Final = re.compile(
+    r"Element '(?P<element>[^']*)'(?:, attribute '(?P<attribute>[^']*)')?: (?P<rest>.*)", re.DOTALL
+)
+_ENUMERATED: Final = re.compile(r"The value '(?P<value>.*)' is not an element of the set \{(?P<names>.*)\}", re.DOTALL)
+_ATOMIC: Final = re.compile(
+    r"'(?P<value>.*)' is not a valid value of the (?:atomic|local atomic|union) type", re.DOTALL
+)
+_PATTERN: Final = re.compile(r"The value '(?P<value>.*)' is not accepted by the pattern '(?P<pattern>.*)'", re.DOTALL)
+_LEAST: Final = re.compile(r"The value '(?P<value>.*)' is less than the minimum value allowed \('(?P<least>.*)'\)")
+_NOT_EXPECTED: Final = re.compile(r"This element is not expected\.(?: Expected is (?:one of )?\( (?P<names>.*) \))?")
+_MISSING: Final = re.compile(r"Missing child element\(s\)\.(?: Expected is (?:one of )?\( (?P<names>.*) \))?")
+
+_RIGHT_OF_TYPE: Final = {
+    "integer": "a whole number",
+    "long": "a whole number",
+    "date": "a date such as 2026-11-21",
+    "time": "a time such as 08:30:00",
+    "boolean": "true or false",
+    "Instant": "a moment in UTC such as 2026-11-21T08:30:00Z",
+    "Duration": "seconds such as PT30S",
+    "Share": "a number from 0",
+    "Price": "a whole number from 0",
+    "Count": "a whole number from 1",
+    "MinorUnits": "a whole number",
+    "Cost": "a whole number from 0",
+    "Amount": "a whole number from 1",
+    "Ordinal": "a whole number from 0",
+    "Extents": "extents such as 8x8x16, or any",
+    "Identifier": "1 to 200 characters",
+    "ReasonCode": "a word such as insufficient_funds",
+}
+
+_TYPE_OF_PATTERN: Final = {"any|": "Extents", "[0-9": "Instant", "-?PT": "Duration", "[a-z": "ReasonCode"}
+"""libxml2 quotes the pattern, not the type: the patterns of `schemas/` by their first characters."""
+
+_COMMON_NAMES: Final = {
+    **dict.fromkeys(("amd64", "x64", "x86-64", "em64t", "intel64", "intel"), "x86_64"),
+    **dict.fromkeys(("i386", "i586", "i686", "ia32"), "x86_32"),
+    **dict.fromkeys(("ppc", "ppc64", "ppc64le", "power"), "powerpc"),
+    **dict.fromkeys(("aarch64", "arm64"), "arm"),
+    **dict.fromkeys(("cuda", "nvidia"), "gpu"),
+}
+"""What people write for JSDL's architectures where the spelling alone would suggest another one."""
+
+
+@cache
+def schema(name: str = "market") -> etree.XMLSchema:
+    """The compiled schema of that name (`market` holds all of them); compiled once per process."""
+    return etree.XMLSchema(etree.parse(schemas_dir() / f"{name}.xsd"))
+
+
+def check(root: Element, source: str | None = None, name: str = "market") -> None:
+    """Check a document against the schema.
+
+    Args:
+        root: the document's root element.
+        source: what to call the document in the message.
+        name: which schema.
+
+    Raises:
+        SchemaViolation: with all findings, each naming line, element, value and what would be right.
+    """
+    compiled = schema(name)
+    if not compiled.validate(root):
+        raise schema_violation(violations_of(compiled), source)
+
+
+def schema_violation(violations: tuple[str, ...], source: str | None) -> SchemaViolation:
+    """One error for all findings; a single one is told in one line."""
+    if len(violations) == 1:
+        return SchemaViolation(violations[0], source=source)
+    return SchemaViolation(f"{len(violations)} things are wrong", source=source, violations=violations)
+
+
+def findings(root: Element, name: str = "market") -> tuple[str, ...]:
+    """All findings of the schema check in plain words; empty for a valid document."""
+    compiled = schema(name)
+    return () if compiled.validate(root) else violations_of(compiled)
+
+
+def violations_of(compiled: etree.XMLSchema) -> tuple[str, ...]:
+    """The last check's findings in plain words, in document order, each element and attribute once.
+
+    Some versions of libxml2 report a broken facet and then the same value again as "not valid for the type".
+    """
+    told: dict[tuple[int, str], str] = {}
+    log: Any = compiled.error_log
+    for entry in log:
+        match = _NAMED.match(_NAMESPACE.sub("", entry.message))
+        if match is None:
+            told.setdefault((entry.line, entry.message), f"line {entry.line}: {entry.message}")
+            continue
+        where = match["element"] + (f" attribute {match['attribute']}" if match["attribute"] else "")
+        told.setdefault((entry.line, where), f"line {entry.line}: {where}: {_plain(match['rest'])}")
+    return tuple(told.values())
+
+
+def _plain(rest: str) -> str:
+    body = _FACET.sub("", rest, count=1)
+    if match := _ENUMERATED.match(body):
+        return f"{shown(match['value'])} is not allowed; {_nearest(match['value'], match['names'])}"
+    if match := _NOT_EXPECTED.match(body):
+        if not match["names"]:
+            return (
+                "not expected here; right would be only one of those that exclude one another, each once and in order"
+            )
+        return f"not expected here; right would be {_alternatives(match['names'])}"
+    if match := _MISSING.match(body):
+        return "a child element is missing" + (
+            f"; right would be {_alternatives(match['names'])}" if match["names"] else ""
+        )
+    if match := _ATOMIC.match(body):
+        kind = body[match.end() :].strip(" '.").removeprefix("xs:")
+        return f"{shown(match['value'])} is wrong; right would be {_RIGHT_OF_TYPE.get(kind, kind)}"
+    if match := _PATTERN.match(body):
+        kind = _TYPE_OF_PATTERN.get(match["pattern"][:4], "")
+        return f"{shown(match['value'])} is wrong; right would be {_RIGHT_OF_TYPE.get(kind, match['pattern'])}"
+    if match := _LEAST.match(body):
+        return f"{shown(match['value'])} is wrong; right would be a number from {match['least']}"
+    return body if len(body) <= 4 * VALUE_SHOWN_MAX else f"{body[: 4 * VALUE_SHOWN_MAX]}..."
+
+
+def _alternatives(names: str) -> str:
+    # "##other{...}*" is libxml2's name for the extension point; users are told of the published terms only.
+    listed = [name.strip() for name in names.split(",") if not name.strip().startswith("##")]
+    return " or ".join(listed) if listed else "the end of the parent element, or extension elements"
+
+
+def _nearest(value: str, names: str) -> str:
+    return nearest_name(value, tuple(name.strip(" '") for name in names.split(",")))
+
+
+def nearest_name(value: str, names: tuple[str, ...]) -> str:
+    """What would be right instead of `value`: the nearest of the allowed names, or all of them where none is near."""
+    meant = _COMMON_NAMES.get(value.strip().casefold())
+    if meant in names:
+        return f"right would be {meant!r}"
+    by_folded = {name.casefold(): name for name in names}
+    close = difflib.get_close_matches(value.strip().casefold(), list(by_folded), n=1, cutoff=0.6)
+    if close:
+        return f"right would be {by_folded[close[0]]!r}"
+    return f"right would be one of {', '.join(names)}"

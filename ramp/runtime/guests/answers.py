@@ -1,0 +1,176 @@
+"""What a guest may answer: checks of plug-ins' and price strategies' answers, and what stands in for a missing one.
+
+The same checks are made wherever a guest runs; the answers of one in a process of its own are checked on both sides.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, assert_never
+
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.plugins.answers import (
+    PLACEMENT_MAX,
+    firm_problem,
+    held_problem,
+    no,
+    quote_problem,
+    reservation_problem,
+    text_problem,
+)
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.events import MachineInDoubt
+from ramp.protocol.pricing import PriceRefusal
+from ramp.runtime.guests.snapshot import SNAPSHOT_BYTES_MAX
+
+PRICE_MAX: Final = 10**9
+"""Highest price that a strategy may name, in credits per core hour; far above any that makes sense."""
+
+REASON_MAX: Final = 300
+"""Characters of what a guest's failure is called."""
+
+SOURCES: Final = ("log", "synthetic", "live")
+"""What may drive a machine's queue."""
+
+Question = fx.AskMachine | fx.PriceSlots
+
+
+def call_of(question: Question) -> str:
+    """What a question is called in messages: the plug-in's method, or `price`."""
+    return _CALLS[type(question)]
+
+
+_CALLS: Final[dict[type, str]] = {
+    fx.QuoteSlots: "quote",
+    fx.HoldSlot: "hold",
+    fx.ConfirmSlot: "confirm",
+    fx.ReleaseSlot: "release",
+    fx.LookUpSlot: "reservation",
+    fx.DescribeMachine: "snapshot",
+    fx.ForgetSlots: "forget",
+    fx.PriceSlots: "price",
+}
+
+
+def without_answer(question: Question, reason: str, *, asked: bool) -> ev.Answer:
+    """What a party is told instead of an answer.
+
+    Quotes and prices are refused. What would change the machine is in doubt, as is what it has; but a hold for which it
+    was never asked is refused, for nothing can have come of it.
+
+    Args:
+        question: what was to be answered.
+        reason: a sentence for people.
+        asked: whether the guest may have begun with it.
+    """
+    doubt = MachineInDoubt(reason)
+    match question:
+        case fx.QuoteSlots(call_id, units):
+            return ev.SlotsQuoted(call_id, tuple(_refused(unit.number, reason) for unit in units))
+        case fx.HoldSlot(key, unit):
+            return ev.SlotHeld(key, doubt if asked else _refused(unit.number, reason))
+        case fx.ConfirmSlot(key):
+            return ev.SlotConfirmed(key, doubt)
+        case fx.ReleaseSlot(key):
+            return ev.SlotFreed(key, doubt)
+        case fx.LookUpSlot(key):
+            return ev.SlotLookedUp(key, doubt)
+        case fx.DescribeMachine(call_id):
+            return ev.MachineDescribed(call_id, json.dumps({"error": reason}))
+        case fx.ForgetSlots():
+            return ev.SlotsForgotten()  # it remembers them, which does no harm
+        case fx.PriceSlots(call_id, questions):
+            return ev.SlotsPriced(call_id, (PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=reason),) * len(questions))
+    assert_never(question)
+
+
+def _refused(unit: int, reason: str) -> Refusal:
+    return Refusal(unit, RefusalCode.PLUGIN_FAILED, detail=reason)
+
+
+def plain(text: str, limit: int = REASON_MAX) -> str:
+    """A text of a guest as one short line of characters that every document and terminal takes."""
+    words = " ".join(text[: 10 * limit].split())
+    return "".join(letter if letter.isprintable() else "?" for letter in words[:limit])
+
+
+def raised(error: BaseException) -> str:
+    """What a guest has raised, in one short line; its own way to say so may raise as well."""
+    try:
+        said = str(error)
+    except Exception:
+        said = "(it cannot be told what)"
+    return plain(f"{type(error).__name__}: {said}")
+
+
+# -- checks --------------------------------------------------------------------------------------------------------
+
+
+def answer_problem(question: Question, answer: Any) -> str:
+    """What is impossible about a whole answer to a question, or the empty string; doubts and refusals are right."""
+    match question, answer:
+        case fx.QuoteSlots(call_id, units), ev.SlotsQuoted(given_id, slots):
+            if given_id != call_id or len(slots) != len(units):
+                return f"{len(slots)} quotes for {len(units)} units"
+            return _first(quote_problem(unit, slot) for unit, slot in zip(units, slots, strict=True))
+        case fx.PriceSlots(call_id, questions), ev.SlotsPriced(given_id, prices):
+            if given_id != call_id or len(prices) != len(questions):
+                return f"{len(prices)} prices for {len(questions)} slots"
+            return _first(price_problem(each) for each in prices)
+        case fx.DescribeMachine(call_id), ev.MachineDescribed(given_id, snapshot):
+            if given_id != call_id:
+                return "the answer to another question"
+            return snapshot_problem(snapshot) or no_object(json.loads(snapshot))
+        case fx.ForgetSlots(), ev.SlotsForgotten():
+            return ""
+        case (
+            (fx.HoldSlot(key), ev.SlotHeld(given_key, given))
+            | (fx.ConfirmSlot(key), ev.SlotConfirmed(given_key, given))
+            | (fx.LookUpSlot(key), ev.SlotLookedUp(given_key, given))
+            | (fx.ReleaseSlot(key), ev.SlotFreed(given_key, given))
+        ):
+            if given_key != key:
+                return "the answer to another question"
+            return "" if given is None or isinstance(given, MachineInDoubt) else _given_problem(question, given)
+    return f"a {type(answer).__name__} is no answer to {type(question).__name__}"
+
+
+def _given_problem(question: Question, given: Any) -> str:
+    match question:
+        case fx.HoldSlot(key, _, slot):
+            return held_problem(key, slot, given)
+        case fx.ConfirmSlot(key):
+            return firm_problem(key, given)
+        case fx.LookUpSlot(key):
+            return reservation_problem(key, None, given)
+        case _:
+            return ""
+
+
+def _first(problems: Any) -> str:
+    return next((problem for problem in problems if problem), "")
+
+
+def snapshot_problem(text: str) -> str:
+    """What is wrong with a snapshot's text, or the empty string."""
+    if len(text) > SNAPSHOT_BYTES_MAX:
+        return f"the snapshot has {len(text)} characters; at most {SNAPSHOT_BYTES_MAX} are taken"
+    return "" if text.isascii() else "the snapshot is not written in ASCII"
+
+
+def no_object(snapshot: Any) -> str:
+    """That a snapshot is no JSON object, or the empty string."""
+    return "" if isinstance(snapshot, dict) else no("dict", snapshot)
+
+
+def price_problem(priced: Any) -> str:
+    """What is wrong with a strategy's answer, or the empty string."""
+    if isinstance(priced, PriceRefusal):
+        code: Any = priced.code
+        right = isinstance(code, RefusalCode) and (priced.nearest is None or type(priced.nearest) is int)
+        right = right and not text_problem("detail", priced.detail, PLACEMENT_MAX)
+        return "" if right else f"{priced!r:.200} is no refusal with a RefusalCode and a whole number"
+    if type(priced) is int and 0 < priced <= PRICE_MAX:
+        return ""
+    return f"a price of {priced!r:.100}; right would be a whole number of credits from 1 to {PRICE_MAX}"

@@ -1,0 +1,148 @@
+"""A plug-in as the host asks it: a guest, whose failures stay where they are and whose answers are checked.
+
+Whatever a guest raises, and whatever it answers that cannot be, is told once to whoever listens and becomes an answer
+that the pure machines know: a quote is refused with a code at once; a hold, confirmation or release is in doubt, for
+nobody knows what has been done, and is asked about again. For a while after that it is asked for no further offers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, assert_never
+
+from ramp.errors import PluginError, StorageFailed
+from ramp.model.instant import Duration, Instant
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit
+from ramp.model.slot import Reservation, Slot
+from ramp.plugins.answers import firm_problem, held_problem, quote_problem, reservation_problem
+from ramp.plugins.interface import ForgettingPlugin, ResourcePlugin
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.events import MachineInDoubt
+from ramp.runtime.guests.answers import call_of, plain, raised, snapshot_problem, without_answer
+from ramp.runtime.guests.health import Health
+from ramp.runtime.guests.snapshot import snapshot_text
+
+Answer = TypeVar("Answer")
+
+
+class GuardedPlugin:
+    """A plug-in that answers nothing that cannot be, and raises nothing but `StorageFailed` of a change.
+
+    Args:
+        plugin: the guest.
+        health: is told how its calls end.
+        own_memory: whether the plug-in's book of reservations is the agent's own memory, so that the agent cannot go on
+            where it cannot be written.
+    """
+
+    def __init__(self, plugin: ResourcePlugin, health: Health, *, own_memory: bool = True) -> None:
+        self.plugin = plugin
+        self._health = health
+        self._own_memory = own_memory
+
+    def ask(self, question: fx.AskMachine, now: Instant) -> ev.Answer:
+        """What the plug-in says to a party's question; while it rests, it is asked only for what has been promised.
+
+        Raises:
+            StorageFailed: if a change could not be written to the agent's own book of reservations.
+        """
+        if isinstance(question, fx.HoldSlot | fx.DescribeMachine):
+            reason = self._health.resting(call_of(question), now)
+            if reason:
+                return without_answer(question, reason, asked=False)
+        match question:
+            case fx.QuoteSlots(call_id, units):
+                return ev.SlotsQuoted(call_id, tuple(self.quote(unit, now) for unit in units))
+            case fx.HoldSlot(key, unit, slot, until):
+                return ev.SlotHeld(key, self.hold(key, unit, slot, until, now))
+            case fx.ConfirmSlot(key):
+                return ev.SlotConfirmed(key, self.confirm(key, now))
+            case fx.ReleaseSlot(key):
+                return ev.SlotFreed(key, self.release(key, now))
+            case fx.LookUpSlot(key):
+                return ev.SlotLookedUp(key, self.look_up(key, now))
+            case fx.DescribeMachine(_, horizon):
+                snapshot = self.snapshot(now, horizon)
+                if isinstance(snapshot, MachineInDoubt):
+                    return without_answer(question, snapshot.reason, asked=True)
+                return ev.MachineDescribed(question.call_id, snapshot)
+            case fx.ForgetSlots(keys):
+                self.forget(keys, now)
+                return ev.SlotsForgotten()
+        assert_never(question)
+
+    def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
+        """The earliest slot for a unit, or a coded refusal."""
+        resting = self._health.resting("quote", now)  # asked for every unit: the one before may have failed
+        if resting:
+            return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=resting)
+        call = lambda: self.plugin.quote(unit, now)  # noqa: E731
+        answer = self._ask("quote", now, call, lambda given: quote_problem(unit, given))
+        if isinstance(answer, MachineInDoubt):
+            return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=answer.reason)
+        return answer
+
+    def hold(
+        self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
+    ) -> Reservation | Refusal | MachineInDoubt:
+        """Set a slot aside."""
+        call = lambda: self.plugin.hold(key, unit, slot, until, now)  # noqa: E731
+        return self._ask("hold", now, call, lambda given: held_problem(key, slot, given), changes=True)
+
+    def confirm(self, key: str, now: Instant) -> Reservation | Refusal | MachineInDoubt:
+        """Make a hold firm."""
+        call = lambda: self.plugin.confirm(key, now)  # noqa: E731
+        return self._ask("confirm", now, call, lambda given: firm_problem(key, given), changes=True)
+
+    def look_up(self, key: str, now: Instant) -> Reservation | MachineInDoubt | None:
+        """What the machine has under a key."""
+
+        def problem(given: object) -> str:
+            return "" if given is None else reservation_problem(key, None, given)
+
+        return self._ask("reservation", now, lambda: self.plugin.reservation(key, now), problem)
+
+    def release(self, key: str, now: Instant) -> MachineInDoubt | None:
+        """Give a hold or reservation back; None once that is done."""
+        return self._ask("release", now, lambda: self.plugin.release(key, now), lambda _: "", changes=True)
+
+    def forget(self, keys: tuple[str, ...], now: Instant) -> None:
+        """Let the plug-in forget keys that nobody asks for again, if it can; where it fails, it remembers them."""
+        plugin = self.plugin
+        if isinstance(plugin, ForgettingPlugin):
+            self._ask("forget", now, lambda: plugin.forget(keys, now), lambda _: "", changes=True)
+
+    def snapshot(self, now: Instant, horizon: Duration) -> str | MachineInDoubt:
+        """The machine as a JSON object in text."""
+        return self._ask("snapshot", now, lambda: snapshot_text(self.plugin.snapshot(now, horizon)), snapshot_problem)
+
+    def _ask(
+        self,
+        what: str,
+        now: Instant,
+        call: Callable[[], Answer],
+        problem_of: Callable[[Answer], str],
+        *,
+        changes: bool = False,
+    ) -> Answer | MachineInDoubt:
+        transient: bool | None = None
+        try:
+            answer = call()
+            problem = problem_of(answer)
+        except StorageFailed as error:
+            if changes and self._own_memory:  # that ends the agent, like the failure of its journal
+                raise
+            problem = str(error)
+        except PluginError as error:
+            problem, transient = error.reason, error.transient
+        except Exception as error:  # a guest's fault is the guest's, whatever it is
+            problem = raised(error)
+        else:
+            if not problem:
+                self._health.answered(what)
+                return answer
+        sentence = f"{what}: {plain(problem)}"
+        self._health.failed(what, sentence, now)
+        return MachineInDoubt(sentence, transient)

@@ -1,0 +1,1 @@
+"""Keys and certificates on disk: issued, stored, revoked."""

@@ -1,0 +1,158 @@
+"""Making keys and certificates (RFC 5280): the market's CA, and certificates for parties."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from ramp.errors import ConfigurationError
+from ramp.model import instant
+from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.seal import Role
+from ramp.rfql.signing import certificates
+from ramp.rfql.signing.certificates import IDENTITY_SCHEME, PrivateKey, PublicKey
+
+CLOCK_SKEW: Final[Duration] = 5 * MINUTE
+"""Certificates hold from this long before their issue: parties' clocks differ."""
+
+RSA_BITS: Final = 3072
+"""Length of new RSA keys (128-bit strength, NIST SP 800-57)."""
+
+KEY_KINDS: Final = ("p256", "rsa", "ed25519")
+"""Kinds of keys that parties may have."""
+
+SEALING_ROLES: Final = frozenset({Role.DIRECTORY, Role.KEEPER})
+"""Roles that seal messages only and sign no XML, whose signatures know no Ed25519."""
+
+
+def make_ca(market: str, now: Instant, lifetime: Duration) -> tuple[PrivateKey, x509.Certificate]:
+    """A new CA for a market: key and self-signed certificate.
+
+    Args:
+        market: the market's name; a random suffix keeps two CAs of one market apart.
+        now: the present.
+        lifetime: how long the certificate holds.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"{market} CA {secrets.token_hex(4)}")])
+    builder = _builder(subject, subject, key.public_key(), now, lifetime)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    builder = builder.add_extension(_key_usage(issues=True), critical=True)
+    return key, builder.sign(key, hashes.SHA256())
+
+
+def certify(
+    name: str,
+    key: PrivateKey,
+    issuer: tuple[PrivateKey, x509.Certificate],
+    now: Instant,
+    lifetime: Duration,
+    role: Role,
+) -> x509.Certificate:
+    """A certificate that a key is a party's, and in which role.
+
+    Args:
+        name: the party.
+        key: its private key.
+        issuer: the CA's key and certificate.
+        now: the present.
+        lifetime: how long it holds, but no longer than the CA's own.
+        role: what the party is; stands in the subject as organizational unit (see `certificates.role_of`).
+    """
+    ca_key, ca = issuer
+    # A common name holds 64 characters at most (RFC 5280); the identity is the URI.
+    subject = x509.Name(
+        [
+            x509.NameAttribute(x509.NameOID.ORGANIZATIONAL_UNIT_NAME, role.value),
+            x509.NameAttribute(x509.NameOID.COMMON_NAME, name[:64]),
+        ]
+    )
+    builder = _builder(subject, ca.subject, key.public_key(), now, min(lifetime, certificates.valid_until(ca) - now))
+    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    builder = builder.add_extension(_key_usage(issues=False), critical=True)
+    uri = x509.UniformResourceIdentifier(f"{IDENTITY_SCHEME}{name}")
+    builder = builder.add_extension(x509.SubjectAlternativeName([uri]), critical=False)
+    issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
+    return builder.add_extension(issuer_key, critical=False).sign(ca_key, _hash_for(ca_key))
+
+
+def _hash_for(key: PrivateKey) -> hashes.SHA256 | None:
+    """Ed25519 hashes by itself (RFC 8410)."""
+    return None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+
+
+def new_key(kind: str) -> PrivateKey:
+    """A new private key of one of `KEY_KINDS`."""
+    if kind == "rsa":
+        return rsa.generate_private_key(public_exponent=65537, key_size=RSA_BITS)
+    if kind == "ed25519":
+        return ed25519.Ed25519PrivateKey.generate()
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def check_kind(kind: str, role: Role) -> None:
+    """Check that a party of a role may have such a key.
+
+    Raises:
+        ConfigurationError: if not.
+    """
+    if kind not in KEY_KINDS:
+        raise ConfigurationError(f"key kind {kind!r}; right would be one of {', '.join(KEY_KINDS)}")
+    if kind == "ed25519" and role not in SEALING_ROLES:
+        able = " and ".join(sorted(SEALING_ROLES))
+        raise ConfigurationError(
+            f"key kind 'ed25519' for a {role}: it signs documents, and XML signatures know no Ed25519 "
+            f"(only {able} may have such a key); right would be p256 or rsa"
+        )
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: PublicKey,
+    now: Instant,
+    lifetime: Duration,
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(instant.to_datetime(now - CLOCK_SKEW))
+        .not_valid_after(instant.to_datetime(now + lifetime))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _key_usage(*, issues: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not issues,
+        content_commitment=not issues,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=issues,
+        crl_sign=issues,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def kind_of(certificate: x509.Certificate) -> str:
+    """The key's kind for people: `P-256`, `RSA-3072` or `Ed25519`."""
+    key = certificate.public_key()
+    if isinstance(key, ed25519.Ed25519PublicKey):
+        return "Ed25519"
+    return f"RSA-{key.key_size}" if isinstance(key, rsa.RSAPublicKey) else "P-256"
+
+
+def identity_pem(key: PrivateKey, certificate: x509.Certificate) -> bytes:
+    """Private key and certificate, unencrypted, in one PEM text."""
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ) + certificate.public_bytes(serialization.Encoding.PEM)

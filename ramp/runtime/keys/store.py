@@ -1,0 +1,404 @@
+"""Keys and certificates of a market on disk: its CA, the parties' identities, the inventory and the revocation list.
+
+Layout under the store's folder (all folders 0700, everything with a private key 0600):
+
+    ca/identity.pem            the CA's private key and certificate; only where certificates are issued
+    ca.pem                     the CA's certificate, which every party needs
+    agents/NAME/identity.pem   a party's private key and certificate, one file so that both are replaced at once
+    pins/NAME.pem              a party's present certificate: what verifiers pin its key to (no private key needed)
+    issued/SERIAL.pem          every certificate ever issued
+    revoked.json               serial number, party, time and reason of what was revoked
+
+Files appear whole or not at all (written aside, then renamed), so several processes may start on one store.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from ramp.errors import ConfigurationError, SignerUnknown
+from ramp.model.instant import DAY, Duration, Instant
+from ramp.model.seal import Role
+from ramp.rfql.signing import certificates
+from ramp.rfql.signing.certificates import PrivateKey
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.runtime.atomic_writes import Version, make_folder, version_of, write_whole
+from ramp.runtime.keys import issuing
+from ramp.runtime.keys.revocations import Revocation, RevocationList
+
+CA_LIFETIME: Final[Duration] = 10 * 365 * DAY
+"""A market outlives its certificates; ten years is what private CAs usually take."""
+
+CERTIFICATE_LIFETIME: Final[Duration] = 365 * DAY
+"""A year, so that a lost key that nobody noticed ends by itself."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}(@[A-Za-z0-9][A-Za-z0-9.-]{0,127})?")
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateEntry:
+    """One certificate of the inventory.
+
+    Attributes:
+        name: the party it is for.
+        role: what it certifies the party to be, or None where it was issued before roles were stated.
+        serial: serial number in hexadecimal.
+        key_kind: `P-256`, `RSA-3072` or `Ed25519`.
+        fingerprint: SHA-256 of the certificate, in hexadecimal pairs.
+        valid_from: first instant.
+        valid_until: last instant.
+        state: `valid`, `expired`, `not yet valid` or `revoked`.
+        current: whether the party signs with it now.
+    """
+
+    name: str
+    role: Role | None
+    serial: str
+    key_kind: str
+    fingerprint: str
+    valid_from: Instant
+    valid_until: Instant
+    state: str
+    current: bool
+
+
+class KeyStore:
+    """The keys of a market, or of one party, in a folder.
+
+    Args:
+        folder: where they are; made at the first write.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._revocations = RevocationList(folder / "revoked.json")
+        self._pins: dict[str, tuple[Version, x509.Certificate]] = {}
+
+    # The CA
+
+    def create_ca(
+        self, now: Instant, *, market: str = "RAMP market", lifetime: Duration = CA_LIFETIME
+    ) -> x509.Certificate:
+        """The market's CA: made if there is none, the one that exists otherwise.
+
+        Args:
+            now: the present.
+            market: the market's name, for the certificate's subject.
+            lifetime: how long the CA's certificate holds.
+        """
+        if not (self.folder / "ca").is_dir():
+            key, certificate = issuing.make_ca(market, now, lifetime)
+            self._publish_folder("ca", issuing.identity_pem(key, certificate))
+        certificate = self._read_identity(self.folder / "ca" / "identity.pem")[1]
+        if not (self.folder / "ca.pem").exists():
+            write_whole(self.folder / "ca.pem", certificate.public_bytes(serialization.Encoding.PEM), private=False)
+        return certificate
+
+    def ca_certificates(self) -> tuple[x509.Certificate, ...]:
+        """Certificates of the CAs that the market trusts (several while one is being replaced).
+
+        Raises:
+            ConfigurationError: if there are none.
+        """
+        return load_ca_certificates(self.folder / "ca.pem")
+
+    # Parties
+
+    def issue(
+        self,
+        name: str,
+        role: Role,
+        now: Instant,
+        *,
+        kind: str = "p256",
+        lifetime: Duration = CERTIFICATE_LIFETIME,
+    ) -> x509.Certificate:
+        """A certificate for a party: the one it has, if it still holds, or a new key and certificate.
+
+        One from before certificates stated roles is brought up to date: the same key is certified again, so pins fit.
+
+        Args:
+            name: the party (bare JID).
+            role: what the party is.
+            now: the present.
+            kind: `p256`, `rsa`, or `ed25519` for a role that signs no XML.
+            lifetime: how long a new certificate holds.
+
+        Raises:
+            ConfigurationError: for a wrong name or kind, a role other than the certified one, or if this store has no
+                CA key.
+        """
+        path = self._identity_path(name)
+        issuing.check_kind(kind, role)
+        if path.exists():
+            certificate = self._read_identity(path)[1]
+            if certificates.valid_until(certificate) <= now or self.is_revoked(certificate):
+                return self.renew(name, now, role=role, kind=kind, new_key=True, lifetime=lifetime)
+            if stated_role(certificate) is not role:
+                return self.renew(name, now, role=role, lifetime=lifetime)
+            self._pin(name, certificate)  # in case a crash came between identity and pin
+            return certificate
+        key = issuing.new_key(kind)
+        certificate = self._certify(name, key, now, lifetime, role)
+        if not self._publish_folder(f"agents/{name}", issuing.identity_pem(key, certificate)):
+            return self._read_identity(path)[1]  # another process was first; its identity stands
+        self._record(certificate)
+        self._pin(name, certificate)
+        return certificate
+
+    def renew(
+        self,
+        name: str,
+        now: Instant,
+        *,
+        role: Role | None = None,
+        kind: str = "p256",
+        new_key: bool = False,
+        lifetime: Duration = CERTIFICATE_LIFETIME,
+    ) -> x509.Certificate:
+        """A new certificate for a party that has one; by default for the same key, so that pins still fit.
+
+        Args:
+            name: the party.
+            now: the present.
+            role: what the party is; needed only where its present certificate states no role.
+            kind: kind of a new key.
+            new_key: whether to make a new key (after a revocation there is no other way).
+            lifetime: how long the new certificate holds.
+
+        Raises:
+            ConfigurationError: if the party has no identity here, its key was revoked, this store has no CA key, or the
+                role is missing, or is another one while the present certificate still holds.
+        """
+        key, old = self.identity(name)
+        role = self._renewed_role(name, role, old, now)
+        if new_key:
+            issuing.check_kind(kind, role)
+            key = issuing.new_key(kind)
+        elif self.is_revoked(old):
+            raise ConfigurationError(f"the key of {name} was revoked; right would be a new key", path=self.folder)
+        certificate = self._certify(name, key, now, lifetime, role)
+        self._record(certificate)
+        write_whole(self._identity_path(name), issuing.identity_pem(key, certificate), private=True)
+        self._pin(name, certificate)
+        return certificate
+
+    def _renewed_role(self, name: str, role: Role | None, old: x509.Certificate, now: Instant) -> Role:
+        stated = stated_role(old)
+        if role is None and stated is None:
+            raise ConfigurationError(
+                f"the certificate of {name} states no role; right would be one of {', '.join(Role)}", path=self.folder
+            )
+        holds = certificates.valid_until(old) > now and not self.is_revoked(old)
+        if role is not None and stated is not None and role is not stated and holds:
+            raise ConfigurationError(
+                f"{name} is certified as {stated}, not as {role}; right would be another name, or `ramp keys revoke "
+                f"{name}` first: two certificates would let one key speak in two roles",
+                path=self.folder,
+            )
+        chosen = role or stated
+        assert chosen is not None, "one of the two is there"
+        return chosen
+
+    def identity(self, name: str) -> tuple[PrivateKey, x509.Certificate]:
+        """A party's private key and certificate.
+
+        Raises:
+            ConfigurationError: if it has none here, or others could read the file.
+        """
+        path = self._identity_path(name)
+        if not path.exists():
+            raise ConfigurationError(
+                f"no key of {name}; right would be `ramp keys issue {name} --role ...` first", path=path
+            )
+        return self._read_identity(path)
+
+    def certificate_on_file(self, name: str) -> x509.Certificate | None:
+        """The certificate that a notary pins a party to; None where none is on file.
+
+        Raises:
+            ConfigurationError: if the file is damaged; it must not pass for a party without a pin.
+        """
+        if _NAME.fullmatch(name) is None:
+            return None
+        path = self.folder / "pins" / f"{name}.pem"
+        version = version_of(path)
+        if version is None:
+            return None
+        pinned = self._pins.get(name)
+        if pinned is None or pinned[0] != version:
+            pinned = self._pins[name] = (version, _load_pem_certificates(path)[0])
+        return pinned[1]
+
+    def notary(self, name: str) -> XmlNotary:
+        """The notary of a party: pins to the certificates on file and heeds the revocation list.
+
+        Raises:
+            ConfigurationError: if the party or the CA is not on file.
+        """
+        key, certificate = self.identity(name)
+        return XmlNotary(
+            name, key, certificate, self.ca_certificates(), pins=self.certificate_on_file, revoked=self.is_revoked
+        )
+
+    # Inventory and revocation
+
+    def inventory(self, now: Instant) -> tuple[CertificateEntry, ...]:
+        """Every certificate ever issued here, by party and then by age."""
+        revoked = {line.serial for line in self.revocations()}
+        entries = []
+        for certificate in self._issued():
+            name = certificates.identity_of(certificate)
+            serial = certificates.serial_text(certificate)
+            on_file = self.certificate_on_file(name)
+            entries.append(
+                CertificateEntry(
+                    name=name,
+                    role=stated_role(certificate),
+                    serial=serial,
+                    key_kind=issuing.kind_of(certificate),
+                    fingerprint=certificates.fingerprint(certificate),
+                    valid_from=certificates.valid_from(certificate),
+                    valid_until=certificates.valid_until(certificate),
+                    state=_state(certificate, now, revoked=serial in revoked),
+                    current=on_file is not None and on_file.serial_number == certificate.serial_number,
+                )
+            )
+        return tuple(sorted(entries, key=lambda entry: (entry.name, entry.valid_from, entry.serial)))
+
+    def revoke(self, name: str, now: Instant, reason: str = "") -> tuple[Revocation, ...]:
+        """Revoke every certificate of a party's that has not expired: its key is not to be trusted any more.
+
+        Returns:
+            What was revoked by this call; empty if everything was revoked before.
+
+        Raises:
+            ConfigurationError: if no certificate was ever issued for that party here.
+        """
+        mine = [certificate for certificate in self._issued() if certificates.identity_of(certificate) == name]
+        if not mine:
+            raise ConfigurationError(f"no certificate was issued for {name!r}", path=self.folder / "issued")
+        lines = self.revocations()
+        known = {line.serial for line in lines}
+        added = tuple(
+            Revocation(serial, name, now, reason)
+            for certificate in mine
+            if (serial := certificates.serial_text(certificate)) not in known
+            and certificates.valid_until(certificate) >= now
+        )
+        if added:
+            self._revocations.add(added)
+        return added
+
+    def revocations(self) -> tuple[Revocation, ...]:
+        """The revocation list, in the order of revocation.
+
+        Raises:
+            ConfigurationError: if the file is damaged; a list that cannot be read must not pass for an empty one.
+        """
+        return self._revocations.lines()
+
+    def is_revoked(self, certificate: x509.Certificate) -> bool:
+        """Whether a certificate is on the revocation list; the file is read again only when it has changed."""
+        return self._revocations.holds(certificates.serial_text(certificate))
+
+    # Within
+
+    def _identity_path(self, name: str) -> Path:
+        if _NAME.fullmatch(name) is None:
+            raise ConfigurationError(f"{name!r} is no party's name; right would be for example user1@localhost")
+        return self.folder / "agents" / name / "identity.pem"
+
+    def _certify(self, name: str, key: PrivateKey, now: Instant, lifetime: Duration, role: Role) -> x509.Certificate:
+        path = self.folder / "ca" / "identity.pem"
+        if not path.exists():
+            raise ConfigurationError("this store has no CA key; right would be `ramp keys init` first", path=path)
+        return issuing.certify(name, key, self._read_identity(path), now, lifetime, role)
+
+    def _record(self, certificate: x509.Certificate) -> None:
+        path = self.folder / "issued" / f"{certificates.serial_text(certificate)}.pem"
+        write_whole(path, certificate.public_bytes(serialization.Encoding.PEM), private=False)
+
+    def _pin(self, name: str, certificate: x509.Certificate) -> None:
+        if self.certificate_on_file(name) != certificate:
+            path = self.folder / "pins" / f"{name}.pem"
+            write_whole(path, certificate.public_bytes(serialization.Encoding.PEM), private=False)
+
+    def _issued(self) -> Iterator[x509.Certificate]:
+        for path in sorted((self.folder / "issued").glob("*.pem")):
+            yield _load_pem_certificates(path)[0]
+
+    def _publish_folder(self, name: str, identity: bytes) -> bool:
+        """Make a folder with an identity in it, in one step; False if it was there already."""
+        final = self.folder / name
+        aside = final.with_name(f".{final.name}.{secrets.token_hex(8)}")
+        make_folder(aside)
+        write_whole(aside / "identity.pem", identity, private=True)
+        try:
+            aside.rename(final)
+        except OSError:
+            (aside / "identity.pem").unlink()
+            aside.rmdir()
+            if not final.is_dir():
+                raise
+            return False
+        return True
+
+    def _read_identity(self, path: Path) -> tuple[PrivateKey, x509.Certificate]:
+        if path.stat().st_mode & 0o077:
+            raise ConfigurationError("others can read this private key; right would be chmod 600", path=path)
+        data = path.read_bytes()
+        try:
+            key = serialization.load_pem_private_key(data, password=None)
+            certificate = x509.load_pem_x509_certificate(data)
+        except (ValueError, TypeError) as error:
+            raise ConfigurationError(f"no private key and certificate in PEM: {error}", path=path) from error
+        if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey):
+            right = "P-256, RSA or Ed25519"
+            raise ConfigurationError(f"key of kind {type(key).__name__}; right would be {right}", path=path)
+        return key, certificate
+
+
+def load_ca_certificates(path: Path) -> tuple[x509.Certificate, ...]:
+    """Read the CA certificates of a market, one or more in one PEM file.
+
+    Raises:
+        ConfigurationError: if there are none.
+    """
+    if not path.exists():
+        raise ConfigurationError(
+            "no CA certificate; right would be `ramp keys init`, or the market's ca.pem", path=path
+        )
+    return _load_pem_certificates(path)
+
+
+def stated_role(certificate: x509.Certificate) -> Role | None:
+    """The role that a certificate states; None for one from before certificates stated roles."""
+    try:
+        return certificates.role_of(certificate)
+    except SignerUnknown:
+        return None
+
+
+def _load_pem_certificates(path: Path) -> tuple[x509.Certificate, ...]:
+    try:
+        return tuple(x509.load_pem_x509_certificates(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"no certificate in PEM: {error}", path=path) from error
+
+
+def _state(certificate: x509.Certificate, now: Instant, *, revoked: bool) -> str:
+    if revoked:
+        return "revoked"
+    if now > certificates.valid_until(certificate):
+        return "expired"
+    return "not yet valid" if now < certificates.valid_from(certificate) else "valid"

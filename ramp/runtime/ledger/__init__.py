@@ -1,0 +1,1 @@
+"""The bank's ledger in a database: SQLite or PostgreSQL."""

@@ -1,0 +1,181 @@
+"""The bank's ledger as the pure bank asks it: effects in, answers out."""
+
+from __future__ import annotations
+
+from ramp.errors import LedgerRefusal
+from ramp.ledger.interface import Ledger
+from ramp.ledger.orders.order import Order, OrderState
+from ramp.ledger.transfer import TransferKind
+from ramp.model.contents import AccountLine, PaymentMade, RefundMade, TradeLine
+from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.user.party import REPLAYED
+
+NONCE_LIFETIME: Duration = 30 * MINUTE
+"""Nonces of account queries are remembered this long; queries themselves are accepted for a fraction of it."""
+
+NOT_THEIR_PAYMENT = "bad_terms"
+"""Code of a refund that two parties ask for who are not the ones between whom the money moved."""
+
+NOT_THAT_OFFER = "unknown_agreement"
+"""Code of a failure that is about another offer than the one ordered."""
+
+TRADES_PER_PAGE = 250
+"""Lines of an overview in one message; with 300 bytes each they stay far below a message's size limit."""
+
+
+class BankLedger:
+    """Carries out what the bank asks of its ledger.
+
+    Args:
+        ledger: the accounts.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+
+    def answer(self, effect: fx.AskLedger, now: Instant) -> ev.Answer:
+        """Carry one effect out; it is durable when this returns."""
+        match effect:
+            case fx.SweepOrders():
+                return self._sweep(now)
+            case fx.PostRefund():
+                return self._refund(effect, now)
+            case fx.PostDeposit():
+                return self._deposit(effect, now)
+            case fx.LookUpAccount():
+                return self._account(effect, now)
+            case fx.LookUpOverview():
+                return self._overview(effect)
+            case _:
+                try:
+                    order = self._order(effect, now)
+                except LedgerRefusal as refusal:
+                    return ev.OrderStands(effect.call_id, None, refusal.code, refusal.reason)
+                return ev.OrderStands(effect.call_id, None if order is None else self._standing(order))
+
+    # -- orders --------------------------------------------------------------------------------------------------
+
+    def _order(
+        self,
+        effect: fx.ReserveFunds | fx.CountersignLine | fx.VoidOrder | fx.FailLine | fx.LookUpAgreement,
+        now: Instant,
+    ) -> Order | None:
+        ledger = self.ledger
+        order: Order | None
+        match effect:
+            case fx.ReserveFunds(_, order_id, user, lines, valid_until, evidence):
+                ledger.balance(user)  # who has no account is refused without a trace
+                order = ledger.reserve_order(order_id, user, lines, valid_until, at=now, evidence=evidence)
+            case fx.CountersignLine(_, agreement_id, starts_at, evidence):
+                order = ledger.countersign(agreement_id, at=now, starts_at=starts_at, evidence=evidence)
+            case fx.VoidOrder(_, order_id, user, valid_until, code, detail, evidence):
+                order = ledger.void_order(
+                    order_id, user, valid_until, at=now, code=code, reason=detail, evidence=evidence
+                )
+            case fx.FailLine(_, agreement_id, offer_id, resource, user, detail, evidence):
+                known = ledger.order_of(agreement_id)
+                line = known.line(agreement_id) if known is not None else None
+                if known is None or line is None or line.offer_id != offer_id or (user and known.user != user):
+                    raise LedgerRefusal(NOT_THAT_OFFER, f"no order of theirs names {agreement_id} for {offer_id}")
+                order = ledger.fail_agreement(agreement_id, resource, at=now, reason=detail, evidence=evidence)
+            case fx.LookUpAgreement(_, agreement_id):
+                order = ledger.order_of(agreement_id)
+        if order is not None and order.state is OrderState.RESERVED and now >= order.valid_until:
+            ledger.expire_orders(now)  # its time is over, swept or not
+            order = ledger.order(order.order_id)
+        return order
+
+    def _standing(self, order: Order) -> ev.OrderStanding:
+        made: list[PaymentMade] = []
+        refunds: list[RefundMade] = []
+        if order.state is OrderState.POSTED:
+            for line in order.lines:
+                paid = self.ledger.transfer(line.agreement_id)
+                assert paid is not None, "a posted order's transfers are posted with it"
+                made.append(PaymentMade(line.agreement_id, paid.transfer_id, paid.amount))
+                refund = self.ledger.transfer(line.agreement_id, TransferKind.REFUND)
+                if refund is not None:
+                    refunds.append(RefundMade(line.agreement_id, refund.transfer_id, refund.amount))
+        return ev.OrderStanding(
+            order.order_id,
+            order.user,
+            order.lines,
+            order.valid_until,
+            ev.OrderFate(order.state.value),
+            order.code,
+            order.reason,
+            tuple(made),
+            tuple(refunds),
+            tuple(line for line in order.lines if line.agreement_id not in order.countersigned),
+        )
+
+    def _sweep(self, now: Instant) -> ev.OrdersSwept:
+        voided = self.ledger.expire_orders(now)
+        reserved = self.ledger.open_orders()
+        return ev.OrdersSwept(tuple(map(self._standing, voided)), tuple(map(self._standing, reserved)))
+
+    # -- refunds and deposits ------------------------------------------------------------------------------------
+
+    def _refund(self, effect: fx.PostRefund, now: Instant) -> ev.RefundPosted:
+        agreement_id = effect.agreement_id
+        try:
+            payment = self.ledger.transfer(agreement_id)
+            if payment is not None and (payment.debit_account, payment.credit_account) != (
+                effect.user,
+                effect.resource,
+            ):
+                reason = "the payment is not between the two whom the cancellation names"
+                return ev.RefundPosted(effect.call_id, agreement_id, "", 0, NOT_THEIR_PAYMENT, reason)
+            transfer = self.ledger.refund(
+                agreement_id, at=now, before_start=effect.before_start, evidence=effect.evidence
+            )
+        except LedgerRefusal as refusal:
+            return ev.RefundPosted(effect.call_id, agreement_id, "", 0, refusal.code, refusal.reason)
+        return ev.RefundPosted(effect.call_id, agreement_id, transfer.transfer_id, transfer.amount)
+
+    def _deposit(self, effect: fx.PostDeposit, now: Instant) -> ev.DepositPosted:
+        try:
+            transfer = self.ledger.deposit(
+                effect.deposit_id, effect.account, effect.amount, at=now, memo=effect.memo, evidence=effect.evidence
+            )
+        except LedgerRefusal as refusal:
+            return ev.DepositPosted(effect.call_id, effect.deposit_id, "", 0, refusal.code, refusal.reason)
+        return ev.DepositPosted(effect.call_id, effect.deposit_id, transfer.transfer_id, transfer.amount)
+
+    # -- what owner and keeper see -------------------------------------------------------------------------------
+
+    def _account(self, effect: fx.LookUpAccount, now: Instant) -> ev.AccountLookedUp:
+        wants_lines = effect.since is not None or effect.until is not None
+        try:
+            if not self.ledger.use_nonce(effect.account, effect.nonce, effect.issued_at + NONCE_LIFETIME, now):
+                replayed = "this query has been answered before"
+                return ev.AccountLookedUp(effect.call_id, 0, 0, 0, (), REPLAYED, replayed)
+            balance = self.ledger.balance(effect.account)
+            lines = self.ledger.statement(effect.account, effect.since, effect.until).lines if wants_lines else ()
+        except LedgerRefusal as refusal:
+            return ev.AccountLookedUp(effect.call_id, 0, 0, 0, (), refusal.code, refusal.reason)
+        return ev.AccountLookedUp(effect.call_id, balance.posted, balance.reserved, balance.credit_limit, lines)
+
+    def _overview(self, effect: fx.LookUpOverview) -> ev.OverviewLookedUp:
+        found = self.ledger.overview(effect.since, effect.until, after=effect.after, limit=TRADES_PER_PAGE)
+        accounts = tuple(
+            AccountLine(each.account.account_id, each.account.kind.value, each.posted, each.reserved, each.credit_limit)
+            for each in found.balances
+        )
+        trades = tuple(
+            TradeLine(
+                trade.transfer_id,
+                trade.posted_at,
+                trade.kind.value,
+                trade.debit_account,
+                trade.credit_account,
+                trade.agreement_id,
+                trade.order_id,
+                trade.amount,
+            )
+            for trade in found.trades
+        )
+        first = accounts if effect.after == 0 else ()
+        return ev.OverviewLookedUp(effect.call_id, first, trades, found.next_after or 0)

@@ -1,0 +1,336 @@
+"""Tables of the ledger's database, and how it is opened: SQLite or PostgreSQL.
+
+Constraints repeat the ledger's invariants, so that no process, of this or of a later version, can write against them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Connection,
+    Engine,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    create_engine,
+    event,
+    exc,
+    func,
+    insert,
+    inspect,
+    literal_column,
+    select,
+)
+from sqlalchemy.engine import URL, make_url
+
+from ramp.errors import ConfigurationError, VersionTooNew
+from ramp.runtime.ledger.migration import migrate_from_version_1, unchecked_references
+
+SCHEMA_VERSION: Final = 2
+"""Version of the tables; an older ledger is brought to it when it is opened, a newer one is not touched."""
+
+LOCK_PAUSE_S: Final = 0.01
+"""Between two attempts where SQLite itself does not wait, in seconds."""
+
+LOCK_WAIT_S: Final = 10.0
+"""How long an operation waits for another process's, in seconds; an operation takes milliseconds."""
+
+_SCHEMA_LOCK: Final = 0x52414D50
+"""Key of the PostgreSQL advisory lock under which tables are made (RAMP in ASCII)."""
+
+
+class Action(StrEnum):
+    """What an entry did, in the `entries` table."""
+
+    OPENED = "opened"
+    CLOSED = "closed"
+    ENTERED = "entered"
+    SETTLED = "settled"
+    COUNTERSIGNED = "countersigned"
+    REFUSED = "refused"
+
+
+_METADATA = MetaData()
+_BIG = BigInteger().with_variant(
+    Integer, "sqlite"
+)  # SQLite counts only INTEGER keys up; its integers have 64 bits anyway
+
+VERSIONS = Table("ledger_version", _METADATA, Column("version", Integer, primary_key=True))
+
+ACCOUNTS = Table(
+    "accounts",
+    _METADATA,
+    Column("account_id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("credit_limit", _BIG, CheckConstraint("credit_limit >= 0"), nullable=False),
+    Column("opened_at", _BIG, nullable=False),
+    Column("closed_at", _BIG),
+    Column("posted", _BIG, nullable=False, server_default="0"),
+    Column("reserved", _BIG, CheckConstraint("reserved >= 0"), nullable=False, server_default="0"),
+    # A resource pays nothing but refunds, and those it owes even when it has spent the money.
+    CheckConstraint("kind = 'resource' OR posted - reserved + credit_limit >= 0", name="within_overdraft"),
+    CheckConstraint("closed_at IS NULL OR (posted = 0 AND reserved = 0)", name="closed_is_empty"),
+)
+
+ORDERS = Table(
+    "orders",
+    _METADATA,
+    Column("order_id", Text, primary_key=True),
+    Column("user_account", Text, nullable=False),  # of a refused order there may be no such account
+    Column("valid_until", _BIG, nullable=False),
+    Column("entered_at", _BIG, nullable=False),
+    Column("state", Text, CheckConstraint("state IN ('reserved', 'posted', 'voided', 'refused')"), nullable=False),
+    Column("settled_at", _BIG),
+    Column("code", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    CheckConstraint("(state = 'reserved') = (settled_at IS NULL)", name="settled_unless_reserved"),
+    CheckConstraint("state <> 'posted' OR settled_at < valid_until", name="posted_in_time"),
+)
+IS_RESERVED: Final = ORDERS.c.state == literal_column("'reserved'")  # no parameter: only so is the index used
+Index("orders_reserved", ORDERS.c.valid_until, sqlite_where=IS_RESERVED, postgresql_where=IS_RESERVED)
+
+ORDER_LINES = Table(
+    "order_lines",
+    _METADATA,
+    Column("order_id", Text, ForeignKey("orders.order_id"), primary_key=True),
+    Column("line_number", Integer, primary_key=True, autoincrement=False),
+    Column("agreement_id", Text, nullable=False),
+    Column("resource", Text, nullable=False),
+    Column("cost", _BIG, CheckConstraint("cost > 0"), nullable=False),
+    Column("offer_id", Text, nullable=False),
+    Column("countersigned_at", _BIG),
+    Column("starts_at", _BIG),
+    CheckConstraint("(countersigned_at IS NULL) = (starts_at IS NULL)", name="countersigned_with_start"),
+)
+
+TRANSFERS = Table(
+    "transfers",
+    _METADATA,
+    Column("transfer_id", Text, primary_key=True),
+    Column("debit_account", Text, ForeignKey("accounts.account_id"), nullable=False),
+    Column("credit_account", Text, ForeignKey("accounts.account_id"), nullable=False),
+    Column("amount", _BIG, CheckConstraint("amount > 0"), nullable=False),
+    Column("agreement_id", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("entered_at", _BIG, nullable=False),
+    Column("posted_at", _BIG),
+    Column("voided_at", _BIG),
+    Column("reverses", Text, ForeignKey("transfers.transfer_id"), unique=True),
+    Column("memo", Text, nullable=False),
+    Column("order_id", Text, ForeignKey("orders.order_id")),
+    UniqueConstraint("agreement_id", "kind", name="one_transfer_for_a_key"),
+    CheckConstraint("debit_account <> credit_account", name="two_accounts"),
+    CheckConstraint("posted_at IS NULL OR voided_at IS NULL", name="posted_or_voided"),
+    CheckConstraint("(kind = 'refund') = (reverses IS NOT NULL)", name="refunds_reverse"),
+)
+Index("transfers_by_debit_account", TRANSFERS.c.debit_account, TRANSFERS.c.posted_at)
+Index("transfers_by_credit_account", TRANSFERS.c.credit_account, TRANSFERS.c.posted_at)
+
+REFUSALS = Table(
+    "refusals",
+    _METADATA,
+    Column("agreement_id", Text, primary_key=True),
+    Column("code", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("refused_at", _BIG, nullable=False),
+)
+
+ENTRIES = Table(
+    "entries",
+    _METADATA,
+    Column("entry_number", _BIG, primary_key=True, autoincrement=True),
+    Column("action", Text, nullable=False),
+    Column("account_id", Text, ForeignKey("accounts.account_id")),
+    Column("transfer_id", Text, ForeignKey("transfers.transfer_id")),
+    Column("agreement_id", Text, ForeignKey("refusals.agreement_id")),
+    Column("order_id", Text, ForeignKey("orders.order_id")),
+    UniqueConstraint("account_id", "action", name="once_for_an_account"),
+    UniqueConstraint("transfer_id", "action", name="once_for_a_transfer"),
+    UniqueConstraint("agreement_id", "action", name="once_for_an_agreement"),
+)
+
+_OF_AN_ORDER = ENTRIES.c.order_id.is_not(None)
+Index(
+    "once_for_an_order",
+    ENTRIES.c.order_id,
+    ENTRIES.c.action,
+    unique=True,
+    sqlite_where=_OF_AN_ORDER,
+    postgresql_where=_OF_AN_ORDER,
+)
+
+EVIDENCE = Table(
+    "evidence",
+    _METADATA,
+    Column("evidence_number", _BIG, primary_key=True, autoincrement=True),
+    Column("reference", Text, nullable=False, index=True),
+    Column("kind", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("at", _BIG, nullable=False),
+)
+
+REMEMBERED_VOIDS = Table(
+    "remembered_voids",
+    _METADATA,
+    Column("order_id", Text, primary_key=True),
+    Column("user_account", Text, ForeignKey("accounts.account_id"), primary_key=True),
+    Column("valid_until", _BIG, nullable=False, index=True),
+    Column("voided_at", _BIG, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("evidence", Text, nullable=False),
+)
+
+NONCES = Table(
+    "nonces",
+    _METADATA,
+    Column("signer", Text, primary_key=True),
+    Column("nonce", Text, primary_key=True),
+    Column("expires_at", _BIG, nullable=False, index=True),
+)
+
+CERTIFICATES = Table(
+    "certificates",
+    _METADATA,
+    Column("account_id", Text, ForeignKey("accounts.account_id"), primary_key=True),
+    Column("pem", Text, nullable=False),
+)
+
+
+def open_engine(location: str | Path) -> Engine:
+    """Make the engine for a ledger; connects to nothing yet.
+
+    Transactions of the engine read one consistent state; those of its `writing_engine` are serialisable.
+
+    Args:
+        location: path of an SQLite file, or a URL of SQLite or PostgreSQL.
+
+    Raises:
+        ConfigurationError: for another kind of database, a missing directory or a missing driver.
+    """
+    url = _url(location)
+    shown = url.render_as_string(hide_password=True)
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_engine(url, shown)
+    try:
+        return create_engine(url, isolation_level="REPEATABLE READ")
+    except ModuleNotFoundError as error:
+        reason = (
+            f"PostgreSQL needs the package psycopg ({error}); install it with: pip install 'ramp-market[postgresql]'"
+        )
+        raise ConfigurationError(reason, key=shown) from error
+
+
+def writing_engine(engine: Engine) -> Engine:
+    """The same engine for units of work that write: serialisable, on SQLite with the write lock from the start."""
+    if engine.dialect.name == "sqlite":
+        return engine.execution_options(ramp_writing=True)
+    return engine.execution_options(isolation_level="SERIALIZABLE")
+
+
+def create_tables(engine: Engine) -> None:
+    """Make the tables where there are none, or bring an older ledger's to this version, in one transaction.
+
+    Several processes may do so at once.
+
+    Raises:
+        ConfigurationError: if the database cannot be used or holds a ledger of a newer version.
+    """
+    shown = engine.url.render_as_string(hide_password=True)
+    # Under READ COMMITTED what another process made while we waited for the lock is seen.
+    options = {"ramp_writing": True} if engine.dialect.name == "sqlite" else {"isolation_level": "READ COMMITTED"}
+    try:
+        connecting = engine.execution_options(**options).connect()
+        with connecting as connection, unchecked_references(connection), connection.begin():
+            _bring_up_to_date(connection, shown)
+    except exc.DBAPIError as error:
+        raise ConfigurationError(f"the ledger's database cannot be opened: {error.orig}", key=shown) from error
+
+
+def _bring_up_to_date(connection: Connection, shown: str) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
+    version = None
+    if inspect(connection).has_table(VERSIONS.name):
+        version = connection.execute(select(VERSIONS.c.version)).scalar_one_or_none()
+    if version is None:
+        _METADATA.create_all(connection)
+        connection.execute(insert(VERSIONS).values(version=SCHEMA_VERSION))
+    elif version == 1:
+        migrate_from_version_1(connection)
+    elif version != SCHEMA_VERSION:
+        raise VersionTooNew(shown, "ledger", version, SCHEMA_VERSION)
+
+
+def _url(location: str | Path) -> URL:
+    if isinstance(location, Path) or "://" not in location:
+        return URL.create("sqlite", database=str(location))
+    try:
+        url = make_url(location)
+    except (exc.ArgumentError, ValueError) as error:
+        raise ConfigurationError(
+            "is no database URL; right would be postgresql://user@host/name", key=location
+        ) from error
+    if url.drivername in {"postgres", "postgresql"}:
+        url = url.set(drivername="postgresql+psycopg")
+    if url.drivername not in {"sqlite", "postgresql+psycopg"}:
+        raise ConfigurationError(
+            f"{url.drivername} is no database for the ledger; right would be a file name, sqlite or postgresql",
+            key=url.render_as_string(hide_password=True),
+        )
+    return url
+
+
+def _sqlite_engine(url: URL, shown: str) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise ConfigurationError(
+            "a ledger in memory would forget everything; right would be the name of a file", key=shown
+        )
+    directory = Path(url.database).absolute().parent
+    if not directory.is_dir():
+        raise ConfigurationError(f"the directory {directory} does not exist", key=shown)
+    # isolation_level None: the driver begins no transactions of its own; _begin does, before the first read too.
+    engine = create_engine(url, connect_args={"isolation_level": None, "timeout": LOCK_WAIT_S})
+
+    def set_up(dbapi_connection: Any, _record: object) -> None:
+        # synchronous=FULL: what has been answered survives a power cut, not only a kill.
+        _begin_write_ahead_log(dbapi_connection)
+        for pragma in ("synchronous=FULL", "foreign_keys=ON"):
+            dbapi_connection.execute(f"PRAGMA {pragma}")
+
+    def begin(connection: Connection) -> None:
+        writing = connection.get_execution_options().get("ramp_writing", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    event.listen(engine, "connect", set_up)
+    event.listen(engine, "begin", begin)
+    return engine
+
+
+def _begin_write_ahead_log(connection: Any) -> None:
+    """Switch to the write-ahead log.
+
+    SQLite does not wait with that while another process is about to write its first page, whatever the timeout.
+    """
+    end = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(LOCK_PAUSE_S)
+        else:
+            return

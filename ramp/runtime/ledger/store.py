@@ -1,0 +1,109 @@
+"""`LedgerStore`: the bank's ledger in SQLite (default) or PostgreSQL, durable and safe with several processes.
+
+- Every operation is one serialisable database transaction: on SQLite it holds the write lock from the start (`BEGIN
+  IMMEDIATE`, WAL, `synchronous=FULL`); on PostgreSQL it runs at SERIALIZABLE with the accounts locked in the order of
+  their names, and is repeated when the server asks for it. Operations are idempotent, so a repeat after a lost
+  connection is safe too.
+- The rules are those of `ramp.ledger.rules`. The database checks the same invariants again on every write: balances
+  never below the overdraft limit (a resource's may be, by refunds), one transfer for each key, one refund for a charge,
+  one entering and one settling for a transfer and an order, nothing posted after its deadline. A write against one of
+  them is a `LedgerCorrupt` error and is not made.
+- `entries` is only ever inserted into; a transfer's and an order's row changes once, when it is posted or voided.
+- A ledger of an older version is brought to this one when it is opened (`ramp.runtime.ledger.migration`).
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Self
+
+from sqlalchemy import Engine, exc
+
+from ramp.errors import LedgerCorrupt, LedgerUnavailable
+from ramp.ledger.account import ISSUER
+from ramp.ledger.entry import AccountOpened
+from ramp.ledger.interface import Answer, Ledger
+from ramp.ledger.records import Records
+from ramp.runtime.ledger.schema import create_tables, open_engine, writing_engine
+from ramp.runtime.ledger.tables import Tables
+
+ATTEMPTS_MAX: Final = 100
+"""Tries of one unit of work before the database's error is passed on; conflicts end sooner, a dead server does not."""
+
+PAUSE_MAX_S: Final = 0.05
+"""Longest pause between two tries, in seconds; drawn at random so that two processes do not collide again."""
+
+_SERIALISATION_FAILURES: Final = frozenset({"40001", "40P01", "23505"})
+"""SQLSTATEs after which a repeat helps: serialisation failure, deadlock, and a unique key that another process has
+entered meanwhile (the repeat finds that transfer)."""
+
+
+class LedgerStore(Ledger):
+    """The ledger in a database; made by `open`, used by one thread or several, by one process or several."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._writing = writing_engine(engine)
+
+    @classmethod
+    def open(cls, location: str | Path) -> LedgerStore:
+        """Open a ledger, and make it (with the market's issuing account) where there is none.
+
+        Args:
+            location: path of an SQLite file, or a URL: `sqlite:///file`, `postgresql://user@host/database`.
+
+        Raises:
+            ConfigurationError: if the database cannot be opened, is of another version, or its driver is missing.
+        """
+        engine = open_engine(location)
+        try:
+            create_tables(engine)
+            store = cls(engine)
+            store._write(_open_issuing_account)
+        except BaseException:
+            engine.dispose()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _read(self, work: Callable[[Records], Answer]) -> Answer:
+        return self._attempt(self._engine, work, writing=False)
+
+    def _write(self, work: Callable[[Records], Answer]) -> Answer:
+        return self._attempt(self._writing, work, writing=True)
+
+    def _attempt(self, engine: Engine, work: Callable[[Records], Answer], *, writing: bool) -> Answer:
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            try:
+                with engine.begin() as connection:
+                    return work(Tables(connection, writing=writing))
+            except exc.DBAPIError as error:
+                if attempt == ATTEMPTS_MAX or not _may_succeed_later(error):
+                    if isinstance(error, exc.IntegrityError):
+                        raise LedgerCorrupt(
+                            f"the database refused a write against its constraints: {error.orig}"
+                        ) from error
+                    raise LedgerUnavailable(f"the ledger's database does not answer: {error.orig}") from error
+            time.sleep(random.uniform(0, PAUSE_MAX_S))
+        raise AssertionError("the last attempt returns or raises")
+
+
+def _may_succeed_later(error: exc.DBAPIError) -> bool:
+    return error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _SERIALISATION_FAILURES
+
+
+def _open_issuing_account(records: Records) -> None:
+    if not records.balances([ISSUER.account_id]):
+        records.append(AccountOpened(ISSUER))

@@ -1,0 +1,430 @@
+"""The tables of the ledger as one transaction reads and writes them: `Records` in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import groupby
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Update,
+    and_,
+    bindparam,
+    exists,
+    func,
+    insert,
+    not_,
+    or_,
+    select,
+    update,
+)
+
+from ramp.errors import LedgerCorrupt
+from ramp.ledger.account import Balance
+from ramp.ledger.entry import (
+    AccountClosed,
+    AccountOpened,
+    AgreementCountersigned,
+    AgreementRefused,
+    Entry,
+    OrderEntered,
+    OrderSettled,
+    Refusal,
+    TransferEntered,
+    TransferSettled,
+    balance_changes,
+)
+from ramp.ledger.evidence import Evidence, EvidenceKind
+from ramp.ledger.orders.order import Order, OrderState, RememberedVoid
+from ramp.ledger.overview import Total
+from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
+from ramp.model.instant import Instant
+from ramp.runtime.ledger.rows import (
+    account_of,
+    entry_row,
+    line_key,
+    line_rows,
+    order_end,
+    order_row,
+    orders_of,
+    refusal_of,
+    transfer_end,
+    transfer_of,
+    transfer_row,
+)
+from ramp.runtime.ledger.schema import (
+    ACCOUNTS,
+    CERTIFICATES,
+    ENTRIES,
+    EVIDENCE,
+    IS_RESERVED,
+    NONCES,
+    ORDER_LINES,
+    ORDERS,
+    REFUSALS,
+    REMEMBERED_VOIDS,
+    TRANSFERS,
+    Action,
+)
+
+Kind = TypeVar("Kind", bound=Entry)
+
+# The statements of every order are built once: building them takes longer than SQLite takes to run them.
+_ACCOUNTS_OF: Final = (
+    select(ACCOUNTS)
+    .where(ACCOUNTS.c.account_id.in_(bindparam("account_ids", expanding=True)))
+    .order_by(ACCOUNTS.c.account_id)
+)
+_ACCOUNTS_LOCKED: Final = _ACCOUNTS_OF.with_for_update()  # SQLite holds its write lock already and renders nothing here
+_TRANSFER_OF: Final = select(TRANSFERS).where(TRANSFERS.c.transfer_id == bindparam("wanted_id"))
+_REFUSAL_OF: Final = select(REFUSALS).where(REFUSALS.c.agreement_id == bindparam("wanted_id"))
+_ENTER_TRANSFER: Final = insert(TRANSFERS)
+_ENTER_ORDER: Final = insert(ORDERS)
+_ENTER_LINE: Final = insert(ORDER_LINES)
+_ENTER_ENTRY: Final = insert(ENTRIES)
+_ENTER_EVIDENCE: Final = insert(EVIDENCE)
+_SETTLE_TRANSFER: Final = (
+    update(TRANSFERS)
+    .where(TRANSFERS.c.transfer_id == bindparam("wanted_id"))
+    .where(TRANSFERS.c.posted_at.is_(None), TRANSFERS.c.voided_at.is_(None))
+    .values(posted_at=bindparam("posted_then"), voided_at=bindparam("voided_then"))
+)
+_SETTLE_ORDER: Final = (
+    update(ORDERS)
+    .where(ORDERS.c.order_id == bindparam("wanted_id"), IS_RESERVED)
+    .values({name: bindparam(f"{name}_then") for name in ("state", "settled_at", "code", "reason")})
+)
+_ORDER_ID_OF: Final = select(TRANSFERS.c.order_id).where(TRANSFERS.c.transfer_id == bindparam("wanted_id"))
+_LINE_OF: Final = and_(
+    ORDER_LINES.c.order_id == _ORDER_ID_OF.scalar_subquery(),
+    ORDER_LINES.c.agreement_id == bindparam("wanted_agreement"),
+)
+_COUNTERSIGN: Final = (
+    update(ORDER_LINES)
+    .where(_LINE_OF, ORDER_LINES.c.countersigned_at.is_(None))
+    .values(countersigned_at=bindparam("countersigned_then"), starts_at=bindparam("starts_then"))
+)
+_STARTS_AT: Final = select(ORDER_LINES.c.starts_at).where(_LINE_OF)
+# An order with its lines, one row for each; one row for an order without.
+_ORDERS: Final = select(ORDERS, *(column for column in ORDER_LINES.c if column.name != "order_id")).outerjoin_from(
+    ORDERS, ORDER_LINES, ORDER_LINES.c.order_id == ORDERS.c.order_id
+)
+_ORDER: Final = _ORDERS.where(ORDERS.c.order_id == bindparam("wanted_id")).order_by(ORDER_LINES.c.line_number)
+_ORDER_OF: Final = _ORDERS.where(ORDERS.c.order_id == _ORDER_ID_OF.scalar_subquery()).order_by(
+    ORDER_LINES.c.line_number
+)
+_VOIDS_OF: Final = (
+    select(REMEMBERED_VOIDS)
+    .where(REMEMBERED_VOIDS.c.order_id == bindparam("wanted_id"))
+    .order_by(REMEMBERED_VOIDS.c.user_account)
+)
+_NEXT_DEADLINE: Final = select(func.min(ORDERS.c.valid_until)).where(IS_RESERVED)
+_CHANGE_BALANCE: Final = (
+    update(ACCOUNTS)
+    .where(ACCOUNTS.c.account_id == bindparam("wanted_id"))
+    .values(
+        posted=ACCOUNTS.c.posted + bindparam("posted_change"),
+        reserved=ACCOUNTS.c.reserved + bindparam("reserved_change"),
+    )
+)
+_CLOSE_ACCOUNT: Final = (
+    update(ACCOUNTS)
+    .where(ACCOUNTS.c.account_id == bindparam("wanted_id"), ACCOUNTS.c.closed_at.is_(None))
+    .values(closed_at=bindparam("closed_then"))
+)
+
+
+class Tables:
+    """The tables as one transaction sees them; implements `Records`."""
+
+    def __init__(self, connection: Connection, *, writing: bool) -> None:
+        self._connection = connection
+        self._writing = writing
+
+    def balances(self, account_ids: Iterable[str] | None = None) -> dict[str, Balance]:
+        """Accounts by id with what they hold; see `Records.balances`."""
+        if account_ids is None:
+            rows = self._connection.execute(select(ACCOUNTS))
+        else:
+            query = _ACCOUNTS_LOCKED if self._writing else _ACCOUNTS_OF
+            rows = self._connection.execute(query, {"account_ids": sorted(set(account_ids))})
+        return {row.account_id: Balance(account_of(row), row.posted, row.reserved) for row in rows}
+
+    def transfer(self, agreement_id: str, kind: TransferKind) -> Transfer | None:
+        """The transfer of a kind under an agreement, or None."""
+        row = self._connection.execute(_TRANSFER_OF, {"wanted_id": transfer_id_of(agreement_id, kind)}).one_or_none()
+        return None if row is None else transfer_of(row)
+
+    def pending(self, account_id: str | None = None) -> Sequence[Transfer]:
+        """Transfers that reserve money and are neither posted nor voided, in order of entry."""
+        query = (
+            select(TRANSFERS)
+            .join(ENTRIES, ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
+            .where(ENTRIES.c.action == Action.ENTERED, TRANSFERS.c.posted_at.is_(None), TRANSFERS.c.voided_at.is_(None))
+            .order_by(ENTRIES.c.entry_number)
+        )
+        if account_id is not None:
+            query = query.where(or_(TRANSFERS.c.debit_account == account_id, TRANSFERS.c.credit_account == account_id))
+        return [transfer_of(row) for row in self._connection.execute(query)]
+
+    def posted(self, account_id: str, since: Instant | None, until: Instant | None) -> Sequence[Transfer]:
+        """Posted transfers of an account within two instants, both included, in order of posting."""
+        # The last entry of a posted transfer is its posting.
+        posting = select(func.max(ENTRIES.c.entry_number)).where(ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
+        query = (
+            select(TRANSFERS)
+            .where(or_(TRANSFERS.c.debit_account == account_id, TRANSFERS.c.credit_account == account_id))
+            .where(TRANSFERS.c.posted_at.is_not(None))
+            .order_by(TRANSFERS.c.posted_at, posting.scalar_subquery())
+        )
+        if since is not None:
+            query = query.where(TRANSFERS.c.posted_at >= since)
+        if until is not None:
+            query = query.where(TRANSFERS.c.posted_at <= until)
+        return [transfer_of(row) for row in self._connection.execute(query)]
+
+    def posted_before(self, account_id: str, since: Instant) -> int:
+        """Sum in minor units of what an account received less what it paid before an instant."""
+        total = 0
+        for side, sign in ((TRANSFERS.c.credit_account, 1), (TRANSFERS.c.debit_account, -1)):
+            query = select(func.sum(TRANSFERS.c.amount)).where(side == account_id, TRANSFERS.c.posted_at < since)
+            total += sign * int(self._connection.execute(query).scalar_one() or 0)
+        return total
+
+    def refusal(self, agreement_id: str) -> Refusal | None:
+        """Why an agreement was refused for good, or None."""
+        row = self._connection.execute(_REFUSAL_OF, {"wanted_id": agreement_id}).one_or_none()
+        return None if row is None else refusal_of(row)
+
+    def trades(
+        self, since: Instant | None, until: Instant | None, after: int, limit: int
+    ) -> Sequence[tuple[int, Transfer]]:
+        """Transfers posted within two instants with the numbers of their posting entries; see `Records.trades`."""
+        # A transfer that was pending first has a second entry, which posted it.
+        settled = ENTRIES.alias()
+        was_pending = exists().where(settled.c.transfer_id == ENTRIES.c.transfer_id, settled.c.action == Action.SETTLED)
+        posting = or_(ENTRIES.c.action == Action.SETTLED, and_(ENTRIES.c.action == Action.ENTERED, not_(was_pending)))
+        query = (
+            select(ENTRIES.c.entry_number, TRANSFERS)
+            .join(TRANSFERS, ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
+            .where(posting, *_posted_within(since, until), ENTRIES.c.entry_number > after)
+            .order_by(ENTRIES.c.entry_number)
+            .limit(limit)
+        )
+        return [(row.entry_number, transfer_of(row)) for row in self._connection.execute(query)]
+
+    def totals(self, since: Instant | None, until: Instant | None) -> Mapping[TransferKind, Total]:
+        """Count and sum of the transfers posted within two instants, by kind."""
+        query = (
+            select(TRANSFERS.c.kind, func.count().label("number"), func.sum(TRANSFERS.c.amount).label("amount"))
+            .where(*_posted_within(since, until))
+            .group_by(TRANSFERS.c.kind)
+        )
+        return {TransferKind(row.kind): Total(row.number, int(row.amount)) for row in self._connection.execute(query)}
+
+    def order(self, order_id: str) -> Order | None:
+        """The order of this id, or None."""
+        return next(iter(orders_of(self._connection.execute(_ORDER, {"wanted_id": order_id}))), None)
+
+    def order_of(self, agreement_id: str) -> Order | None:
+        """The order that entered the payment of an agreement, or None."""
+        payment = transfer_id_of(agreement_id, TransferKind.PAYMENT)
+        return next(iter(orders_of(self._connection.execute(_ORDER_OF, {"wanted_id": payment}))), None)
+
+    def open_orders(self, user: str | None = None, due: Instant | None = None) -> Sequence[Order]:
+        """Reserved orders in order of entry; see `Records.open_orders`."""
+        query = (
+            _ORDERS.join(ENTRIES, ENTRIES.c.order_id == ORDERS.c.order_id)
+            .where(IS_RESERVED, ENTRIES.c.action == Action.ENTERED)
+            .order_by(ENTRIES.c.entry_number, ORDER_LINES.c.line_number)
+        )
+        if user is not None:
+            query = query.where(ORDERS.c.user_account == user)
+        if due is not None:
+            query = query.where(ORDERS.c.valid_until <= due)
+        return orders_of(self._connection.execute(query))
+
+    def next_deadline(self) -> Instant | None:
+        """The earliest deadline of a reserved order, or None."""
+        earliest: Instant | None = self._connection.execute(_NEXT_DEADLINE).scalar_one()
+        return earliest
+
+    def starts_at(self, agreement_id: str) -> Instant | None:
+        """When the slot of a countersigned agreement begins, or None."""
+        return self._connection.execute(_STARTS_AT, line_key(agreement_id)).scalar_one_or_none()
+
+    def remembered_voids(self, order_id: str) -> Sequence[RememberedVoid]:
+        """Voids that came before their order, by user."""
+        return [RememberedVoid(*row) for row in self._connection.execute(_VOIDS_OF, {"wanted_id": order_id})]
+
+    def remember_void(self, void: RememberedVoid) -> None:
+        """Remember a void."""
+        values = asdict(void)
+        values["user_account"] = values.pop("user")
+        self._connection.execute(insert(REMEMBERED_VOIDS), values)
+
+    def forget_void(self, order_id: str, user: str) -> None:
+        """Forget the void of an order that has come."""
+        of_user = (REMEMBERED_VOIDS.c.order_id == order_id, REMEMBERED_VOIDS.c.user_account == user)
+        self._connection.execute(REMEMBERED_VOIDS.delete().where(*of_user))
+
+    def forget_voids(self, now: Instant) -> None:
+        """Forget the voids whose deadline has come."""
+        self._connection.execute(REMEMBERED_VOIDS.delete().where(REMEMBERED_VOIDS.c.valid_until <= now))
+
+    def evidence(self, reference: str) -> Sequence[Evidence]:
+        """What is stored under a reference, in the order in which it came."""
+        query = select(EVIDENCE).where(EVIDENCE.c.reference == reference).order_by(EVIDENCE.c.evidence_number)
+        return [
+            Evidence(row.reference, EvidenceKind(row.kind), row.text, row.at) for row in self._connection.execute(query)
+        ]
+
+    def add_evidence(self, evidence: Evidence) -> None:
+        """Store a signed message."""
+        self._connection.execute(_ENTER_EVIDENCE, asdict(evidence) | {"kind": str(evidence.kind)})
+
+    def entries(self) -> Sequence[Entry]:
+        """All entries in order."""
+        execute = self._connection.execute
+        accounts = {row.account_id: account_of(row) for row in execute(select(ACCOUNTS))}
+        transfers = {row.transfer_id: transfer_of(row) for row in execute(select(TRANSFERS))}
+        refusals = {row.agreement_id: refusal_of(row) for row in execute(select(REFUSALS))}
+        orders = {
+            order.order_id: order
+            for order in orders_of(execute(_ORDERS.order_by(ORDERS.c.order_id, ORDER_LINES.c.line_number)))
+        }
+        countersigned = {
+            transfer_id_of(row.agreement_id, TransferKind.PAYMENT): AgreementCountersigned(
+                row.agreement_id, row.countersigned_at, row.starts_at
+            )
+            for row in execute(select(ORDER_LINES).where(ORDER_LINES.c.countersigned_at.is_not(None)))
+        }
+        rows = execute(select(ENTRIES).order_by(ENTRIES.c.entry_number)).all()
+        settled = {row.order_id or row.transfer_id for row in rows if row.action == Action.SETTLED}
+        entries: list[Entry] = []
+        for row in rows:
+            match Action(row.action):
+                case Action.OPENED:
+                    entries.append(AccountOpened(replace(accounts[row.account_id], closed_at=None)))
+                case Action.CLOSED:
+                    entries.append(AccountClosed(accounts[row.account_id]))
+                case Action.ENTERED if row.order_id is not None:
+                    order = orders[row.order_id]
+                    if row.order_id in settled:
+                        order = replace(order, state=OrderState.RESERVED, settled_at=None, code="", reason="")
+                    entries.append(OrderEntered(replace(order, countersigned=())))
+                case Action.ENTERED:
+                    transfer = transfers[row.transfer_id]
+                    if row.transfer_id in settled:
+                        transfer = replace(transfer, posted_at=None, voided_at=None)
+                    entries.append(TransferEntered(transfer))
+                case Action.SETTLED if row.order_id is not None:
+                    entries.append(OrderSettled(orders[row.order_id]))
+                case Action.SETTLED:
+                    entries.append(TransferSettled(transfers[row.transfer_id]))
+                case Action.COUNTERSIGNED:
+                    entries.append(countersigned[row.transfer_id])
+                case Action.REFUSED:
+                    entries.append(AgreementRefused(refusals[row.agreement_id]))
+        return entries
+
+    def append(self, *entries: Entry) -> None:
+        """Write entries, what they say, and the balances that they change."""
+        for _, alike in groupby(entries, key=type):
+            self._write_contents(list(alike))
+        self._connection.execute(_ENTER_ENTRY, [entry_row(entry) for entry in entries])
+        changes: dict[str, dict[str, Any]] = {}
+        for change in (change for entry in entries for change in balance_changes(entry)):
+            of_account = changes.setdefault(
+                change.account_id, {"wanted_id": change.account_id, "posted_change": 0, "reserved_change": 0}
+            )
+            of_account["posted_change"] += change.posted
+            of_account["reserved_change"] += change.reserved
+        self._update(_CHANGE_BALANCE, [values for _, values in sorted(changes.items())])
+
+    def _write_contents(self, entries: list[Entry]) -> None:
+        """Write what entries of one type say, in one statement for each table."""
+        execute = self._connection.execute
+        match entries[0]:
+            case AccountOpened():
+                execute(
+                    insert(ACCOUNTS),
+                    [asdict(one.account) | {"kind": str(one.account.kind)} for one in _of(AccountOpened, entries)],
+                )
+            case AccountClosed():
+                closed = [
+                    {"wanted_id": one.account.account_id, "closed_then": one.account.closed_at}
+                    for one in _of(AccountClosed, entries)
+                ]
+                self._update(_CLOSE_ACCOUNT, closed)
+            case TransferEntered():
+                execute(_ENTER_TRANSFER, [transfer_row(one.transfer) for one in _of(TransferEntered, entries)])
+            case TransferSettled():
+                self._update(_SETTLE_TRANSFER, [transfer_end(one.transfer) for one in _of(TransferSettled, entries)])
+            case AgreementRefused():
+                execute(insert(REFUSALS), [asdict(one.refusal) for one in _of(AgreementRefused, entries)])
+            case OrderEntered():
+                orders = [one.order for one in _of(OrderEntered, entries)]
+                execute(_ENTER_ORDER, [order_row(order) for order in orders])
+                if lines := [row for order in orders for row in line_rows(order)]:
+                    execute(_ENTER_LINE, lines)
+            case OrderSettled():
+                self._update(_SETTLE_ORDER, [order_end(one.order) for one in _of(OrderSettled, entries)])
+            case AgreementCountersigned():
+                self._update(
+                    _COUNTERSIGN,
+                    [
+                        line_key(one.agreement_id) | {"countersigned_then": one.at, "starts_then": one.starts_at}
+                        for one in _of(AgreementCountersigned, entries)
+                    ],
+                )
+
+    def certificate(self, account_id: str) -> str | None:
+        """An account's certificate in PEM, or None."""
+        query = select(CERTIFICATES.c.pem).where(CERTIFICATES.c.account_id == account_id)
+        return self._connection.execute(query).scalar_one_or_none()
+
+    def put_certificate(self, account_id: str, pem: str) -> None:
+        """Keep an account's certificate in place of the one before."""
+        replaced = update(CERTIFICATES).where(CERTIFICATES.c.account_id == account_id).values(pem=pem)
+        if self._connection.execute(replaced).rowcount == 0:
+            self._connection.execute(insert(CERTIFICATES).values(account_id=account_id, pem=pem))
+
+    def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
+        """Remember a nonce until it expires; False if its signer used it already."""
+        key = {"signer": signer, "nonce": nonce}
+        if self._connection.execute(select(NONCES).filter_by(**key)).one_or_none() is not None:
+            return False
+        self._connection.execute(insert(NONCES).values(expires_at=expires_at, **key))
+        return True
+
+    def forget_nonces(self, now: Instant) -> None:
+        """Forget the nonces that have expired."""
+        self._connection.execute(NONCES.delete().where(NONCES.c.expires_at <= now))
+
+    def _update(self, statement: Update, rows: list[dict[str, Any]]) -> None:
+        """Update exactly one row for each of these; anything else means that the ledger is not what was just read."""
+        if not rows:
+            return
+        updated = self._connection.execute(statement, rows).rowcount
+        if updated != len(rows):
+            raise LedgerCorrupt(f"{updated} rows instead of {len(rows)} matched {statement}")
+
+
+def _of(kind: type[Kind], entries: list[Entry]) -> Iterator[Kind]:
+    """Entries that are known to be of one type, as that type."""
+    for entry in entries:
+        assert isinstance(entry, kind)
+        yield entry
+
+
+def _posted_within(since: Instant | None, until: Instant | None) -> list[ColumnElement[bool]]:
+    within: list[ColumnElement[bool]] = [TRANSFERS.c.posted_at.is_not(None)]
+    if since is not None:
+        within.append(TRANSFERS.c.posted_at >= since)
+    if until is not None:
+        within.append(TRANSFERS.c.posted_at <= until)
+    return within

@@ -1,0 +1,108 @@
+"""The embedded XMPP server: what a market uses where no other server is configured.
+
+It is pyjabber, SPADE's own server, run as a process of its own with its defects mended (see
+`ramp.servers.embedded_process`). It listens on loopback only, and is meant for one machine. Its accounts are those that
+whoever starts it hands over, see `ramp.servers.accounts`.
+
+    python -m ramp.servers.embedded --port 5222 --state DIR < accounts.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import ramp
+from ramp.errors import RampError, TransportError
+from ramp.servers.accounts import AccountGiver, AccountLine, Accounts
+from ramp.servers.certificate import ServerCertificate, ensure_server_certificate
+from ramp.servers.process import READY_LIMIT_S, ServerProcess
+
+
+class EmbeddedServer(ServerProcess):
+    """The embedded server as a child process.
+
+    Args:
+        state_dir: where rosters, certificate and log are kept.
+        domain: XMPP domain of the agents.
+        port: TCP port for clients; None takes any free one and keeps it over restarts.
+    """
+
+    kind = "embedded"
+    _giver: AccountGiver | None = None
+
+    def _input(self) -> int:
+        if self._giver is not None:
+            self._giver.close()
+        self._giver = AccountGiver(READY_LIMIT_S)
+        return self._giver.child.fileno()
+
+    def _launched(self) -> None:
+        assert self._giver is not None
+        self._giver.child.close()
+        # what goes wrong here ends the server, and its log says why
+        self._giver.give(self.accounts)
+
+    def _give_accounts(self, accounts: Mapping[str, str]) -> None:
+        assert self._giver is not None
+        problem = self._giver.give(accounts)
+        if problem:
+            raise TransportError(f"{self.kind}: the accounts {', '.join(accounts)} cannot be made: {problem}")
+
+    def _command(self, certificate: ServerCertificate) -> list[str]:
+        return [
+            sys.executable,
+            "-m",
+            "ramp.servers.embedded",
+            "--host",
+            self.domain,
+            "--port",
+            str(self.port),
+            "--state",
+            str(self.state_dir),
+        ]
+
+    def _environment(self) -> Mapping[str, str]:
+        # The child runs in the state directory and must find this very package there, installed or not.
+        here = str(Path(ramp.__file__).parent.parent)
+        path = os.pathsep.join(part for part in (here, os.environ.get("PYTHONPATH", "")) if part)
+        return {**os.environ, "PYTHONPATH": path}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the server in this process until SIGTERM or SIGINT; standard input holds its accounts.
+
+    Returns:
+        Exit status: 0 stopped, 1 the port is taken, 2 wrong arguments or accounts, or a pyjabber of another version.
+    """
+    parser = argparse.ArgumentParser(prog="ramp.servers.embedded", description="the embedded XMPP server")
+    parser.add_argument("--host", default="localhost", help="XMPP domain of the agents (default: localhost)")
+    parser.add_argument("--port", type=int, required=True, help="TCP port for clients, on 127.0.0.1")
+    parser.add_argument("--state", type=Path, required=True, help="directory of rosters and certificate")
+    options = parser.parse_args(arguments)
+    from ramp.servers.embedded_process import serve  # imports SQLAlchemy and all that
+
+    state: Path = options.state.absolute()
+    try:
+        certificate = ensure_server_certificate(state / "tls", options.host)
+        accounts = Accounts(options.host)
+        line = AccountLine(accounts)
+        line.take_first()
+        serve(options.host, options.port, state, certificate, accounts, line)
+    except RampError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"cannot listen on port {options.port}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # threads and tasks of lines that were open must not hold the end up; see `serve`

@@ -1,0 +1,368 @@
+"""pyjabber 0.4.5 made dependable: runs inside the embedded server's process only.
+
+| defect of pyjabber | mended by |
+|---|---|
+| listens on the machine's public address and opens an admin page on :9090 | `serve` opens one listener on loopback |
+| key and certificate in site-packages, signed with a key that is in the wheel | `ramp.servers.certificate` |
+| pool of processes for key derivation: survives kill -9, hangs when forked at a bad moment | one thread, unused |
+| a message to another domain ends the server | `Router.deliver` bounces it |
+| anybody can make an account, also `bank@localhost/evil` or `BANK` | `_close_accounts`, `ramp.servers.accounts` |
+| the `from` of a stanza is believed | `Session.feed` writes the authenticated address, and ends who claims another |
+| the address of a presence is taken for a pattern that may match anybody | `_exact_sessions` |
+| a session that has died still gets the messages of its successor | `Router` knows living sessions only |
+| messages kept for an absent agent are lost, or come in reverse order | `Router` keeps and delivers them in order |
+| an error in a handler leaves the session deaf for ever | `Session.feed` answers and carries on |
+| parsing takes quadratic time; no limit on a stanza | `Parser` |
+| connections that end stay in the tables; a reused port number then writes into a dead line | `Connection` |
+
+All of it leans on pyjabber's inside, so another version is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import shutil
+import signal
+import socket
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from xml import sax
+
+import loguru
+import pyjabber.server
+import uvloop
+from pyjabber import AppConfig
+from pyjabber.db.database import DB
+from pyjabber.features.presence.PresenceFeature import Presence
+from pyjabber.features.SASL.SASL import SASL
+from pyjabber.features.SASL.utils import success_response
+from pyjabber.network.ConnectionManager import ConnectionManager
+from pyjabber.network.parsers.XMLParser import XMLParser
+from pyjabber.network.protocols.XMLProtocol import XMLProtocol
+from pyjabber.plugins.xep_0363 import upload_server
+from pyjabber.queues.QueueManager import QueueManager, QueueName
+from pyjabber.server_parameters import Parameters
+from pyjabber.stanzas.error import StanzaError
+from pyjabber.stream.handlers.StanzaHandler import StanzaHandler
+from pyjabber.stream.JID import JID
+from pyjabber.stream.utils.Enums import Stage
+
+from ramp.errors import ConfigurationError
+from ramp.servers.accounts import AccountLine, Accounts
+from ramp.servers.certificate import ServerCertificate
+from ramp.servers.embedded_router import Router
+from ramp.servers.process import LOOPBACK
+from ramp.xmpp.complaints import Complaints
+
+EXPECTED_VERSION = "0.4.5"
+"""The pyjabber whose inside this module knows."""
+
+STANZA_MAX_BYTES = 262_144
+"""Longest stanza taken from a client, in bytes; ejabberd's and Prosody's limit. A longer one ends the session."""
+
+PIECE_BYTES = 16_384
+"""Bytes parsed at a time: one read may hold hundreds of stanzas, which together are no long one."""
+
+_CLIENT = "{jabber:client}"
+_INVALID_FROM = (
+    b"<stream:error><invalid-from xmlns='urn:ietf:params:xml:ns:xmpp-streams'/></stream:error>"  # RFC 6120, 4.9.3.9
+)
+
+_log = logging.getLogger(__name__)
+
+
+class _Discarding(asyncio.Queue[Any]):
+    """Swallows what pyjabber's own router would have read; unread, the queue would only grow."""
+
+    def put_nowait(self, item: Any) -> None:
+        """Forget the item."""
+
+    async def put(self, item: Any) -> None:
+        """Forget the item."""
+
+
+class Session(StanzaHandler):  # type: ignore[misc]
+    """What happens to the stanzas of one logged-in client."""
+
+    router: Router  # of the running server
+    _complaints = Complaints()
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        super().__init__(transport)
+        self.router.bound(self._jid.bare(), self._jid.resource, transport)
+
+    async def feed(self, element: ElementTree.Element) -> None:
+        """Handle one stanza, under the address that the client logged in with.
+
+        Whatever goes wrong, the session goes on (pyjabber's stays open and deaf), unless the stanza says that it is
+        from somebody else (RFC 6120, 8.1.2.1).
+        """
+        if element.get("from", str(self._jid)) not in (str(self._jid), self._jid.bare()):
+            if self._complaints.is_due("from", self._jid.bare(), time.monotonic_ns() // 1000):
+                _log.warning("%s sends as %a; its session is ended", self._jid, element.get("from", "")[:100])
+            self._transport.write(_INVALID_FROM)
+            self._connections.close(self._peername)
+            return
+        element.set("from", str(self._jid))
+        try:
+            handler = self._functions.get(element.tag)
+            if handler is not None:
+                await handler(element)
+        except Exception as error:  # pyjabber's handlers raise anything on stanzas they do not expect
+            _log.warning("a %s from %s is not understood: %r", element.tag, self._jid, error)
+            if element.tag == f"{_CLIENT}iq" and element.get("type") in ("get", "set"):
+                self._transport.write(_iq_error(element))
+
+    async def handle_msg(self, element: ElementTree.Element) -> None:
+        """Deliver a message."""
+        answer = self.router.deliver(element, str(self._jid))
+        if answer is not None:
+            self._transport.write(answer)
+
+    async def handle_pre(self, element: ElementTree.Element) -> None:
+        """Take note of presence: an available client gets what was kept for it."""
+        await super().handle_pre(element)
+        if "to" not in element.attrib:
+            available = element.get("type") != "unavailable"
+            self.router.set_available(self._jid.bare(), self._jid.resource, available)
+
+
+def _iq_error(element: ElementTree.Element) -> bytes:
+    answer = ElementTree.Element(f"{_CLIENT}iq", {"type": "error", "id": element.get("id") or ""})
+    error = ElementTree.SubElement(answer, f"{_CLIENT}error", {"type": "cancel"})
+    ElementTree.SubElement(error, "{urn:ietf:params:xml:ns:xmpp-stanzas}internal-server-error")
+    return bytes(ElementTree.tostring(answer))
+
+
+class Parser(XMLParser):  # type: ignore[misc]
+    """Joins text once an element (pyjabber adds character by character) and watches the size of stanzas."""
+
+    def __init__(self, transport: asyncio.Transport, protocol: Connection) -> None:
+        super().__init__(transport, protocol, stanza_handler=Session)
+        self._pieces: list[str] = []
+
+    def startElementNS(self, name: Any, qname: Any, attrs: Any) -> None:  # noqa: N802 (SAX's name)
+        """An element begins."""
+        self._join()
+        super().startElementNS(name, qname, attrs)
+
+    def endElementNS(self, name: Any, qname: Any) -> None:  # noqa: N802 (SAX's name)
+        """An element ends."""
+        self._join()
+        super().endElementNS(name, qname)
+        if len(self._stack) <= 1:
+            self._protocol.stanza_bytes = 0
+
+    def characters(self, content: str) -> None:
+        """Text, in pieces as the XML library finds them."""
+        self._pieces.append(content)
+
+    def _join(self) -> None:
+        if self._pieces:
+            text, self._pieces = "".join(self._pieces), []
+            if self._stack:
+                super().characters(text)
+
+
+class _NoDocumentType(sax.handler.LexicalHandler):
+    """Refuses DOCTYPE, as RFC 6120 (11.1) demands; with it go entities that unfold without end."""
+
+    def startDTD(self, name: str, public_id: str | None, system_id: str | None) -> None:  # noqa: N802 (SAX's name)
+        """A document type declaration begins."""
+        raise sax.SAXException("DOCTYPE is not allowed in an XMPP stream")
+
+
+class Connection(XMLProtocol):  # type: ignore[misc]
+    """One client's connection: like pyjabber's, but it tidies up after itself."""
+
+    def __init__(self) -> None:
+        super().__init__(namespace="jabber:client", connection_timeout=0)
+        self.stanza_bytes = 0
+
+    def connection_made(self, transport: Any) -> None:
+        """A client has connected."""
+        self._peer = transport.get_extra_info("peername")
+        line = transport.get_extra_info("socket")
+        if line is not None:
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._transport = transport
+        self._xml_parser: Any = sax.make_parser()  # noqa: S317 (entities and document types are refused below)
+        self._xml_parser.setFeature(sax.handler.feature_namespaces, True)
+        self._xml_parser.setFeature(sax.handler.feature_external_ges, False)
+        self._xml_parser.setProperty(sax.handler.property_lexical_handler, _NoDocumentType())
+        self._xml_parser.setContentHandler(Parser(transport, self))
+        self._connection_manager.connection(self._peer, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes have come."""
+        if self._xml_parser is None or self._transport is None:
+            return
+        for start in range(0, len(data), PIECE_BYTES):
+            piece = data[start : start + PIECE_BYTES]
+            self.stanza_bytes += len(piece)
+            if self.stanza_bytes > STANZA_MAX_BYTES:
+                self._hang_up(f"a stanza of more than {STANZA_MAX_BYTES} bytes")
+                return
+            try:
+                self._xml_parser.feed(piece)
+            except Exception as error:  # SAX errors, and pyjabber's bare Exception for wrong nesting
+                self._hang_up(f"not an XMPP stream: {error or type(error).__name__}")
+                return
+
+    def _hang_up(self, reason: str) -> None:
+        """Cut the line; a polite end would wait until the client has sent all of what is too much."""
+        _log.warning("%s: %s; connection closed", self._peer, reason)
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone: forget its connection, and tell whoever follows its presence."""
+        if self._xml_parser is not None:
+            self._xml_parser.getContentHandler().cancel_queue_bridge()
+        self._xml_parser = None
+        self._transport = None
+        # pyjabber has no method for it: its own close() writes into the dead line
+        tables: Any = self._connection_manager
+        client = tables._peerList.pop(self._peer, None)  # noqa: SLF001
+        jid = client.jid if client is not None else tables._orphan_jids.pop(self._peer, None)  # noqa: SLF001
+        if jid is not None and jid.resource:
+            Session.router.gone(jid.bare(), jid.resource)
+            task = asyncio.get_running_loop().create_task(_announce_absence(self._presence_manager, jid))
+            _running.add(task)
+            task.add_done_callback(_running.discard)
+
+
+_running: set[asyncio.Task[None]] = set()
+
+
+async def _announce_absence(presence: Any, jid: Any) -> None:
+    try:
+        await presence.feed(jid, ElementTree.Element(f"{_CLIENT}presence", {"type": "unavailable"}))
+    except Exception:
+        _log.exception("the absence of %s could not be announced", jid)
+    statuses = presence._online_status  # noqa: SLF001 (pyjabber never forgets a session's last status)
+    remaining = [status for status in statuses.get(jid.bare(), []) if status[0] != jid.resource]
+    if remaining:
+        statuses[jid.bare()] = remaining
+    else:
+        statuses.pop(jid.bare(), None)
+
+
+def _close_accounts(accounts: Accounts) -> None:
+    """Let nobody make an account, and log in only who has one, under exactly its name."""
+
+    async def refuse_registration(self: Any, element: ElementTree.Element) -> None:
+        answer = ElementTree.Element("iq", {"type": "error", "id": element.get("id") or ""})
+        error = ElementTree.SubElement(answer, "error", {"type": "cancel"})
+        ElementTree.SubElement(error, "not-allowed", {"xmlns": "urn:ietf:params:xml:ns:xmpp-stanzas"})
+        self._transport.write(ElementTree.tostring(answer))
+
+    async def log_in(self: Any, element: ElementTree.Element) -> Stage | None:
+        name = accounts.log_in(element.get("mechanism"), element.text)
+        if name is None:
+            self._transport.write(StanzaError.not_authorized_sasl())
+            self._connection_manager.close(self._peer)
+            return None
+        self._connection_manager.set_jid(self._peer, JID(user=name, domain=AppConfig.app_config.host))
+        self._transport.write(success_response())
+        self._parser.reset_stack()
+        self._transport.resume_reading()
+        return Stage.AUTH
+
+    SASL.handle_iq = refuse_registration
+    SASL.handle_auth = log_in
+
+
+def _exact_sessions() -> None:
+    """Let an address mean the one account, or session, that it names."""
+
+    def sessions(self: Any, jid: JID) -> list[Any]:
+        living = [client for client in self._peerList.values() if client.jid is not None]
+        return [
+            client
+            for client in living
+            if client.jid.bare() == jid.bare() and (not jid.resource or client.jid.resource == jid.resource)
+        ]
+
+    ConnectionManager.get_transport = sessions
+    ConnectionManager.get_transport_online = lambda self, jid: [c for c in sessions(self, jid) if c.online]
+
+
+def serve(
+    domain: str, port: int, state_dir: Path, certificate: ServerCertificate, accounts: Accounts, line: AccountLine
+) -> None:
+    """Run the server until SIGTERM or SIGINT; what it leaves running is for the process's end to sweep away.
+
+    Args:
+        domain: XMPP domain of the agents.
+        port: TCP port on loopback.
+        state_dir: where rosters are kept.
+        certificate: the server's certificate, in files named as pyjabber expects.
+        accounts: who may log in.
+        line: where further accounts come from.
+
+    Raises:
+        ConfigurationError: pyjabber has another version than this module knows.
+        OSError: the port is taken.
+    """
+    installed = metadata.version("pyjabber")
+    if installed != EXPECTED_VERSION:
+        raise ConfigurationError(
+            f"the embedded server needs pyjabber {EXPECTED_VERSION}, installed is {installed}; "
+            "install that version, or use another XMPP server"
+        )
+    loguru.logger.remove()
+    loguru.logger.add(sys.stderr, level="WARNING", diagnose=False)  # diagnose would print passwords and documents
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    shutil.rmtree(upload_server.TEMP_DIR, ignore_errors=True)  # made at import, for an upload service not run here
+    # Not asyncio.run: at the end it cancels what is left and waits for it, and some of pyjabber's tasks of lines just
+    # closed swallow their cancellation; the server would stay for ever, and its state directory's lock with it.
+    uvloop.new_event_loop().run_until_complete(_serve(domain, port, state_dir, certificate, accounts, line))
+
+
+async def _serve(
+    domain: str, port: int, state_dir: Path, certificate: ServerCertificate, accounts: Accounts, line: AccountLine
+) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    pyjabber.server.ProcessPoolExecutor = lambda _: ThreadPoolExecutor(1)
+    pyjabber.server.setup_query_local_ip = lambda: LOOPBACK
+    QueueManager._queues.update({name: _Discarding() for name in QueueName})  # noqa: SLF001
+    pyjabber.server.Server(
+        Parameters(
+            host=domain,
+            client_port=port,
+            connection_timeout=0,
+            database_path=str(state_dir / "rosters.sqlite"),
+            cert_path=str(certificate.certificate_file.parent),
+            message_persistence=False,
+            plugins=[name for name in Parameters().plugins if name != "jabber:iq:register"],
+        )
+    )
+    AppConfig.app_config.ssl_context.minimum_version = 771  # TLS 1.2
+    Session.router = Router(domain, accounts.exists)
+    _close_accounts(accounts)
+    _exact_sessions()
+    await DB.setup_database()
+    await Presence().get_all_pending_presence()
+    line.watch(loop)
+    listener = await loop.create_server(Connection, host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512)
+    try:
+        await stop.wait()
+    finally:
+        listener.close()
+        for client in list(ConnectionManager()._peerList.values()):  # noqa: SLF001
+            with contextlib.suppress(Exception):
+                client.transport.close()
+        await asyncio.sleep(0)
+        AppConfig.app_config.process_pool_exe.shutdown(wait=False, cancel_futures=True)
+        await DB.close_engine_async()

@@ -1,0 +1,322 @@
+"""Keeps one agent's XMPP stream up: first log-in, reconnection with jittered back-off, liveness.
+
+SPADE and slixmpp never come back by themselves after a server restart or a cut line. A `Link` does, over a list of
+servers, resuming the session where the server has stream management (XEP-0198) and sending again, in order, what
+the server never confirmed where it cannot be resumed. The protocol above tolerates the duplicates.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from slixmpp.exceptions import IqTimeout
+from slixmpp.xmlstream import XMLStream
+
+from ramp.errors import TransportError
+from ramp.xmpp.stream import MarketStream
+
+LOGINS_AT_ONCE = 8
+"""Log-ins that one process has under way at a time: each costs the server tens of milliseconds of key derivation."""
+
+LOGIN_REFUSALS_MAX = 3
+"""Refused log-ins before the first connection is given up (a server under load may refuse a good one once)."""
+
+_log = logging.getLogger(__name__)
+_slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
+
+
+def _login_slots() -> asyncio.Semaphore:
+    """The semaphore of the running loop that limits simultaneous log-ins."""
+    loop = asyncio.get_running_loop()
+    if loop not in _slots:
+        _slots[loop] = asyncio.Semaphore(LOGINS_AT_ONCE)
+    return _slots[loop]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkPolicy:
+    """How patiently a link connects; all times in seconds.
+
+    Attributes:
+        attempt_limit_s: one attempt, from the TCP connection to the open session.
+        start_limit_s: all attempts of the first connection together.
+        backoff_first_s: wait before the second attempt; grows by `backoff_factor` each time, half to one and a half
+            times as long by chance, so that agents do not come back all in the same instant.
+        backoff_factor: growth of the wait.
+        backoff_max_s: longest wait.
+        ping_interval_s: how often an open session is probed (a line may die without a word).
+        ping_limit_s: how long the answer to a probe may take before the line counts as dead.
+        resume_check_s: how long a resumed session may take to prove that it hears us.
+    """
+
+    attempt_limit_s: float = 15.0
+    start_limit_s: float = 60.0
+    backoff_first_s: float = 0.2
+    backoff_factor: float = 1.7
+    backoff_max_s: float = 15.0
+    ping_interval_s: float = 30.0
+    ping_limit_s: float = 10.0
+    resume_check_s: float = 3.0
+
+    def wait_before(self, attempt: int, chance: float) -> float:
+        """Seconds to wait before an attempt.
+
+        Args:
+            attempt: number of failed attempts so far, from 1.
+            chance: a random number in [0, 1).
+        """
+        exponent = min(attempt - 1, 64)  # far beyond the cap, and far from overflowing
+        base = min(self.backoff_max_s, self.backoff_first_s * self.backoff_factor**exponent)
+        return base * (0.5 + chance)
+
+
+class _Outcome(StrEnum):
+    """How a connection attempt ended."""
+
+    OPENED = "session opened"
+    RESUMED = "session resumed"
+    LOGIN_REFUSED = "log-in refused"
+    CERTIFICATE_REFUSED = "the server's certificate is not trusted"
+    UNREACHABLE = "nobody listens there"
+    LOST = "the connection broke"
+    SILENT = "no answer in time"
+
+
+class Link:
+    """One agent's stream and the task that keeps it up.
+
+    Args:
+        stream: the client; nothing else may connect or disconnect it.
+        servers: (host, port) to try in turn.
+        policy: how patiently.
+        on_up: called when a session is open, with True where the old one was resumed and with the stanzas to send
+            again before anything else.
+        on_down: called when an open session is lost, with the reason.
+        chance: source of jitter.
+    """
+
+    def __init__(
+        self,
+        stream: MarketStream,
+        servers: tuple[tuple[str, int], ...],
+        policy: LinkPolicy,
+        *,
+        on_up: Callable[[bool, list[str]], None],
+        on_down: Callable[[str], None],
+        chance: random.Random | None = None,
+    ) -> None:
+        self.is_up = False
+        self._stream = stream
+        self._servers = servers
+        self._server_index = 0
+        self._policy = policy
+        self._on_up = on_up
+        self._on_down = on_down
+        self._chance = chance or random.Random()
+        self._attempt: asyncio.Future[_Outcome] | None = None
+        self._session_begun = False
+        self._unconfirmed: list[str] = []
+        self._just_resumed = False
+        self._closing = False
+        self._keeper: asyncio.Task[None] | None = None
+        self._down = asyncio.Event()
+        stream.add_event_handler("session_start", self._session_started)
+        stream.add_event_handler("stream_negotiated", lambda _: self._settle_session())
+        stream.add_event_handler("session_resumed", lambda _: self._settle(_Outcome.RESUMED))
+        stream.add_event_handler("failed_all_auth", lambda _: self._settle(_Outcome.LOGIN_REFUSED))
+        stream.add_event_handler("connection_failed", lambda _: self._settle(_Outcome.UNREACHABLE))
+        stream.add_event_handler("disconnected", self._disconnected)
+
+    # -- events of the stream ------------------------------------------------------------------------------------
+
+    def _session_started(self, _: object) -> None:
+        self._session_begun = True
+
+    def _settle_session(self) -> None:
+        # Later than session_start: by now stream management is on, so every message of ours is counted.
+        if self._session_begun:
+            self._settle(_Outcome.OPENED)
+
+    def _settle(self, outcome: _Outcome) -> None:
+        if self._attempt is not None and not self._attempt.done():
+            self._attempt.set_result(outcome)
+
+    def _disconnected(self, reason: Any) -> None:
+        self._session_begun = False
+        self._settle(_Outcome.LOST)
+        if self.is_up:
+            self.is_up = False
+            self._unconfirmed = self._stream.unacknowledged()
+            self._down.set()
+            self._on_down(str(reason or "connection lost"))
+
+    # -- connecting ----------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Connect for the first time and keep the stream up from then on.
+
+        Raises:
+            TransportError: no session within `start_limit_s`, or the server keeps refusing the log-in.
+        """
+        self._stream.init_plugins()
+        try:
+            async with asyncio.timeout(self._policy.start_limit_s):
+                await self._connect(refusals_max=LOGIN_REFUSALS_MAX)
+        except TimeoutError:
+            await self._drop()
+            places = ", ".join(f"{host}:{port}" for host, port in self._servers)
+            raise TransportError(
+                f"{self._stream.boundjid.bare}: no XMPP session within {self._policy.start_limit_s:g} s; tried {places}"
+            ) from None
+        self._keeper = asyncio.get_running_loop().create_task(self._keep(), name=f"link {self._stream.boundjid.bare}")
+
+    async def close(self) -> None:
+        """Stop keeping the stream up; hangs up if it is."""
+        self._closing = True
+        if self._keeper is not None:
+            self._keeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._keeper
+        was_up, self.is_up = self.is_up, False
+        if was_up and self._stream.transport is not None:
+            await self._stream.disconnect(wait=1.0)
+        await self._drop()
+        self._stream.close_sender()
+
+    async def _connect(self, *, refusals_max: int | None) -> None:
+        """Try the servers in turn until a session is open.
+
+        Args:
+            refusals_max: give up after so many refused log-ins; None never gives up.
+        """
+        attempt = refusals = 0
+        while True:
+            outcome = await self._try_once(*self._servers[self._server_index])
+            if outcome in (_Outcome.OPENED, _Outcome.RESUMED):
+                self._session_open(outcome is _Outcome.RESUMED, attempt)
+                return
+            attempt += 1
+            host, port = self._servers[self._server_index]
+            _log.info("%s: %s:%d: %s (attempt %d)", self._stream.boundjid.bare, host, port, outcome, attempt)
+            if outcome is _Outcome.LOGIN_REFUSED:
+                refusals += 1
+                self._stream.set_registering(True)  # a server that lost its accounts gets ours again
+                if refusals_max is not None and refusals >= refusals_max:
+                    raise TransportError(
+                        f"{self._stream.boundjid.bare}: {host}:{port} refuses the log-in; "
+                        "wrong password, or no such account and the server lets none be made"
+                    )
+            elif outcome is _Outcome.CERTIFICATE_REFUSED and refusals_max is not None:
+                raise TransportError(
+                    f"{self._stream.boundjid.bare}: {host}:{port}: {outcome}; give the file of its authority"
+                )
+            self._server_index = (self._server_index + 1) % len(self._servers)
+            await asyncio.sleep(self._policy.wait_before(attempt, self._chance.random()))
+
+    def _session_open(self, resumed: bool, attempts: int) -> None:
+        self.is_up = True
+        self._just_resumed = resumed
+        self._down.clear()
+        self._stream.set_registering(False)
+        again, self._unconfirmed = ([] if resumed else self._unconfirmed), []
+        if attempts:
+            _log.info("%s: connected after %d failed attempts", self._stream.boundjid.bare, attempts)
+        self._on_up(resumed, again)
+
+    async def _try_once(self, host: str, port: int) -> _Outcome:
+        async with _login_slots():
+            await self._drop()
+            self._stream.tls_refused = False
+            self._stream.forget_login_attempts()
+            self._session_begun = False
+            self._attempt = asyncio.get_running_loop().create_future()
+            XMLStream.connect(self._stream, host, port)
+            try:
+                async with asyncio.timeout(self._policy.attempt_limit_s):
+                    outcome = await self._attempt
+                    if outcome is _Outcome.LOST:
+                        await self._stream.tls_settled()
+                        outcome = _Outcome.CERTIFICATE_REFUSED if self._stream.tls_refused else outcome
+            except TimeoutError:
+                outcome = _Outcome.SILENT
+            finally:
+                self._attempt = None
+            if outcome not in (_Outcome.OPENED, _Outcome.RESUMED):
+                await self._drop()
+            return outcome
+
+    async def _drop(self) -> None:
+        """Cut whatever connection or attempt there is and wait until it is gone."""
+        self._stream.cancel_connection_attempt()
+        if self._stream.transport is None:
+            return
+        gone = self._stream.disconnected
+        self._stream.abort()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(2.0):
+                await asyncio.shield(gone)
+
+    # -- keeping it up -------------------------------------------------------------------------------------------
+
+    async def _keep(self) -> None:
+        while not self._closing:
+            try:
+                if self.is_up:
+                    await self._watch()
+                else:
+                    # first a short random wait: all agents of a restarted server would else knock in one instant
+                    await asyncio.sleep(self._policy.wait_before(1, self._chance.random()))
+                    await self._connect(refusals_max=None)
+            except Exception:  # an agent must not stay deaf because of an error nobody thought of
+                _log.exception("%s: the connection could not be kept up; trying on", self._stream.boundjid.bare)
+                await asyncio.sleep(self._policy.backoff_max_s)
+
+    async def _watch(self) -> None:
+        """Return when the session is lost; probe it while it is not."""
+        if self._just_resumed:
+            self._just_resumed = False
+            if not await self._answers(self._policy.resume_check_s):
+                await self._abandon_session()
+            return
+        try:
+            async with asyncio.timeout(self._policy.ping_interval_s):
+                await self._down.wait()
+        except TimeoutError:
+            if not await self._answers(self._policy.ping_limit_s):
+                _log.warning("%s: the server is silent; reconnecting", self._stream.boundjid.bare)
+                await self._drop()
+
+    async def _answers(self, limit_s: float) -> bool:
+        """Whether the server answers a ping (XEP-0199) in time; True also where the session is lost meanwhile."""
+        self._stream.request_acknowledgement()
+        loop = asyncio.get_running_loop()
+        ping = loop.create_task(self._stream["xep_0199"].ping(self._stream.boundjid.host, timeout=limit_s))
+        down = loop.create_task(self._down.wait())
+        try:
+            await asyncio.wait({ping, down}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            down.cancel()
+            ping.cancel()
+        if not self.is_up or not ping.done() or ping.cancelled():
+            return True
+        return not isinstance(ping.exception(), IqTimeout)  # an IqError is an answer, if an unwilling one
+
+    async def _abandon_session(self) -> None:
+        """Give up a resumed session that does not hear us, and begin a new one.
+
+        Prosody 0.12 goes on reading where the old line stopped: cut in the middle of a stanza, it takes all that
+        follows for a part of it. The end of the stream makes it give the session up, and keep for the next log-in
+        what it had for us; what it has not confirmed is sent again.
+        """
+        _log.warning("%s: the resumed session is deaf; beginning a new one", self._stream.boundjid.bare)
+        await self._stream.disconnect(wait=1.0)
+        await self._drop()
+        self._stream.event("session_end")  # slixmpp forgets the session and its counters

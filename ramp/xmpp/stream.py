@@ -1,0 +1,268 @@
+"""One agent's XMPP stream: slixmpp's client with what the market needs and without what it does not.
+
+Adds to slixmpp: stanzas written as text that still count for stream management (XEP-0198), incoming chat messages
+read straight off the XML, flow control, registration with a time limit, and one TLS context for the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import ssl
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from slixmpp import ClientXMPP
+from slixmpp.exceptions import IqError, IqTimeout
+from slixmpp.stanza import Message as MessageStanza
+
+from ramp.errors import ConfigurationError
+from ramp.xmpp.address import is_canonical, sender_of
+
+ACK_WINDOW = 25
+"""Stanzas between two requests for acknowledgement (XEP-0198); at most so many are sent twice after a cut."""
+
+REGISTER_LIMIT_S = 10.0
+"""How long the server may take over an in-band registration (XEP-0077), in seconds."""
+
+_MESSAGE_TAG = "{jabber:client}message"
+_STANZA_TAGS = frozenset({_MESSAGE_TAG, "{jabber:client}iq", "{jabber:client}presence"})
+_SEQUENCE_MODULUS = 2**32  # XEP-0198, 4: counters wrap at 32 bits
+
+_log = logging.getLogger(__name__)
+
+
+class _CountedText(str):
+    """A message stanza as text that has not been counted for stream management yet."""
+
+    __slots__ = ()
+
+
+@functools.lru_cache(maxsize=8)
+def tls_context(ca_file: Path | None, verify: bool) -> ssl.SSLContext:
+    """The TLS context of all streams of this process with the same trust.
+
+    Args:
+        ca_file: PEM file of the only authorities to trust; None for those of the system.
+        verify: False accepts any certificate (for servers on loopback that have none of their own).
+
+    Raises:
+        ConfigurationError: the file is missing or holds no certificate.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif ca_file is None:
+        context.load_default_certs()
+    else:
+        try:
+            context.load_verify_locations(cafile=ca_file)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigurationError(f"no certificate authority can be read: {error}", path=ca_file) from None
+    return context
+
+
+def _is_addressed(xml: ElementTree.Element) -> bool:
+    """Whether a stanza says canonically from whom it is: an account if it is a message, else maybe the server."""
+    source = xml.get("from")
+    if xml.tag == _MESSAGE_TAG:
+        return sender_of(source) is not None
+    return source is None or is_canonical(source)
+
+
+class MarketStream(ClientXMPP):  # type: ignore[misc]
+    """slixmpp's client, prepared for one agent.
+
+    Args:
+        jid: bare address of the agent.
+        password: of its account.
+        context: TLS context, see `tls_context`.
+        register: whether to create the account where the server lets one.
+        raw: write and read messages as text and elements (needs the versions of `ramp.xmpp.spade_patches`).
+        on_message: called with every `message` element of type chat or normal that has arrived.
+        on_error: called with every `message` element of type error.
+        on_misaddressed: called with the `from` of every stanza that is dropped because of it.
+    """
+
+    def __init__(
+        self,
+        jid: str,
+        password: str,
+        *,
+        context: ssl.SSLContext,
+        register: bool,
+        raw: bool,
+        on_message: Callable[[ElementTree.Element], None],
+        on_error: Callable[[ElementTree.Element], None],
+        on_misaddressed: Callable[[str], None],
+    ) -> None:
+        super().__init__(jid, password, ssl_context=context)
+        self.enable_direct_tls = False  # STARTTLS on the one port, as both kinds of server here offer it
+        self.raw = raw
+        self._on_message = on_message
+        self._on_error = on_error
+        self._on_misaddressed = on_misaddressed
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self.tls_refused = False
+        self._tls_settled = asyncio.Event()
+        self._tls_settled.set()
+        self.add_event_handler("ssl_invalid_chain", self._distrust)
+        self.register_plugin("xep_0199")  # answers pings, and lets the link ping the server
+        self.register_plugin("xep_0198", {"window": ACK_WINDOW})
+        if register:
+            self.register_plugin("xep_0077")
+            self.add_event_handler("register", self._register)
+        self.add_event_handler("message", self._take_stanza)
+        self.add_event_handler("message_error", lambda stanza: self._take(stanza.xml))
+
+    async def _register(self, _: object) -> None:
+        """Create the account; one that exists already is as good."""
+        request = self.Iq()
+        request["type"] = "set"
+        request["register"]["username"] = self.boundjid.user
+        request["register"]["password"] = self.password
+        try:
+            await request.send(timeout=REGISTER_LIMIT_S)
+        except IqError as error:
+            condition = error.iq["error"]["condition"]
+            if condition != "conflict":
+                _log.warning("%s: the server refuses to register the account: %s", self.boundjid.bare, condition)
+        except IqTimeout:
+            _log.warning("%s: no answer to the registration within %s s", self.boundjid.bare, REGISTER_LIMIT_S)
+            self.abort()
+
+    def set_registering(self, wanted: bool) -> None:
+        """Switch the creation of the account on or off for the next log-ins (saves a round trip each)."""
+        if "xep_0077" in self.plugin:
+            self["xep_0077"].create_account = wanted
+
+    def forget_login_attempts(self) -> None:
+        """Let every mechanism be tried again: slixmpp remembers those of a connection that broke half-way."""
+        self["feature_mechanisms"].attempted_mechs = set()
+
+    async def start_tls(self) -> bool:
+        """Encrypt the line; `tls_refused` tells a certificate that is not trusted from a line that broke."""
+        self.tls_refused = False
+        self._tls_settled.clear()
+        try:
+            return bool(await super().start_tls())
+        finally:
+            self._tls_settled.set()
+
+    async def tls_settled(self) -> None:
+        """Wait until no handshake is under way (a line breaks before slixmpp says why)."""
+        await self._tls_settled.wait()
+
+    def _distrust(self, error: object) -> None:
+        _log.error("%s: the server's certificate is refused: %s", self.boundjid.bare, error)
+        self.tls_refused = True
+
+    # -- messages in ---------------------------------------------------------------------------------------------
+
+    def _spawn_event(self, xml: ElementTree.Element) -> None:
+        if xml.tag in _STANZA_TAGS and not _is_addressed(xml):
+            self._count_handled()
+            self._on_misaddressed(xml.get("from") or "")
+        elif not self.raw or xml.tag != _MESSAGE_TAG:
+            super()._spawn_event(xml)
+        else:
+            self._count_handled()
+            self._take(xml)
+
+    def _count_handled(self) -> None:
+        """Count a stanza for stream management that slixmpp does not see."""
+        management = self["xep_0198"]
+        if management.enabled_in:
+            management.handled = (management.handled + 1) % _SEQUENCE_MODULUS
+
+    def _take_stanza(self, stanza: Any) -> None:
+        if stanza.xml.get("type") != "error":  # one with an echoed body comes as "message_error" as well
+            self._take(stanza.xml)
+
+    def _take(self, xml: ElementTree.Element) -> None:
+        try:
+            if xml.get("type") == "error":
+                self._on_error(xml)
+            else:
+                self._on_message(xml)
+        except Exception:  # the stream must outlive any message
+            _log.exception("%s: a message from %s could not be taken in", self.boundjid.bare, xml.get("from"))
+
+    # -- messages out --------------------------------------------------------------------------------------------
+
+    def post(self, stanza: str) -> None:
+        """Write a message stanza (XML text); call only while the session is up."""
+        if not self.raw:
+            self.send(MessageStanza(self, ElementTree.fromstring(stanza)))  # noqa: S314 (our own text)
+        elif self.waiting_queue.empty():
+            self.send_raw(_CountedText(stanza))
+        else:  # keep the order behind what slixmpp has queued (resent stanzas after a resumption)
+            self.waiting_queue.put_nowait((_CountedText(stanza), False))
+
+    def send_raw(self, data: str | bytes) -> None:
+        """Write to the line; counts message texts for stream management as slixmpp counts its stanza objects."""
+        if type(data) is not _CountedText:
+            super().send_raw(data)
+            return
+        text = str(data)
+        management = self["xep_0198"]
+        if not management.enabled_out:
+            super().send_raw(text)
+            return
+        management.seq = (management.seq + 1) % _SEQUENCE_MODULUS
+        management.unacked_queue.append((management.seq, text))
+        super().send_raw(text)
+        management.window_counter -= 1
+        if management.window_counter <= 0:
+            management.window_counter = management.window
+            management.request_ack()
+
+    def unacknowledged(self) -> list[str]:
+        """Message stanzas that the server has not confirmed, oldest first (none without stream management)."""
+        found = []
+        for _, stanza in self["xep_0198"].unacked_queue:
+            if isinstance(stanza, (str, MessageStanza)):
+                found.append(str(stanza))
+        return found
+
+    @property
+    def acknowledging(self) -> bool:
+        """Whether the server confirms what it receives (XEP-0198 is on)."""
+        return bool(self["xep_0198"].enabled_out)
+
+    def request_acknowledgement(self) -> None:
+        """Ask the server to confirm what it has received so far."""
+        if self.transport is not None and self.acknowledging:
+            self["xep_0198"].request_ack()
+
+    # -- flow control (asyncio.BaseProtocol) ---------------------------------------------------------------------
+
+    def pause_writing(self) -> None:
+        """The line is full: `writable` blocks from now on."""
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """The line has drained."""
+        self._writable.set()
+
+    def connection_lost(self, exception: BaseException | None) -> None:
+        """The line is gone: nobody has to wait for it to drain."""
+        self._writable.set()
+        super().connection_lost(exception)
+
+    async def writable(self) -> None:
+        """Wait until the line takes more."""
+        if not self._writable.is_set():
+            await self._writable.wait()
+
+    def close_sender(self) -> None:
+        """End slixmpp's sending task, which otherwise outlives the stream."""
+        task: Any = self._run_out_filters
+        if task is not None:
+            task.cancel()

@@ -1,0 +1,274 @@
+"""One message of the market as an XMPP stanza, and back: pure text in and out.
+
+The stanza is the one that SPADE writes (a chat message whose metadata travel in a data form titled
+`spade:x:metadata`, XEP-0004), so plain SPADE agents understand it. What SPADE 4.1.4 gets wrong is put right here:
+the thread survives empty metadata, characters that would get the sender thrown off the server are refused before
+they are sent, and bodies that XML would change (carriage returns) or that are long travel compressed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import xml.etree.ElementTree as ElementTree  # parses nothing here: it walks elements that the XMPP stream has parsed
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from xml.sax.saxutils import escape
+
+from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, TransportError
+from ramp.xmpp.address import sender_of
+
+STANZA_MAX_BYTES = 90_000
+"""Longest stanza sent, in bytes of XML after escaping: Prosody 0.12 and ejabberd cut the line at 100 to 260 kB."""
+
+COMPRESS_FROM_BYTES = 4_096
+"""Bodies from this many bytes (UTF-8) on are compressed; shorter ones gain less than the base64 around them costs."""
+
+INFLATED_MAX_BYTES = 1_000_000
+"""Longest body accepted after decompression, in bytes: a stanza of 90 kB could otherwise unfold to 60 MB."""
+
+ENCODING_KEY = "body-encoding"
+"""Metadata field that says how the body is encoded; absent for plain text."""
+
+ENCODING_ZLIB = "zlib+base64"
+
+_THREAD_KEY = "_thread_node"  # SPADE's name for the thread inside its metadata form
+_METADATA_TITLE = "spade:x:metadata"
+_RESERVED_KEYS = frozenset({_THREAD_KEY, ENCODING_KEY})
+
+_CLIENT = "{jabber:client}"
+_DATA_FORM = "{jabber:x:data}"
+_STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
+
+# XML 1.0, production [2] Char: everything else ends the stream of whoever sends it.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_QUOTE = {'"': "&quot;"}
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A message as it arrived, decoded.
+
+    Attributes:
+        sender_bare: `user@domain` of the sender as the server states it; proof of identity is the signature inside.
+        body: the text, decompressed.
+        metadata: FIPA parameters by name, without the transport's own fields.
+        thread: conversation id, "" where the peer gave none.
+        stanza_type: XMPP message type, `chat` for what agents send, `error` for a bounce.
+        stanza_id: the sender's id of the stanza, "" where absent.
+    """
+
+    sender_bare: str
+    body: str
+    metadata: dict[str, str]
+    thread: str
+    stanza_type: str = "chat"
+    stanza_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounce:
+    """An error stanza: a message of ours could not be delivered.
+
+    Attributes:
+        peer_bare: whom the message was meant for.
+        condition: XMPP condition, e.g. `service-unavailable`, `remote-server-not-found` (RFC 6120, 8.3.3).
+        thread: conversation id of the message, "" where the server does not echo it.
+        metadata: metadata of the message, empty where the server does not echo it.
+        stanza_id: id of the stanza that bounced.
+    """
+
+    peer_bare: str
+    condition: str
+    thread: str = ""
+    metadata: dict[str, str] = field(default_factory=dict)
+    stanza_id: str = ""
+
+
+def encode_message(
+    *,
+    to: str,
+    sender: str,
+    body: str,
+    metadata: Mapping[str, str],
+    thread: str,
+    stanza_id: str,
+    stanza_max_bytes: int = STANZA_MAX_BYTES,
+    compress_from_bytes: int = COMPRESS_FROM_BYTES,
+) -> str:
+    """Write a message as one XMPP stanza.
+
+    Args:
+        to: receiver, `user@domain`.
+        sender: our own address.
+        body: the document; not empty (servers swallow messages without a body).
+        metadata: at least one field; values not empty (Prosody and ejabberd drop those).
+        thread: conversation id; "" for none.
+        stanza_id: unique id of this stanza.
+        stanza_max_bytes: size limit of the stanza in bytes of UTF-8.
+        compress_from_bytes: bodies of at least this many bytes are sent as zlib+base64 where that is shorter.
+
+    Returns:
+        The stanza, ready to be written to the stream.
+
+    Raises:
+        TransportError: no body, no metadata, an empty or reserved metadata field.
+        MalformedXml: a character that XML 1.0 does not allow (https://www.w3.org/TR/xml/#charsets).
+        DocumentTooLarge: the stanza would be over the limit.
+    """
+    _check_fields(to, body, metadata, thread)
+    fields = dict(metadata)
+    content = _compressed(to, body, compress_from_bytes)
+    if content is None:
+        content = escape(body)
+    else:
+        fields[ENCODING_KEY] = ENCODING_ZLIB
+    if thread:
+        fields[_THREAD_KEY] = thread
+    head = (
+        f'<message xmlns="jabber:client" type="chat" to="{escape(to, _QUOTE)}" from="{escape(sender, _QUOTE)}" '
+        f'id="{escape(stanza_id, _QUOTE)}"><body>{content}</body>'
+        f'<x xmlns="jabber:x:data" type="form"><title>{_METADATA_TITLE}</title>'
+    )
+    parts = [head]
+    parts += [
+        f'<field var="{escape(key, _QUOTE)}" type="text-single"><value>{escape(value)}</value></field>'
+        for key, value in fields.items()
+    ]
+    parts.append("</x></message>")
+    stanza = "".join(parts)
+    size = len(stanza.encode("utf-8"))
+    if size > stanza_max_bytes:
+        raise DocumentTooLarge(
+            f"the message is {size} bytes as XML, the limit is {stanza_max_bytes}; send a smaller document",
+            source=f"message to {to}",
+        )
+    return stanza
+
+
+def _check_fields(to: str, body: str, metadata: Mapping[str, str], thread: str) -> None:
+    if not body:
+        raise TransportError(f"message to {to}: the body is empty; XMPP servers do not deliver such messages")
+    if not metadata:
+        raise TransportError(f"message to {to}: no metadata; at least one field (the performative) is needed")
+    for key, value in metadata.items():
+        if not key or key in _RESERVED_KEYS:
+            raise TransportError(f"message to {to}: metadata field {key!r} is reserved; use another name")
+        if not value:
+            raise TransportError(f"message to {to}: metadata field {key!r} is empty; leave it out instead")
+    _refuse_forbidden(to, "body", body)
+    _refuse_forbidden(to, "thread", thread, carriage_returns=False)
+    for key, value in metadata.items():
+        _refuse_forbidden(to, f"metadata field {key!r}", key + value, carriage_returns=False)
+
+
+def _refuse_forbidden(to: str, where: str, text: str, *, carriage_returns: bool = True) -> None:
+    found = _FORBIDDEN.search(text)
+    if found is None and not carriage_returns and "\r" in text:
+        raise MalformedXml(
+            f"{where}: a carriage return does not survive XML; use a line feed", source=f"message to {to}"
+        )
+    if found is not None:
+        raise MalformedXml(
+            f"{where}: character U+{ord(found.group()):04X} at position {found.start()} is not allowed in XML 1.0",
+            source=f"message to {to}",
+        )
+
+
+def _compressed(to: str, body: str, from_bytes: int) -> str | None:
+    """The body as zlib+base64 where it is long and shrinks, or where XML would change it; else None."""
+    raw = body.encode("utf-8")
+    must = "\r" in body  # XML parsers turn CR and CR LF into LF (XML 1.0, 2.11)
+    if not must and len(raw) < from_bytes:
+        return None
+    if len(raw) > INFLATED_MAX_BYTES:
+        raise DocumentTooLarge(
+            f"the body is {len(raw)} bytes, receivers unfold at most {INFLATED_MAX_BYTES}; send a smaller document",
+            source=f"message to {to}",
+        )
+    packed = base64.b64encode(zlib.compress(raw, 1)).decode("ascii")
+    return packed if must or len(packed) < len(raw) else None
+
+
+def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = INFLATED_MAX_BYTES) -> Incoming:
+    """Read a `message` element in the `jabber:client` namespace.
+
+    Args:
+        element: the element as the stream parser delivers it.
+        inflated_max_bytes: longest body accepted after decompression, in bytes.
+
+    Returns:
+        The message; body "" and metadata {} where the element has none.
+
+    Raises:
+        DocumentError: the sender is no canonical address, or the body does not decode as its metadata say.
+        DocumentTooLarge: the body unfolds to more than `inflated_max_bytes`.
+    """
+    sender_bare = sender_of(element.get("from"))
+    if sender_bare is None:
+        raise DocumentError(f"the sender {(element.get('from') or '')[:100]!a} is no canonical address user@domain")
+    body = ""
+    fields: dict[str, str] = {}
+    for child in element:
+        if child.tag == f"{_CLIENT}body":
+            body = child.text or ""
+        elif child.tag == f"{_DATA_FORM}x" and child.findtext(f"{_DATA_FORM}title") == _METADATA_TITLE:
+            for item in child.iterfind(f"{_DATA_FORM}field"):
+                key, value = item.get("var"), item.findtext(f"{_DATA_FORM}value")
+                if key and value is not None:
+                    fields[key] = value
+    thread = fields.pop(_THREAD_KEY, "")
+    stanza_type = element.get("type") or "normal"
+    encoding = fields.pop(ENCODING_KEY, None)
+    if encoding is not None and stanza_type != "error":  # a bounce is read for its condition, not for its body
+        body = decode_body(body, encoding, source=f"message from {sender_bare}", inflated_max_bytes=inflated_max_bytes)
+    return Incoming(sender_bare, body, fields, thread, stanza_type, element.get("id") or "")
+
+
+def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: int = INFLATED_MAX_BYTES) -> str:
+    """Undo the encoding that the metadata field `body-encoding` names.
+
+    Args:
+        text: the body as it travelled.
+        encoding: the value of the metadata field.
+        source: what to call the message in an error.
+        inflated_max_bytes: longest result accepted, in bytes of UTF-8.
+
+    Raises:
+        DocumentError: unknown encoding, or not what it claims to be.
+        DocumentTooLarge: the result would be longer than `inflated_max_bytes`.
+    """
+    if encoding != ENCODING_ZLIB:
+        raise DocumentError(f"body encoding {encoding!r} is unknown; {ENCODING_ZLIB!r} is the only one", source=source)
+    unpacker = zlib.decompressobj()
+    try:
+        # one byte more than allowed tells "exactly at the limit" from "over it"
+        raw = unpacker.decompress(base64.b64decode(text, validate=True), inflated_max_bytes + 1)
+    except (binascii.Error, ValueError, zlib.error) as error:
+        raise DocumentError(f"the body is not {ENCODING_ZLIB}: {error}", source=source) from None
+    if len(raw) > inflated_max_bytes:
+        raise DocumentTooLarge(f"the body unfolds to more than {inflated_max_bytes} bytes", source=source)
+    if not unpacker.eof:
+        raise DocumentError("the compressed body is cut short", source=source)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"the body is not UTF-8: {error.reason} at byte {error.start}", source=source) from None
+
+
+def decode_bounce(element: ElementTree.Element) -> Bounce:
+    """Read an error stanza; servers differ in whether they echo our own metadata.
+
+    Raises:
+        DocumentError: its sender is no canonical address.
+    """
+    message = decode_element(element)
+    condition = "undefined-condition"
+    for error in element.iterfind(f"{_CLIENT}error"):
+        for child in error:
+            if child.tag.startswith(_STANZAS) and child.tag != f"{_STANZAS}text":
+                condition = child.tag.removeprefix(_STANZAS)
+                break
+    return Bounce(message.sender_bare, condition, message.thread, message.metadata, message.stanza_id)

@@ -1,0 +1,1 @@
+"""The Angara paper: allocators of an n-dimensional torus."""

@@ -1,0 +1,1 @@
+"""The Blue Gene/L paper: multi-toroidal links."""

@@ -1,0 +1,1 @@
+"""The market paper: rounds, units, users and scale."""

@@ -1,0 +1,1 @@
+"""Pictures of the market paper's studies, from their result files."""

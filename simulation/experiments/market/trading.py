@@ -1,0 +1,326 @@
+"""Submits a plan's requests to a running market over XMPP and follows them to their ends.
+
+Plans that differ in nothing but their requests and the number of users follow one another in one market: what a plan
+has bought is given back before the next one opens, so that each finds the platform at rest and nobody's load changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import psutil
+
+from ramp.client import dialogues
+from ramp.client.line import SocketLine, refused
+from ramp.client.market import converse
+from ramp.control.codec import decode_event, encode_event
+from ramp.control.events import Refused, RequestEnded
+from ramp.control.requests import Submit
+from ramp.errors import MarketRefused, TransportError
+from ramp.model.instant import SECOND, Duration, Instant
+from ramp.protocol.events import AuctionOptions
+from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.progress import RoundClosed
+from ramp.rfql.request_for_quotation import write_request
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.state_folder import StateFolder
+from simulation.experiments.discovery import Progress
+from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
+
+DOMAIN: Final = "localhost"
+_MARGIN_S: Final = 0.5
+"""From the end of all preparations to the opening at least."""
+
+LISTED_LIMIT_S: Final = 60.0
+"""How long resources may take to register, in seconds."""
+
+_POLL_S: Final = 0.05
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is done of an experiment's plans.
+
+    Attributes:
+        requests: how many requests all plans have together.
+        on_progress: told how many of them have ended; called from several threads.
+        results: of the plans that are done, by number.
+    """
+
+    requests: int
+    on_progress: Progress | None = None
+    results: dict[int, MarketResult] = field(default_factory=dict)
+    _ended: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begun(self) -> None:
+        """Nothing is done yet."""
+        self._tell()
+
+    def request_ended(self) -> None:
+        """One more request has ended."""
+        with self._lock:
+            self._ended += 1
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.on_progress is not None:
+            self.on_progress(self._ended, self.requests)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningMarket:
+    """A market whose agents are all ready.
+
+    Attributes:
+        state: its state folder.
+        processes: its processes by what runs in them.
+        opening: when its machines have the age that its plans want.
+        launch_s: wall time of its launch.
+        domains: XMPP domains of its agents.
+    """
+
+    state: StateFolder
+    processes: Mapping[str, psutil.Process]
+    opening: Instant
+    launch_s: float
+    domains: Sequence[str] = (DOMAIN,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the control channel said about a submission."""
+
+    ended: RequestEnded
+    rounds: Sequence[RoundClosed]
+
+
+def sharing(plans: Sequence[MarketPlan]) -> list[list[int]]:
+    """Numbers of the plans that can follow one another in one market, in their order.
+
+    Args:
+        plans: all plans; those with the same resources of the same age, set up in the same way, share a market.
+    """
+    markets: list[tuple[MarketPlan, list[int]]] = []
+    for number, plan in enumerate(plans):
+        bare = replace(plan, label="", users=0, submissions=(), seed=0)
+        for other, numbers in markets:
+            if other == bare:
+                numbers.append(number)
+                break
+        else:
+            markets.append((bare, [number]))
+    return [numbers for _, numbers in markets]
+
+
+def trade_in_turn(plans: Mapping[int, MarketPlan], market: RunningMarket, tally: Tally) -> None:
+    """Run plans one after another in a running market.
+
+    Args:
+        plans: by number, in the order of running.
+        market: the market.
+        tally: gets their results.
+
+    Raises:
+        TransportError: if a request cannot be followed to its end.
+    """
+    clock = SystemClock()
+    wait_listed(next(iter(plans.values())), market)
+    warm_up(max(plans.values(), key=lambda plan: plan.users), market)
+    last = len(plans) - 1
+    for position, (number, plan) in enumerate(plans.items()):
+        late = max(0, clock.now() + round(_MARGIN_S * SECOND) - market.opening)
+        late = -(-late // SECOND) * SECOND  # whole seconds, as times are in requests
+        result = tally.results[number] = trade(plan, market, late, f"plan{number}", tally)
+        if position < last:
+            give_back(result, market)
+
+
+def wait_listed(plan: MarketPlan, market: RunningMarket) -> None:
+    """Wait until the directory knows every resource; the first word from another host takes its time.
+
+    Args:
+        plan: any of the plans for this market.
+        market: the market.
+
+    Raises:
+        TransportError: if some do not register.
+    """
+    wanted = {each.name for each in plan.resources}
+    end = time.monotonic() + LISTED_LIMIT_S
+    with SocketLine(market.state.socket(plan.submissions[0].user)) as line:
+        while True:
+            try:
+                listed = converse(line, dialogues.resources(""))
+            except MarketRefused:  # the directory does not answer yet
+                listed = ()
+            missing = wanted - {each.name.partition("@")[0] for each in listed}
+            if not missing:
+                return
+            if time.monotonic() > end:
+                raise TransportError(f"not registered within {LISTED_LIMIT_S:g} s: {', '.join(sorted(missing))}")
+            time.sleep(_POLL_S)
+
+
+def warm_up(plan: MarketPlan, market: RunningMarket) -> None:
+    """Open all connections by one quotation a user.
+
+    Args:
+        plan: of all plans for this market, the one with the most users.
+        market: the market.
+    """
+    wishes = plan.submissions[0].wishes[:1]
+    for user in sorted({submission.user for submission in plan.submissions}):
+        first = Submission("warm-up", user, plan.submissions[0].at, wishes)
+        document = write_request(first.request(market.opening))
+        with SocketLine(market.state.socket(user)) as line:
+            for _ in line.events(Submit(document, options=AuctionOptions(rounds=1, quote_only=True))):
+                pass
+
+
+def give_back(result: MarketResult, market: RunningMarket) -> None:
+    """Cancel everything that a plan has bought.
+
+    Args:
+        result: how it went.
+        market: the market.
+
+    Raises:
+        TransportError: if a unit is not taken back.
+    """
+    for auction in result.auctions:
+        bought = [unit.agreement_id for unit in auction.outcome.units if unit.agreement_id]
+        if not bought:
+            continue
+        with SocketLine(market.state.socket(auction.submission.user)) as line:
+            for agreement_id in bought:
+                for cancelled in converse(line, dialogues.cancel(agreement_id, "")):
+                    if not cancelled.done:
+                        raise TransportError(f"{agreement_id} was not taken back: {cancelled}")
+
+
+def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str, tally: Tally) -> MarketResult:
+    """Submit a plan's requests and follow them to their ends.
+
+    Args:
+        plan: the plan.
+        market: the market.
+        late: how long after the market's opening the plan's times begin.
+        mark: set before the requests' ids, so that those of several plans differ.
+        tally: told of every request that has ended.
+
+    Raises:
+        TransportError: if a request cannot be followed to its end.
+    """
+    opening = market.opening + late
+    answers: dict[str, _Answer | Exception] = {}
+    by_user: dict[str, list[tuple[Submission, str]]] = {}
+    for each in plan.submissions:
+        by_user.setdefault(each.user, []).append((each, write_request(each.request(opening))))
+    before, machine_before = _use(market.processes), _machine_cpu_s()
+    threads = [
+        threading.Thread(target=_submit_all, args=(requests, market.state, opening, mark, answers, tally), daemon=True)
+        for requests in by_user.values()
+    ]
+    begun = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wall_s = (SystemClock().now() - opening) / SECOND
+    after, machine_s = _use(market.processes), _machine_cpu_s() - machine_before
+    for label, answer in answers.items():
+        if isinstance(answer, Exception):
+            raise TransportError(f"{label} could not be followed to its end: {answer}") from answer
+    use = [
+        ProcessUse(name, round(after[name].cpu_s - before[name].cpu_s, 3), after[name].memory_mb)
+        for name in market.processes
+        if name in after and name in before
+    ]
+    results = tuple(_result(each, answers[each.label], market.domains) for each in plan.submissions)
+    cpu_s = sum(each.cpu_s for each in use)
+    foreign = max(0.0, machine_s - cpu_s) / (time.perf_counter() - begun)
+    return MarketResult(plan, results, 0, cpu_s, wall_s, market.launch_s, late / SECOND, tuple(use), round(foreign, 2))
+
+
+def _submit_all(
+    requests: Iterable[tuple[Submission, str]],
+    state: StateFolder,
+    opening: Instant,
+    mark: str,
+    answers: dict[str, _Answer | Exception],
+    tally: Tally,
+) -> None:
+    """Submit one user's requests, each at its time but never before the last one's end; runs in a thread of its own."""
+    for submission, document in requests:
+        try:
+            answers[submission.label] = _submit(submission, state, opening, f"{mark}-{submission.label}", document)
+        except Exception as error:  # told by the thread that waits for this one
+            answers[submission.label] = error
+        tally.request_ended()
+
+
+def _submit(submission: Submission, state: StateFolder, opening: Instant, request_id: str, document: str) -> _Answer:
+    """Submit one request at its time and follow it to its end."""
+    rounds: list[RoundClosed] = []
+    with SocketLine(state.socket(submission.user)) as line:
+        time.sleep(max(0.0, (opening + submission.at - SystemClock().now()) / SECOND))
+        for event in line.events(Submit(document, request_id, submission.options)):
+            if isinstance(event, RoundClosed) and not event.record.best_offer:
+                rounds.append(event)
+            elif isinstance(event, Refused):
+                raise refused(event)
+    assert isinstance(event, RequestEnded), "a submission ends with its request's end"
+    return _Answer(event, rounds)
+
+
+def _result(submission: Submission, answer: _Answer | Exception, domains: Sequence[str]) -> AuctionResult:
+    assert isinstance(answer, _Answer)
+    answered = tuple(
+        tuple((name.partition("@")[0], duration) for name, duration in event.answered) for event in answer.rounds
+    )
+    outcome = with_local_names(answer.ended.outcome, domains)
+    return AuctionResult(submission, outcome, answered, sum(event.called_again for event in answer.rounds))
+
+
+def with_local_names(outcome: RequestOutcome, domains: Sequence[str] = (DOMAIN,)) -> RequestOutcome:
+    """An outcome with local names in place of XMPP addresses.
+
+    Args:
+        outcome: as the control channel tells it.
+        domains: of the addresses.
+    """
+    text = encode_event(RequestEnded(outcome)).decode()
+    for domain in domains:
+        text = text.replace(f"@{domain}", "")
+    ended = decode_event(text.encode())
+    assert isinstance(ended, RequestEnded)
+    return ended.outcome
+
+
+# -- what processes use ----------------------------------------------------------------------------------------------
+
+
+def _use(processes: Mapping[str, psutil.Process]) -> dict[str, ProcessUse]:
+    """CPU time so far and memory now, children included (the embedded server has some)."""
+    result: dict[str, ProcessUse] = {}
+    for name, process in processes.items():
+        cpu_s, memory = 0.0, 0
+        for each in (process, *process.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                times = each.cpu_times()
+                cpu_s += times.user + times.system
+                memory += each.memory_info().rss
+        result[name] = ProcessUse(name, cpu_s, round(memory / 2**20, 1))
+    return result
+
+
+def _machine_cpu_s() -> float:
+    """CPU time that the whole machine has spent so far."""
+    times = psutil.cpu_times()
+    return float(sum(times)) - float(times.idle) - float(getattr(times, "iowait", 0.0))

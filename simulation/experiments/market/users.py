@@ -1,0 +1,247 @@
+"""Figure 12: 1 to 30 users who ask at the same moment, one unit each.
+
+Each number of users and each repetition is a market of its own, because the paper measures a platform at rest. The
+response time is that from the calls' sending until one resource's answer has been read, its mean over all answers; the
+round duration is that until the last answer. The paper finds both growing with the users and cannot tell why the second
+tails off. Here the profile tells what the time goes into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ramp.model.instant import MINUTE, SECOND
+from ramp.protocol.events import AuctionOptions
+from ramp.runtime.config import ResourceConfig
+from simulation.experiments.comparison import Comparison
+from simulation.experiments.market.plots.users import draw_users
+from simulation.experiments.market.profile import PROFILE_COLUMNS, bottleneck, process_rows, profile_of
+from simulation.experiments.market.study import Study, market_experiment
+from simulation.experiments.market.tables import drawn_ages, mean_and_deviation, straight_line
+from simulation.experiments.result import Column, Columns, write_rows
+from simulation.experiments.trials.plan import (
+    Links,
+    MarketPlan,
+    MarketResult,
+    Mode,
+    Submission,
+    UnitWish,
+    table2_resources,
+)
+
+USERS: Final = {
+    Mode.SIMULATED: tuple(range(1, 31)),
+    Mode.XMPP: (1, 2, 5, 10, 15, 20, 25, 30),
+}
+QUICK_USERS: Final = (1, 5, 10, 30)
+REPETITIONS: Final = 3
+WISH: Final = UnitWish(price=70, cores=16, lead=5 * MINUTE)
+OPTIONS: Final = AuctionOptions(rounds=1, round_time=5 * MINUTE)
+KNEE_USERS: Final = 10
+"""Up to so many users the paper's round duration rises sharply; then it tails off."""
+
+BEGIN: Final = 1 * SECOND
+PICTURE: Final = "figure12.png"
+LINEAR: Final = 0.95
+"""Coefficient of determination from which points lie on a line."""
+
+TAIL: Final = 0.5
+"""Slope beyond the knee over that before it, up to which a curve tails off."""
+
+RESPONSE_COLUMNS: Final[Columns] = {
+    "response_s": Column("s", "from a call until one resource's answer has been read, mean over all answers"),
+    "response_s_sd": Column("s", "its standard deviation over all answers"),
+    "longest_round_s": Column("s", "round of the slowest user"),
+    "purchase_s": Column("s", "from the submission to the end of the purchase, mean"),
+}
+
+
+def run(study: Study) -> dict[str, Any]:
+    """Run the experiment; returns its summary.
+
+    Args:
+        study: its options.
+    """
+    repetitions = study.repetitions(REPETITIONS)
+    plans = plans_of(study.seed, repetitions, QUICK_USERS if study.quick else USERS[study.mode], table2_resources())
+    results = study.run(plans)
+    rows, table = [response_row(result) for result in results], response_table(results)
+    uses = process_rows(results)
+    profile = profile_of(plans[-1])
+    write_rows(study.out / "markets.csv", rows)
+    write_rows(study.out / "figure12.csv", table)
+    write_rows(study.out / "profile_processes.csv", uses)
+    write_rows(study.out / "profile_functions.csv", profile.functions)
+    write_rows(study.out / "profile_areas.csv", profile.areas)
+    note = study.footnote(plans)
+    draw_users(study.out / "figure12.csv", study.out / "figure12.png", study.mode, note, quick=study.quick)
+    return study.summary(
+        plans,
+        parameters={
+            "users": sorted({plan.users for plan in plans}),
+            "repetitions": repetitions,
+            "rounds": 1,
+            "request": "16 cores for an hour, starting in 5 minutes, at most 70 credits per core hour",
+        },
+        comparisons=comparisons_of(table, study.mode, PICTURE),
+        findings={
+            "table": table,
+            "bottleneck": bottleneck(study.mode, uses, profile),
+        },
+        columns={**RESPONSE_COLUMNS, **PROFILE_COLUMNS},
+    )
+
+
+def plans_of(
+    seed: int,
+    repetitions: int,
+    users: Sequence[int],
+    resources: Sequence[ResourceConfig],
+    links: Links | None = None,
+) -> list[MarketPlan]:
+    """Markets in which all users ask at once, by number of users and repetition.
+
+    Args:
+        seed: draws the machines' ages.
+        repetitions: of each number of users.
+        users: numbers of users.
+        resources: the sellers.
+        links: the network between hosts.
+    """
+    return [
+        MarketPlan(
+            f"{count} users, repetition {number}",
+            tuple(resources),
+            count,
+            tuple(Submission(f"by-user{user}", f"user{user}", BEGIN, (WISH,), OPTIONS) for user in range(1, count + 1)),
+            age=age,
+            seed=seed + number - 1,
+            links=links,
+        )
+        for count in users
+        for number, age in enumerate(drawn_ages(seed, repetitions), 1)
+    ]
+
+
+def response_row(result: MarketResult) -> dict[str, Any]:
+    """Response times and round durations of one market in which all users asked at once.
+
+    Args:
+        result: how it went.
+    """
+    responses = [duration / SECOND for each in result.auctions for rnd in each.answered for _, duration in rnd]
+    rounds = [duration / SECOND for each in result.auctions for duration in each.round_durations]
+    response, response_sd = mean_and_deviation(responses, 5)
+    round_s, round_sd = mean_and_deviation(rounds, 5)
+    return {
+        "users": result.plan.users,
+        "sold": sum(each.sold for each in result.auctions),
+        "response_s": response,
+        "response_s_sd": response_sd,
+        "round_s": round_s,
+        "round_s_sd": round_sd,
+        "longest_round_s": round(max(rounds), 5),
+        "purchase_s": mean_and_deviation([each.outcome.duration / SECOND for each in result.auctions], 5)[0],
+        "cpu_ms_per_auction": round(1000 * result.cpu_s / len(result.auctions), 3),
+        "foreign_cores": result.foreign_cores,
+    }
+
+
+def response_table(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
+    """Means over the repetitions by number of users; deviations over all answers and rounds.
+
+    Args:
+        results: of all markets.
+    """
+    table = []
+    for users in sorted({result.plan.users for result in results}):
+        chosen = [result for result in results if result.plan.users == users]
+        auctions = [auction for result in chosen for auction in result.auctions]
+        responses = [duration / SECOND for each in auctions for rnd in each.answered for _, duration in rnd]
+        rounds = [duration / SECOND for each in auctions for duration in each.round_durations]
+        entry: dict[str, Any] = {"users": users, "sold": sum(each.sold for each in auctions), "of": len(auctions)}
+        entry["response_s"], entry["response_s_sd"] = mean_and_deviation(responses, 5)
+        entry["round_s"], entry["round_s_sd"] = mean_and_deviation(rounds, 5)
+        entry["longest_round_s"] = round(max(rounds), 5)
+        entry["cpu_ms_per_auction"] = mean_and_deviation(
+            [1000 * result.cpu_s / len(result.auctions) for result in chosen], 3
+        )[0]
+        entry["foreign_cores"] = mean_and_deviation([result.foreign_cores for result in chosen], 2)[0]
+        table.append(entry)
+    return table
+
+
+def comparisons_of(table: Sequence[Mapping[str, Any]], mode: Mode, picture: str) -> list[Comparison]:
+    """What the paper says of figures 12 and 13 beside the table.
+
+    Args:
+        table: of `response_table`.
+        mode: how the markets were run.
+        picture: file that shows it.
+    """
+    slope, _, fit = straight_line([(row["users"], row["response_s"]) for row in table])
+    round_slope, _, _ = straight_line([(row["users"], row["round_s"]) for row in table])
+    last = table[-1]
+    few = [(row["users"], row["round_s"]) for row in table if row["users"] <= KNEE_USERS]
+    many = [(row["users"], row["round_s"]) for row in table if row["users"] >= KNEE_USERS]
+    drawn = "the paper draws it without numbers"
+    modelled = "in virtual time service times are fixed, so a line follows from the model and confirms nothing"
+    knee = []
+    if min(len(few), len(many)) > 1:
+        what = f"round duration for one more user, from {KNEE_USERS} users on over up to {KNEE_USERS}"
+        knee = [
+            Comparison(
+                what, "steep, then tails off", straight_line(many)[0] / straight_line(few)[0], "times", at_most=TAIL,
+                why="every user's calls are work for the same cores; the paper cannot tell why its own tails off",
+                picture=picture,
+            )
+        ]  # fmt: skip
+    return [
+        Comparison(
+            "response time over users: R² of a line", "linear", fit, "",
+            at_least=None if mode is Mode.SIMULATED else LINEAR, picture=picture,
+            why=modelled if mode is Mode.SIMULATED else "other work on this machine scatters the answers",
+        ),
+        Comparison("response time, one more user", "not told", 1000 * slope, "ms", why=drawn, picture=picture),
+        Comparison("round duration, one more user", "not told", 1000 * round_slope, "ms", why=drawn, picture=picture),
+        *knee,
+        Comparison(
+            f"round duration with {last['users']} users, of the paper's limit of 5 min", "well below",
+            100 * last["round_s"] / 300, "%", why="a limit that no round of ours comes near decides nothing",
+            picture=picture,
+        ),
+    ]  # fmt: skip
+
+
+def tell_table(summary: Mapping[str, Any]) -> list[str]:
+    """The table for people.
+
+    Args:
+        summary: with a `table` of `response_table`.
+    """
+    lines = [
+        "users   sold   response s (sd)     round s (sd)        longest round s   CPU ms an auction   foreign cores"
+    ]
+    lines += [
+        f"{row['users']:5} {row['sold']:6}   {row['response_s']:.4f} ({row['response_s_sd']:.4f})   "
+        f"{row['round_s']:.4f} ({row['round_s_sd']:.4f})   {row['longest_round_s']:12.4f}   "
+        f"{row['cpu_ms_per_auction']:16.1f}   {row['foreign_cores']:12.2f}"
+        for row in summary["table"]
+    ]
+    return lines
+
+
+def _tell(summary: Mapping[str, Any]) -> list[str]:
+    lines = [f"Simultaneous users, one round, {summary['parameters']['mode']}:", *tell_table(summary)]
+    return [*lines, *summary["bottleneck"]]
+
+
+EXPERIMENTS: Final = (
+    market_experiment(
+        "users",
+        "1 to 30 simultaneous users: response time and round duration (RAMP, figure 12)",
+        run,
+        _tell,
+    ),
+)

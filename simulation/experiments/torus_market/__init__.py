@@ -1,0 +1,1 @@
+"""A market of torus machines: what shapes and prices do to one another."""

@@ -1,0 +1,78 @@
+"""A process of agents on one host of a market whose agents live in several XMPP domains.
+
+As `ramp.agents.group`, but every agent has the domain of its own host's server; the servers federate. Started by
+`simulation.experiments.trials.hosts` inside a host's network namespace.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from ramp.runtime.config import SwarmConfig
+from ramp.runtime.config_file import load_config
+from ramp.runtime.state_folder import StateFolder
+
+
+@dataclass(frozen=True, slots=True)
+class FederatedConfig(SwarmConfig):
+    """A swarm in several domains.
+
+    Attributes:
+        domain_of: domain of the agents that are not in the swarm's own.
+    """
+
+    domain_of: Mapping[str, str] = field(default_factory=dict)
+
+    def address(self, local_name: str) -> str:
+        """Full name of an agent: `name@domain` with the domain of its host."""
+        return f"{local_name}@{self.domain_of.get(local_name, self.domain)}"
+
+
+def federated(config: SwarmConfig, domain_of: Mapping[str, str]) -> FederatedConfig:
+    """A configuration with the domains of its agents.
+
+    Args:
+        config: as read from the file.
+        domain_of: domain of the agents that are not in the swarm's own.
+    """
+    given = {entry.name: getattr(config, entry.name) for entry in fields(SwarmConfig)}
+    return FederatedConfig(**given, domain_of=domain_of)
+
+
+def main() -> int:
+    """Run the agents until SIGTERM."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--state-dir", type=Path, required=True)
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--ca-file", type=Path, required=True)
+    parser.add_argument("--agents", required=True)
+    parser.add_argument("--domains", required=True, help="JSON object: agent to domain")
+    options = parser.parse_args()
+    logging.basicConfig(level="WARNING", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    asyncio.run(_run(options))
+    return 0
+
+
+async def _run(options: argparse.Namespace) -> None:
+    # only here: whoever lists the experiments imports this module, and SPADE takes a second
+    from ramp.agents.group import run_agents
+    from ramp.xmpp.settings import TransportSettings
+
+    config = federated(load_config(options.config), json.loads(options.domains))
+    settings = TransportSettings(
+        servers=((options.host, options.port),), ca_file=options.ca_file, federation=True, quotas=config.quotas
+    )
+    await run_agents(config, StateFolder(options.state_dir), settings, options.agents.split(","))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""Hosts on one machine: network namespaces joined by a link with latency, jitter and loss.
+
+What the link does to packets is the kernel's (tc netem) where it has that, else a relay in front of each host's server
+does the same to what the servers say to each other (`market_relay`). Needs root and `ip`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ramp.errors import TransportError
+from ramp.model.instant import Duration
+from ramp.servers.certificate import ensure_server_certificate
+
+DOMAINS: Final = ("site-a.test", "site-b.test")
+"""Of the laboratory and of the other sites; `.test` is reserved for such use (RFC 6761)."""
+
+ADDRESSES: Final = ("10.77.31.1", "10.77.31.2")
+NETEM_LIMIT: Final = 100_000
+"""Packets that netem may hold; its default of 1000 would lose more than it is told to."""
+
+_NAME: Final = "ramp-host-{pid}-{number}"
+_PROBE: Final = f"ramp-probe-{os.getpid()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One host: its network namespace, address, domain and the authority of its server's certificate."""
+
+    namespace: str
+    address: str
+    domain: str
+    ca_file: Path
+
+    def command(self, *arguments: str) -> list[str]:
+        """A command that runs on the host."""
+        return [*_in(self.namespace), *arguments]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What the link between the hosts does to every packet: latency and jitter in microseconds, loss as probability."""
+
+    latency: Duration
+    jitter: Duration
+    loss: float
+
+
+def reason_against() -> str:
+    """Why a market cannot be spread over hosts here; empty if it can."""
+    for program in ("ip", "prosody"):
+        if shutil.which(program) is None:
+            return f"{program} is not installed"
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    with _probe_namespace() as complaint:
+        return f"network namespaces are not permitted: {complaint}" if complaint else ""
+
+
+def reason_against_netem() -> str:
+    """Why the kernel cannot delay and lose packets; empty if it can."""
+    if shutil.which("tc") is None:
+        return "tc is not installed"
+    with _probe_namespace() as complaint:
+        return complaint or _try([*_in(_PROBE), "tc", "qdisc", "add", "dev", "lo", "root", *_netem(Line(1000, 0, 0.0))])
+
+
+@contextlib.contextmanager
+def _probe_namespace() -> Iterator[str]:
+    """A namespace to try things in; yields what stands against having one."""
+    yield _try(["ip", "netns", "add", _PROBE])
+    _try(["ip", "netns", "del", _PROBE])
+
+
+def _in(namespace: str) -> list[str]:
+    return ["ip", "netns", "exec", namespace]
+
+
+def _try(command: Sequence[str]) -> str:
+    """Run a command; what it complains about, empty if it succeeds."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[0]
+
+
+@contextlib.contextmanager
+def joined_hosts(folder: Path, line: Line | None) -> Iterator[tuple[Host, Host]]:
+    """Two hosts and the link between them; removed afterwards.
+
+    Args:
+        folder: for their servers' certificates and the file `hosts` with their addresses.
+        line: what the kernel does to packets; None = nothing.
+
+    Raises:
+        TransportError: if the kernel refuses a command.
+    """
+    _remove_left_behind()
+    pid = os.getpid()
+    names = [_NAME.format(pid=pid, number=number) for number in (1, 2)]
+    (folder / "hosts").write_text("".join(f"{a} {d}\n" for a, d in zip(ADDRESSES, DOMAINS, strict=True)), "utf-8")
+    try:
+        for command in joining_commands(names, [f"rv{pid}{letter}" for letter in "ab"], line):
+            complaint = _try(command)
+            if complaint:
+                raise TransportError(f"{' '.join(command)}: {complaint}")
+        hosts = [
+            Host(name, address, domain, ensure_server_certificate(folder / f"tls-{domain}", domain).ca_file)
+            for name, address, domain in zip(names, ADDRESSES, DOMAINS, strict=True)
+        ]
+        yield hosts[0], hosts[1]
+    finally:
+        for name in names:
+            _try(["ip", "netns", "del", name])
+
+
+def joining_commands(names: Sequence[str], ends: Sequence[str], line: Line | None) -> list[list[str]]:
+    """The commands that make two namespaces and the link between them.
+
+    Args:
+        names: of the namespaces.
+        ends: names of the link's two ends.
+        line: what the kernel does to the packets that leave each end; None = nothing.
+    """
+    commands = [["ip", "netns", "add", name] for name in names]
+    commands += [["ip", "-n", name, "link", "set", "lo", "up"] for name in names]
+    first = ["ip", "link", "add", ends[0], "netns", names[0]]
+    commands.append([*first, "type", "veth", "peer", "name", ends[1], "netns", names[1]])
+    for name, end, address in zip(names, ends, ADDRESSES, strict=True):
+        commands.append(["ip", "-n", name, "addr", "add", f"{address}/24", "dev", end])
+        commands.append(["ip", "-n", name, "link", "set", end, "up"])
+        if line is not None:
+            commands.append([*_in(name), "tc", "qdisc", "add", "dev", end, "root", *_netem(line)])
+    return commands
+
+
+def _netem(line: Line) -> list[str]:
+    """The queueing discipline, in the words of tc-netem(8)."""
+    arguments = ["netem", "limit", str(NETEM_LIMIT), "delay", f"{line.latency}us"]
+    if line.jitter:
+        arguments.append(f"{line.jitter}us")
+    return [*arguments, *(["loss", f"{100 * line.loss:g}%"] if line.loss else [])]
+
+
+def _remove_left_behind() -> None:
+    """Remove the hosts of experiments that were killed before they could do it themselves."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False).stdout
+    for line in listed.splitlines():
+        name = line.partition(" ")[0]
+        pid = name.removeprefix(_NAME.partition("{")[0]).partition("-")[0]
+        if name.startswith(_NAME.partition("{")[0]) and pid.isdigit() and not Path(f"/proc/{pid}").exists():
+            _try(["ip", "netns", "del", name])

@@ -1,0 +1,138 @@
+"""Runs a market plan in virtual time: the same parties and hosts as the agents run, in one process, repeatable."""
+
+from __future__ import annotations
+
+import cProfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from ramp.model.acl import Message
+from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
+from ramp.protocol.effects import Effect
+from ramp.protocol.events import Answer, RequestSubmitted
+from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
+from ramp.protocol.timing import Timing
+from ramp.runtime.config import open_plugin, pricing_strategy
+from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
+from simulation.experiments.trials.stations import Stations, is_heartbeat
+from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.wire import Wire
+from simulation.market.world import START, World, roles_of
+
+REGISTRATION: Final[Duration] = 1 * SECOND
+"""From the start of the agents to the market's opening; all have registered by then."""
+
+DEPOSIT: Final = 10**13
+"""Of every user in minor units: money decides nothing in these experiments."""
+
+SETTLING: Final[Duration] = 30 * MINUTE
+"""How long after the last round's limit a request may still be settling."""
+
+_LEASE_HEARTBEATS: Final = 3
+
+
+def run_simulated(plan: MarketPlan, *, as_text: bool = False, profiler: cProfile.Profile | None = None) -> MarketResult:
+    """Run a plan in virtual time.
+
+    Args:
+        plan: the plan.
+        as_text: whether messages travel as XML with real signatures; slower, with the same outcomes.
+        profiler: is switched on while requests are running.
+    """
+    begun = time.perf_counter()
+    recorder = _Recorder()
+    opening = START + REGISTRATION
+    stations = Stations(plan) if plan.round_trips_cost or plan.links is not None else None
+    resources = [
+        ResourceSpec(
+            each.name,
+            open_plugin(each, opening - plan.age, None),
+            each.terms,
+            each.prices,
+            pricing_strategy(each.pricing),
+            each.credit_limit,
+        )
+        for each in plan.resources
+    ]
+    users = [UserSpec(f"user{number}", DEPOSIT) for number in range(1, plan.users + 1)]
+    roles = roles_of((each.name for each in resources), (each.name for each in users))
+    world = World(
+        resources,
+        users,
+        seed=plan.seed,
+        timing=replace(Timing(), heartbeat=plan.heartbeat, lease=_LEASE_HEARTBEATS * plan.heartbeat),
+        listen=recorder.listen,
+        observer=recorder,
+        script=stations,
+        wire=Wire(roles, START) if as_text else None,
+    )
+    world.run(limit=REGISTRATION)
+    if stations is not None:
+        stations.attach(world)
+    opened = time.perf_counter()
+    cpu_begin = time.process_time()
+    recorder.messages = 0
+    for submission in plan.submissions:
+        command = RequestSubmitted(submission.label, submission.request(opening), submission.options)
+        world.command(submission.user, command, opening + submission.at)
+    wanted = len(plan.submissions)
+    if profiler is not None:
+        profiler.enable()
+    world.run(until=lambda: len(recorder.ended) == wanted, limit=_time_limit(plan))
+    if profiler is not None:
+        profiler.disable()
+    cpu_s = time.process_time() - cpu_begin
+    return MarketResult(
+        plan,
+        tuple(recorder.result(submission) for submission in plan.submissions),
+        recorder.messages,
+        cpu_s,
+        time.perf_counter() - opened,
+        opened - begun,
+        processes=() if stations is None else tuple(ProcessUse(*each, 0.0) for each in stations.busy_s().items()),
+    )
+
+
+def _time_limit(plan: MarketPlan) -> Duration:
+    last = max(each.at for each in plan.submissions)
+    longest = max((each.options.rounds + 1) * each.options.round_time for each in plan.submissions)
+    return last + longest + SETTLING + HOUR
+
+
+class _Recorder:
+    """Keeps what the users' parties report, and counts the messages that belong to purchases."""
+
+    def __init__(self) -> None:
+        self.ended: dict[str, RequestEnded] = {}
+        self.messages = 0
+        self._answered: dict[str, list[tuple[tuple[str, Duration], ...]]] = {}
+        self._again: dict[str, int] = {}
+
+    def listen(self, _: str, progress: Progress, now: Instant) -> None:
+        if isinstance(progress, RoundClosed) and not progress.record.best_offer:
+            self._answered.setdefault(progress.request_id, []).append(progress.answered)
+            self._again[progress.request_id] = self._again.get(progress.request_id, 0) + progress.called_again
+        elif isinstance(progress, RequestEnded):
+            self.ended[progress.outcome.request_id] = progress
+
+    def result(self, submission: Submission) -> AuctionResult:
+        label = submission.label
+        answered, again = tuple(self._answered.get(label, ())), self._again.get(label, 0)
+        return AuctionResult(submission, self.ended[label].outcome, answered, again)
+
+    def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
+        self.messages += not is_heartbeat(message)
+
+    def carried_out(self, name: str, effect: Effect, now: Instant) -> None:
+        """Only messages are counted."""
+
+    def answered(self, name: str, answer: Answer, now: Instant) -> None:
+        """Only messages are counted."""
+
+    def crashed(self, name: str, now: Instant) -> None:
+        """Nobody crashes here."""
+
+    def restarted(self, name: str, now: Instant) -> None:
+        """Nobody crashes here."""

@@ -1,0 +1,1 @@
+"""Blue Gene/L: midplanes, lines with multi-toroidal links, and partitions."""

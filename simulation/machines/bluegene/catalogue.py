@@ -1,0 +1,315 @@
+"""Candidates of every kind of request, laid out for the compiled search; grows as kinds are first asked for.
+
+A kind is what matters for a decision (`JobRequest.kind`) with NAV already resolved. One catalogue is shared by a
+machine and all its copies, because it holds nothing of their state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramp.errors import MachineError
+from simulation.machines.bluegene.cable_policy import CablePolicy
+from simulation.machines.bluegene.search import COLUMNS_A_DIMENSION, COLUMNS_BEFORE_DIMENSIONS
+from simulation.machines.bluegene.tables import LinkTable
+from simulation.machines.grid import Grid, rotations, shapes_of_size
+from simulation.machines.interface import Connection, JobRequest, Placement
+
+CANDIDATES_MAX = 2_000_000
+"""Candidates a kind may have; above, the policy is too generous for the machine (about 150 bytes each)."""
+WORD_BITS = 64
+
+_Layout = tuple[tuple[int, ...], tuple[Connection, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A set of units that could serve a kind of request.
+
+    Attributes:
+        members: coordinates taken in each dimension.
+        connection: how each dimension is joined.
+        units: bit set of the units.
+        shape: number of coordinates in each dimension.
+        origin: lowest coordinate in each dimension.
+        size: number of units.
+    """
+
+    members: tuple[tuple[int, ...], ...]
+    connection: tuple[Connection, ...]
+    units: int
+    shape: tuple[int, ...]
+    origin: tuple[int, ...]
+    size: int
+
+
+@dataclass(slots=True)
+class Arrays:
+    """The tables that `simulation.machines.bluegene.search.first_fit` scans."""
+
+    kind_rows: NDArray[np.int64]
+    candidate_units: NDArray[np.uint64]
+    candidate_rows: NDArray[np.int64]
+    link_sets: NDArray[np.uint64]
+    link_costs: NDArray[np.int64]
+    lines: NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class _Pools:
+    """What the arrays are made of, kept as lists while the catalogue grows."""
+
+    link_sets: list[int] = field(default_factory=list)
+    link_costs: list[int] = field(default_factory=list)
+    link_labels: list[tuple[int, ...]] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    link_ranges: dict[tuple[int, tuple[int, ...], Connection], tuple[int, int]] = field(default_factory=dict)
+    line_ranges: dict[tuple[int, tuple[tuple[int, ...], ...]], tuple[int, int]] = field(default_factory=dict)
+
+
+class Catalogue:
+    """Candidates by kind of request.
+
+    Args:
+        grid: the machine's extents.
+        tables: the link table of each dimension.
+        policy: which sets are candidates, and what they cost.
+    """
+
+    def __init__(self, grid: Grid, tables: Sequence[LinkTable], policy: CablePolicy) -> None:
+        self.grid = grid
+        self.tables = tuple(tables)
+        self.policy = policy
+        self.unit_words = -(-grid.size // WORD_BITS)
+        self.line_offsets = self._line_offsets()
+        self.candidates: list[Candidate] = []
+        self._pools = _Pools()
+        self._kinds: dict[tuple[object, ...], NDArray[np.int64]] = {}
+        self._numbers: dict[tuple[object, ...], list[int]] = {}
+        self._kind_rows: list[tuple[int, int]] = []
+        self._masks: dict[tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]], NDArray[np.uint64]] = {}
+        dimensions = len(grid.extents)
+        columns = COLUMNS_BEFORE_DIMENSIONS + COLUMNS_A_DIMENSION * dimensions
+        self.arrays = Arrays(
+            np.zeros((0, 2), np.int64),
+            np.zeros((0, self.unit_words), np.uint64),
+            np.zeros((0, columns), np.int64),
+            np.zeros(0, np.uint64),
+            np.zeros(0, np.int64),
+            np.zeros(0, np.int64),
+        )
+
+    @property
+    def state_words(self) -> int:
+        """Length of a machine's state vector."""
+        return self.line_offsets[-1]
+
+    def kinds_of(self, request: JobRequest) -> NDArray[np.int64]:
+        """Numbers of the kinds to try for a request, in order: with NAV the torus, then the mesh."""
+        key = request.kind
+        kinds = self._kinds.get(key)
+        if kinds is None:
+            numbers = [self._add(self._layouts(request, choice)) for choice in self._connections(request)]
+            kinds = np.array(numbers, dtype=np.int64)
+            self._kinds[key] = kinds
+        return kinds
+
+    def numbers_of(self, request: JobRequest) -> list[int]:
+        """The same as a list."""
+        key = request.kind
+        numbers = self._numbers.get(key)
+        if numbers is None:
+            numbers = self._numbers[key] = self.kinds_of(request).tolist()
+        return numbers
+
+    def placement(self, answer: NDArray[np.int64], job_id: int) -> Placement:
+        """The placement that an answer of the search describes."""
+        row, *link_sets = answer[: 1 + len(self.grid.extents)].tolist()
+        candidate = self.candidates[row]
+        return Placement(
+            job_id,
+            candidate.size,
+            candidate.units,
+            candidate.shape,
+            candidate.origin,
+            candidate.connection,
+            candidate.members,
+            tuple([self._pools.link_labels[link_set] for link_set in link_sets]),
+        )
+
+    def mask(self, members: tuple[tuple[int, ...], ...], links: tuple[tuple[int, ...], ...]) -> NDArray[np.uint64]:
+        """State vector with the bits that a placement holds; made once for each place and choice of cables.
+
+        Raises:
+            MachineError: the place or a cable is not on this machine.
+        """
+        key = (members, links)
+        mask = self._masks.get(key)
+        if mask is None:
+            mask = self._make_mask(members, links)
+            mask.setflags(write=False)
+            self._masks[key] = mask
+        return mask
+
+    def words_of(self, units: int) -> NDArray[np.uint64]:
+        """A bit set of units as the first words of a state vector."""
+        return np.frombuffer(units.to_bytes(self.unit_words * 8, "little"), "<u8").astype(np.uint64)
+
+    def _make_mask(
+        self, members: tuple[tuple[int, ...], ...], links: tuple[tuple[int, ...], ...]
+    ) -> NDArray[np.uint64]:
+        dimensions = len(self.grid.extents)
+        if len(members) != dimensions or len(links) != dimensions:
+            raise MachineError(f"a placement of {len(members)} dimensions on a machine of {dimensions}")
+        for coordinates, extent in zip(members, self.grid.extents, strict=True):
+            if not coordinates or min(coordinates) < 0 or max(coordinates) >= extent:
+                raise MachineError(f"coordinates {list(coordinates)} are not on a line of {extent}")
+        mask = np.zeros(self.state_words, np.uint64)
+        mask[: self.unit_words] = self.words_of(self.grid.bits(members))
+        for dimension, labels in enumerate(links):
+            cables = len(self.tables[dimension].wiring.cables)
+            if labels and not 0 <= min(labels) <= max(labels) < cables:
+                raise MachineError(f"cables {list(labels)} are not among the {cables} of dimension {dimension}")
+            bits = np.uint64(sum(1 << label for label in labels))
+            for line in self.grid.lines_through(dimension, members) if labels else ():
+                mask[self.line_offsets[dimension] + line] = bits
+        return mask
+
+    def _line_offsets(self) -> tuple[int, ...]:
+        offsets = [self.unit_words]
+        for dimension in range(len(self.grid.extents)):
+            offsets.append(offsets[-1] + self.grid.line_count(dimension))
+        return tuple(offsets)
+
+    def _layouts(self, request: JobRequest, connection: tuple[Connection, ...]) -> Iterator[_Layout]:
+        """Extents and connections as they may lie on the machine, in order of discovery."""
+        dimensions = len(self.grid.extents)
+        if request.shape is None:
+            # the connections are the machine's dimensions' here: there is no extent that they could go along with
+            for shape in shapes_of_size(request.size, self.grid.extents):
+                for order in rotations(shape):
+                    yield tuple(shape[index] for index in order), connection
+            return
+        if len(request.shape) > dimensions:
+            raise MachineError(
+                f"job {request.job_id}: shape {'x'.join(map(str, request.shape))} has {len(request.shape)} extents, "
+                f"the machine {dimensions}"
+            )
+        shape = request.shape + (1,) * (dimensions - len(request.shape))
+        pairs = tuple(zip(shape, connection, strict=True))
+        for order in rotations(pairs) if request.rotate else [tuple(range(dimensions))]:
+            yield tuple(shape[index] for index in order), tuple(connection[index] for index in order)
+
+    def _connections(self, request: JobRequest) -> list[tuple[Connection, ...]]:
+        dimensions = len(self.grid.extents)
+        asked = request.connection
+        if isinstance(asked, Connection):
+            asked = (asked,) * dimensions
+        if len(asked) != dimensions:
+            raise MachineError(
+                f"job {request.job_id}: {len(asked)} connections for {dimensions} dimensions; give one, or one each"
+            )
+        if Connection.NAV not in asked:
+            return [asked]
+        return [
+            tuple(choice if connection is Connection.NAV else connection for connection in asked)
+            for choice in (Connection.TORUS, Connection.MESH)
+        ]
+
+    def _add(self, layouts: Iterable[_Layout]) -> int:
+        """Lay out the candidates of a new kind, given as extents and connections; returns its number."""
+        found: list[tuple[list[int], Candidate]] = []
+        for extents, connection in layouts:
+            self._add_rotation(extents, connection, found)
+        found.sort(key=lambda entry: entry[0][:COLUMNS_BEFORE_DIMENSIONS])
+        first = len(self.candidates)
+        self.candidates.extend(candidate for _, candidate in found)
+        self._kind_rows.append((first, len(self.candidates)))
+        self._extend_arrays([row for row, _ in found], [candidate.units for _, candidate in found])
+        return len(self._kind_rows) - 1
+
+    def _add_rotation(
+        self,
+        extents: tuple[int, ...],
+        connection: tuple[Connection, ...],
+        found: list[tuple[list[int], Candidate]],
+    ) -> None:
+        if any(extent > width for extent, width in zip(extents, self.grid.extents, strict=True)):
+            return
+        choices = [
+            list(self.policy.member_sets(width, extent))
+            for width, extent in zip(self.grid.extents, extents, strict=True)
+        ]
+        if len(found) + prod(map(len, choices)) > CANDIDATES_MAX:
+            raise MachineError(
+                f"allocator {type(self.policy).__name__} has more than {CANDIDATES_MAX} candidates for shape "
+                f"{'x'.join(map(str, extents))} on {'x'.join(map(str, self.grid.extents))}"
+            )
+        for members in product(*choices):
+            row = self._row(members, connection, len(found))
+            if row is not None:
+                origin = tuple([coordinates[0] for coordinates in members])
+                units = self.grid.bits(members)
+                found.append((row, Candidate(members, connection, units, extents, origin, prod(extents))))
+
+    def _row(
+        self, members: tuple[tuple[int, ...], ...], connection: tuple[Connection, ...], order: int
+    ) -> list[int] | None:
+        """Columns of a candidate, or None where no link set joins it."""
+        least = 0
+        columns: list[int] = []
+        for dimension in range(len(members)):
+            links_from, links_to = self._link_range(dimension, members[dimension], connection[dimension])
+            if links_from == links_to:
+                return None
+            lines_from, lines_to = self._line_range(dimension, members)
+            least += self._pools.link_costs[links_from] * (lines_to - lines_from)
+            columns += (links_from, links_to, lines_from, lines_to)
+        return [least, order, *columns]
+
+    def _link_range(self, dimension: int, members: tuple[int, ...], connection: Connection) -> tuple[int, int]:
+        key = (dimension, members, connection)
+        found = self._pools.link_ranges.get(key)
+        if found is None:
+            pools = self._pools
+            first = len(pools.link_sets)
+            for labels in self.tables[dimension].link_sets(members, connection):
+                pools.link_sets.append(sum(1 << label for label in labels))
+                pools.link_costs.append(self.policy.link_cost(len(labels)))
+                pools.link_labels.append(labels)
+            found = (first, len(pools.link_sets))
+            pools.link_ranges[key] = found
+        return found
+
+    def _line_range(self, dimension: int, members: tuple[tuple[int, ...], ...]) -> tuple[int, int]:
+        if len(members[dimension]) == 1:
+            return (0, 0)  # a single midplane takes no cable, so its lines need not be looked at
+        key = (dimension, (*members[:dimension], (), *members[dimension + 1 :]))
+        found = self._pools.line_ranges.get(key)
+        if found is None:
+            first = len(self._pools.lines)
+            offset = self.line_offsets[dimension]
+            self._pools.lines.extend(offset + line for line in self.grid.lines_through(dimension, members))
+            found = (first, len(self._pools.lines))
+            self._pools.line_ranges[key] = found
+        return found
+
+    def _extend_arrays(self, rows: list[list[int]], units: list[int]) -> None:
+        old = self.arrays
+        columns = old.candidate_rows.shape[1]
+        new_units = b"".join(bits.to_bytes(self.unit_words * 8, "little") for bits in units)
+        pools = self._pools
+        self.arrays = Arrays(
+            np.array(self._kind_rows, np.int64).reshape(-1, 2),
+            np.concatenate([old.candidate_units, np.frombuffer(new_units, "<u8").reshape(-1, self.unit_words)]),
+            np.concatenate([old.candidate_rows, np.array(rows, np.int64).reshape(-1, columns)]),
+            np.concatenate([old.link_sets, np.array(pools.link_sets[len(old.link_sets) :], np.uint64)]),
+            np.concatenate([old.link_costs, np.array(pools.link_costs[len(old.link_costs) :], np.int64)]),
+            np.concatenate([old.lines, np.array(pools.lines[len(old.lines) :], np.int64)]),
+        )

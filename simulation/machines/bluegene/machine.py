@@ -1,0 +1,280 @@
+"""Machines of cabled lines: Blue Gene/L and the plain torus it is compared with. Any number of dimensions.
+
+Units are midplanes. A job holds a box of midplanes and, in each dimension, the same cables on every line that crosses
+the box. Source: Aridor et al. 2005. Decisions take a few microseconds (`simulation.machines.bluegene.search`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramp.errors import MachineError
+from simulation.machines.bluegene.cable_policy import CablePolicy
+from simulation.machines.bluegene.catalogue import Catalogue
+from simulation.machines.bluegene.occupancy import Occupancy, StateVector
+from simulation.machines.bluegene.search import first_fit
+from simulation.machines.bluegene.tables import LinkTable
+from simulation.machines.bluegene.wiring import LineWiring
+from simulation.machines.grid import Grid, bits_of
+from simulation.machines.grid_units import GridUnits
+from simulation.machines.interface import JobRequest, Placement, Traits
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a machine of cabled lines is made of; never changes.
+
+    Attributes:
+        name: from the machine's file.
+        prefix: before the digits of a midplane's name.
+        dimension_names: x, y, z on Blue Gene/L.
+        tables: the link table of each dimension, whose wiring has the dimension's width.
+        cnodes: compute nodes of a midplane.
+        processors: processors of a midplane.
+    """
+
+    name: str
+    prefix: str
+    dimension_names: tuple[str, ...]
+    tables: tuple[LinkTable, ...]
+    cnodes: int = 512
+    processors: int = 1024
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Midplanes in each dimension."""
+        return tuple(table.wiring.width for table in self.tables)
+
+
+class BlueGene(GridUnits):
+    """A machine of cabled lines with running jobs.
+
+    Args:
+        layout: its parts.
+        policy: how places are chosen (`simulation.machines.allocators`).
+        catalogue: shared by copies; made anew by default.
+        state: what is taken; nothing by default.
+    """
+
+    layout: Layout
+    _state: Occupancy
+
+    def __init__(
+        self,
+        layout: Layout,
+        policy: CablePolicy,
+        catalogue: Catalogue | None = None,
+        state: Occupancy | None = None,
+    ) -> None:
+        self.layout = layout
+        self.traits = Traits(
+            "midplane",
+            exclusive_cables=True,
+            wraps=False,
+            processors=layout.processors,
+            compute_nodes=layout.cnodes,
+            node_use=True,
+        )
+        self.grid = Grid(layout.extents)
+        self._policy = policy
+        self._catalogue = catalogue if catalogue is not None else Catalogue(self.grid, layout.tables, policy)
+        words = self._catalogue.state_words
+        self._state = (
+            state
+            if state is not None
+            else Occupancy(np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64))
+        )
+        dimensions = len(layout.extents)
+        self._answer: NDArray[np.int64] = np.zeros(1 + 2 * dimensions, np.int64)
+
+    @property
+    def wirings(self) -> dict[str, LineWiring]:
+        """The wiring of each dimension's lines, by name."""
+        tables = zip(self.layout.dimension_names, self.layout.tables, strict=True)
+        return {name: table.wiring for name, table in tables}
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The candidates that decisions are made from, shared by copies."""
+        return self._catalogue
+
+    def place(self, request: JobRequest) -> Placement | None:
+        """Decide where the request would run now; changes nothing. None = it does not fit now."""
+        if request.size > self.grid.size - self._state.busy_units.bit_count():
+            return None
+        found = self._search(self._catalogue.kinds_of(request), self._state.busy)
+        return None if found < 0 else self._catalogue.placement(self._answer, request.job_id)
+
+    def place_first(self, requests: Sequence[JobRequest]) -> tuple[int, Placement] | None:
+        """Index and placement of the first request that fits now: one search instead of one a request."""
+        free = self.free
+        kinds: list[NDArray[np.int64]] = []
+        owners: list[int] = []
+        for index, request in enumerate(requests):
+            if request.size <= free:
+                kinds_of_request = self._catalogue.kinds_of(request)
+                kinds.append(kinds_of_request)
+                owners.extend([index] * len(kinds_of_request))
+        if not kinds:
+            return None
+        found = self._search(np.concatenate(kinds), self._state.busy)
+        if found < 0:
+            return None
+        index = owners[found]
+        return index, self._catalogue.placement(self._answer, requests[index].job_id)
+
+    def fits_ever(self, request: JobRequest) -> bool:
+        """Whether the request fits when nothing runs, given what is drained, down or failed now."""
+        return request.size <= self.capacity and self._search(self._catalogue.kinds_of(request), self._state.out) >= 0
+
+    def allocate(self, placement: Placement) -> None:
+        """Take the placement's midplanes and cables.
+
+        Raises:
+            MachineError: any of them is taken or out of service, or the job already runs.
+        """
+        if placement.job_id in self._state.running:
+            raise MachineError(f"{self.name}: job {placement.job_id} already runs")
+        mask = self._catalogue.mask(placement.members, placement.links)
+        if (mask & self._state.busy).any():
+            raise MachineError(f"{self.name}: job {placement.job_id}: {self._conflict(mask)} are not free")
+        self._state.running[placement.job_id] = placement
+        self._state.held |= mask
+        self._state.busy |= mask
+        self._state.busy_units |= placement.nodes
+
+    def release(self, job_id: int) -> None:
+        """Give back all that the job holds.
+
+        Raises:
+            MachineError: the job holds nothing.
+        """
+        placement = self._state.running.pop(job_id, None)
+        if placement is None:
+            raise MachineError(f"{self.name}: job {job_id} is not running")
+        self._state.held ^= self._catalogue.mask(placement.members, placement.links)
+        self._state.refresh(self._state.busy_units & ~placement.nodes | self._state.drained | self._state.down)
+
+    def cables(self, placement: Placement) -> dict[str, dict[tuple[int, ...], tuple[int, ...]]]:
+        """Which cables of which line a placement holds.
+
+        Returns:
+            For each dimension's name, the labels by the line's coordinates in the other dimensions.
+        """
+        result: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {}
+        for dimension, name in enumerate(self.layout.dimension_names):
+            labels = placement.links[dimension]
+            lines = self.grid.lines_through(dimension, placement.members) if labels else ()
+            result[name] = {self.grid.line_coordinates(dimension, line): labels for line in lines}
+        return result
+
+    def _service_changed(self) -> None:
+        """Switches of midplanes out of service still pass foreign traffic through; `fail_links` takes cables away."""
+        words = self._catalogue.unit_words
+        self._state.out[:words] = self._catalogue.words_of(self.units_out)
+        self._state.refresh(self._state.held_units | self.units_out)
+
+    def fail_links(self, dimension: int, line: Sequence[int], labels: Iterable[int], *, failed: bool = True) -> None:
+        """Take cables of one line out of service, or put them back (`failed=False`). Jobs that hold them keep running.
+
+        Args:
+            dimension: index of the dimension in which the line runs.
+            line: its coordinates in the other dimensions.
+            labels: cables of the line.
+            failed: False repairs.
+
+        Raises:
+            MachineError: there is no such line or cable.
+        """
+        cables = self.layout.tables[dimension].wiring.cables
+        bits = 0
+        for label in labels:
+            if not 0 <= label < len(cables):
+                raise MachineError(
+                    f"{self.name}: {self.layout.dimension_names[dimension]}-lines have no cable {label}; "
+                    f"they have 0 to {len(cables) - 1}"
+                )
+            bits |= 1 << label
+        word = self._catalogue.line_offsets[dimension] + self._line_number(dimension, line)
+        present = int(self._state.out[word])
+        self._state.out[word] = np.uint64(present | bits if failed else present & ~bits)
+        self._state.refresh(self._state.busy_units)
+
+    def snapshot(self) -> object:
+        """The present state, to be given to `restore` of this machine or of a copy."""
+        return self._state.copy()
+
+    def restore(self, state: object) -> None:
+        """Go back to a snapshot, which can be restored any number of times."""
+        if not isinstance(state, Occupancy) or state.held.shape != self._state.held.shape:
+            raise MachineError(f"{self.name}: not a snapshot of this machine")
+        self._state = state.copy()
+
+    def copy(self) -> BlueGene:
+        """An independent machine in the same state; tables are shared."""
+        return BlueGene(self.layout, self._policy, self._catalogue, self._state.copy())
+
+    def out_of_service(self) -> StateVector:
+        """State vector of what is drained, down or failed, as `place_within` takes it; a copy."""
+        return self._state.out.copy()
+
+    def state_vector(self) -> StateVector:
+        """State vector of what is taken or out of service now, as `place_within` takes it; a copy."""
+        return self._state.busy.copy()
+
+    def mask_of(self, placement: Placement) -> StateVector:
+        """State vector of what a placement holds; read-only."""
+        return self._catalogue.mask(placement.members, placement.links)
+
+    def place_within(self, busy: StateVector, request: JobRequest) -> Placement | None:
+        """Where the request would go if just this were taken, whatever runs now; changes nothing.
+
+        Args:
+            busy: a union of `mask_of` placements and `out_of_service`.
+            request: the request.
+        """
+        found = self._search(self._catalogue.kinds_of(request), busy)
+        return None if found < 0 else self._catalogue.placement(self._answer, request.job_id)
+
+    def _search(self, kinds: NDArray[np.int64], busy: StateVector) -> int:
+        tables = self._catalogue.arrays
+        return first_fit(
+            busy,
+            kinds,
+            tables.kind_rows,
+            tables.candidate_units,
+            tables.candidate_rows,
+            tables.link_sets,
+            tables.link_costs,
+            tables.lines,
+            self._answer,
+        )
+
+    def _line_number(self, dimension: int, line: Sequence[int]) -> int:
+        others = [extent for index, extent in enumerate(self.grid.extents) if index != dimension]
+        if len(line) != len(others) or not all(
+            0 <= coordinate < extent for coordinate, extent in zip(line, others, strict=True)
+        ):
+            name = self.layout.dimension_names[dimension]
+            raise MachineError(f"{self.name} has no {name}-line at {list(line)}; the other dimensions are {others}")
+        return self.grid.line(dimension, line)
+
+    def _conflict(self, mask: StateVector) -> str:
+        """Name what a mask wants that is not free."""
+        taken = mask & self._state.busy
+        words = self._catalogue.unit_words
+        units = int.from_bytes(taken[:words].tobytes(), "little")
+        if units:
+            return f"midplanes {self.hostlist(units)}"
+        parts = []
+        for dimension, name in enumerate(self.layout.dimension_names):
+            for line in range(self.grid.line_count(dimension)):
+                bits = int(taken[self._catalogue.line_offsets[dimension] + line])
+                if bits:
+                    where = self.grid.line_coordinates(dimension, line)
+                    parts.append(f"cables {list(bits_of(bits))} of {name}-line {list(where)}")
+        return ", ".join(parts)

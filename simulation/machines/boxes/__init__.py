@@ -1,0 +1,1 @@
+"""Boxes of a torus: found, ranked and chosen."""

@@ -1,0 +1,212 @@
+"""When parties break down: crashes after single effects, disks that are full, single writes that fail.
+
+A crash may come after any effect, which is the same as before the next one, and after the last of a reaction. An aim
+makes it likely after one kind of effect: a record, a message, a call to ledger or machine. A failed write is the
+operating system's error out of the journal or the ledger, with the record written or not.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+from ramp.ledger.interface import Ledger
+from ramp.model.agreement import Signed
+from ramp.model.instant import Duration, Instant
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.records import Record
+from ramp.runtime.journal import MemoryJournal
+from ramp.runtime.ledger.bank_ledger import BankLedger
+
+READING = (fx.LookUpAgreement, fx.LookUpAccount, fx.LookUpOverview)
+"""Questions to the ledger that write nothing."""
+
+
+class Blow(StrEnum):
+    """What happens after an effect at which a plan aims."""
+
+    CRASH = "crash"
+    WRITE_FAILS = "write fails"
+    CUT_SELF = "cut self"
+    CUT_BANK = "cut bank"
+    CUT_DIRECTORY = "cut directory"
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Trouble at one kind of effect.
+
+    Attributes:
+        at: which kind, as `kind_of` names it.
+        probability: that it comes.
+        blow: what comes.
+        lasting: how long a line stays cut; of a crash, the mean time until the restart.
+        most: no more than so many in a run.
+    """
+
+    at: str
+    probability: float
+    blow: Blow
+    lasting: Duration
+    most: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FullDisk:
+    """A party that can write nothing for a while.
+
+    Attributes:
+        name: the party.
+        since: when its disk fills, counted from the run's start.
+        until: when there is room again.
+    """
+
+    name: str
+    since: Duration
+    until: Duration
+
+
+def kind_of(effect: fx.Effect) -> str:
+    """The name by which an aim knows an effect: of the record, of what a message says, or of the effect itself."""
+    match effect:
+        case fx.Persist(record):
+            return type(record).__name__
+        case fx.Send(message):
+            content = message.content
+            return f"Send{type(content.body if isinstance(content, Signed) else content).__name__}"
+    return type(effect).__name__
+
+
+class Breakdowns:
+    """Decides what breaks in one run.
+
+    Args:
+        aims: trouble at kinds of effects.
+        disks: who cannot write when.
+        random: its own stream.
+        start: the true time at which the run begins.
+        healed_at: from then on nothing breaks any more.
+    """
+
+    def __init__(
+        self, aims: Sequence[Aim], disks: Sequence[FullDisk], random: Random, start: Instant, healed_at: Instant
+    ) -> None:
+        self._aims: dict[str, list[Aim]] = {}
+        for aim in aims:
+            self._aims.setdefault(aim.at, []).append(aim)
+        self._disks = disks
+        self._random = random
+        self._start = start
+        self._healed_at = healed_at
+        self._struck: dict[Aim, int] = {}
+        self.failed_writes = 0
+
+    def struck(self, effect: fx.Effect, *, writing: bool) -> Aim | None:
+        """The aim whose blow falls at an effect, or None.
+
+        Args:
+            effect: what is about to be carried out.
+            writing: whether this is asked of the write itself.
+        """
+        for aim in self._aims.get(kind_of(effect), ()) if self._aims else ():
+            of_write = aim.blow is Blow.WRITE_FAILS
+            if of_write is writing and self._struck.get(aim, 0) < aim.most and self._random.random() < aim.probability:
+                self._struck[aim] = self._struck.get(aim, 0) + 1
+                return aim
+        return None
+
+    def check_write(self, name: str, effect: fx.Effect, now: Instant) -> bool:
+        """A party is about to write; says whether the write, which succeeds, is to be reported as failed.
+
+        Raises:
+            OSError: if there is no room on its disk.
+        """
+        if now >= self._healed_at:
+            return False
+        passed = now - self._start
+        full = any(disk.name == name and disk.since <= passed < disk.until for disk in self._disks)
+        if not full and self.struck(effect, writing=True) is None:
+            return False
+        self.failed_writes += 1
+        if full or self._random.random() < 0.7:
+            raise no_space(name)
+        return True
+
+
+def no_space(name: str) -> OSError:
+    """What the operating system says when a disk is full."""
+    return OSError(errno.ENOSPC, "No space left on device", name)
+
+
+Check = Callable[[fx.Effect], bool]
+"""Is asked before a write: raises where it fails, and says whether it only seems to fail."""
+
+
+class WatchedJournal(MemoryJournal):
+    """A journal whose writes may fail.
+
+    Args:
+        name: whose.
+        check: is asked before every write.
+        written: is told every record that is there.
+    """
+
+    def __init__(self, name: str, check: Check, written: Callable[[Record], None]) -> None:
+        super().__init__()
+        self._name = name
+        self._check = check
+        self._written = written
+
+    def append(self, record: Record) -> None:
+        """Add a record.
+
+        Raises:
+            OSError: if the write fails, or is reported as failed.
+        """
+        reported = self._check(fx.Persist(record))
+        super().append(record)
+        self._written(record)
+        if reported:
+            raise no_space(self._name)
+
+    def archive(self, references: Sequence[str]) -> None:
+        """Move records to the archive.
+
+        Raises:
+            OSError: if the write fails, or is reported as failed.
+        """
+        reported = self._check(fx.Archive(tuple(references)))
+        super().archive(references)
+        if reported:
+            raise no_space(self._name)
+
+
+class WatchedLedger(BankLedger):
+    """The bank's ledger, whose writes may fail; each is one transaction.
+
+    Args:
+        ledger: the accounts.
+        name: the bank's.
+        check: is asked before every write.
+    """
+
+    def __init__(self, ledger: Ledger, name: str, check: Check) -> None:
+        super().__init__(ledger)
+        self._name = name
+        self._check = check
+
+    def answer(self, effect: fx.AskLedger, now: Instant) -> ev.Answer:
+        """Carry one effect out.
+
+        Raises:
+            OSError: if the write fails, or is reported as failed.
+        """
+        reported = not isinstance(effect, READING) and self._check(effect)
+        done = super().answer(effect, now)
+        if reported:
+            raise no_space(self._name)
+        return done

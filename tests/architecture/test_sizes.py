@@ -1,0 +1,55 @@
+"""The limits of size that ARCHITECTURE.md states: a bigger room is two."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import ramp
+import simulation
+
+MODULE_MAX = 470
+"""Lines of a module: about 400."""
+
+FUNCTION_MAX = 75
+"""Lines of a function: about 70, its docstring apart."""
+
+PACKAGE_MAX = 16
+"""Modules of a package: about a dozen."""
+
+ONE_FILE_EACH = {"simulation/checkers"}
+"""Packages of one sort of thing, a file each, grow by whatever is declared."""
+
+ROOT = Path(ramp.__file__).parents[1]
+MODULES = [path for package in (ramp, simulation) for path in sorted(Path(str(package.__file__)).parent.rglob("*.py"))]
+
+
+def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    first = function.body[0]
+    told = 0
+    if ast.get_docstring(function) is not None and first.end_lineno is not None:
+        told = first.end_lineno - first.lineno + 1
+    assert function.end_lineno is not None
+    return function.end_lineno - function.lineno + 1 - told
+
+
+def test_modules() -> None:
+    lines = {str(path.relative_to(ROOT)): path.read_text().count("\n") for path in MODULES}
+    assert {path: count for path, count in lines.items() if count > MODULE_MAX} == {}
+
+
+def test_functions() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}: {each.name}"
+        for path in MODULES
+        for each in ast.walk(ast.parse(path.read_text()))
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and lines_of(each) > FUNCTION_MAX
+    ]
+    assert long == []
+
+
+def test_packages() -> None:
+    counted = Counter(path.parent for path in MODULES if path.name != "__init__.py")
+    large = {str(package.relative_to(ROOT)): count for package, count in counted.items() if count > PACKAGE_MAX}
+    assert large.keys() <= ONE_FILE_EACH, large
