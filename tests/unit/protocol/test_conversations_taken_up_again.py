@@ -19,7 +19,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import CancellationEnded, RecordsMissing, RequestEnded
 from ramp.protocol.records import AcceptanceAsked, RefundClaimed
-from ramp.protocol.returns import AGENT_FAILED
+from ramp.protocol.user.returns import AGENT_FAILED
 
 BUG = ZeroDivisionError("a bug")
 

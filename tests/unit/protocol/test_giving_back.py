@@ -11,8 +11,8 @@ from ramp.model.agreement import Cancellation, Signed
 from ramp.model.instant import SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.cancellation import CancellationRequest
 from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.cancellation import CancellationRequest
 
 
 def asked(effects: list[Any]) -> list[tuple[str, str]]:
