@@ -15,6 +15,7 @@ import json
 import math
 import os
 import resource
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -220,6 +221,7 @@ def run(patterns: list[str], processes: int) -> None:
     Raises:
         SystemExit: if the tests fail without any mutant.
     """
+    shutil.rmtree("mutants/tests", ignore_errors=True)  # mutmut copies them, and leaves there what was taken away
     isolation.PytestRunner = CollectedTests  # type: ignore[misc]
     program.filter_mutants_with_type_checker = refused_by_mypy
     program.collect_source_file_mutation_data = _not_yet_tried
