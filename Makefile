@@ -2,11 +2,15 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -q
 SEEDS  ?= 200
 STAMP  := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: help install demo test check format docs e2e swarm slow mutants bench clean
+# Hundreds of processes are started here: none is to compile all of RAMP again, wherever that is forbidden by default.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help install demo test check format docs e2e e2e-long swarm slow mutants bench clean
 
 help:            ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -29,7 +33,7 @@ demo: $(STAMP)   ## the market at work: launch a swarm, auction a two-unit reque
 
 # A file's tests stay together: two workers of a fresh clone seldom have to compile the same loops at the same time.
 test: $(STAMP)   ## the fast tests
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not e2e and not swarm and not slow"
+	$(PYTEST) -n auto --dist loadfile -m "not e2e and not swarm and not slow" --ignore tests/e2e
 
 check: $(STAMP)  ## style, types and layers
 	$(BIN)/ruff check .
@@ -51,14 +55,22 @@ docs: $(DOCS_STAMP) ## the documentation: build/docs/html/index.html, and man pa
 	$(BIN)/python -m sphinx -q -W --keep-going -b man docs build/docs/man
 	@echo "build/docs/html/index.html"
 
-e2e: $(STAMP)    ## agents in separate processes on real XMPP servers
-	$(BIN)/python -m pytest -q -m e2e tests/e2e tests/documents tests/integration/test_purchase_example.py
+# They mostly wait, so as many files run at once as there are cores; a file's tests share a market, and what measures
+# times has the machine for itself.
+E2E := tests/e2e tests/documents tests/integration/test_purchase_example.py
+e2e: $(STAMP)    ## agents in separate processes on real XMPP servers, and every command of the documentation
+	$(PYTEST) -n auto --dist loadfile -m "e2e and not alone and not long" $(E2E)
+	$(PYTEST) -m "e2e and alone" $(E2E)
+
+e2e-long: $(STAMP) ## the rest: every kill point on Prosody too, a hundred thousand damaged messages; not in .ci/run
+	$(PYTEST) -n auto --dist loadfile -m "e2e and long" tests/e2e
+	RAMP_MUTANTS=100000 $(PYTEST) tests/e2e/attacks/test_mutants.py
 
 swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checked
 	$(BIN)/ramp swarm --seeds $(SEEDS)
 
-slow: $(STAMP)   ## the slower tests
-	$(BIN)/python -m pytest -q -m slow
+slow: $(STAMP)   ## the slower tests, and every property with all of its examples
+	RAMP_EXAMPLES=all $(PYTEST) -n auto --dist loadfile -m "(slow or hypothesis) and not e2e" --ignore tests/e2e
 
 # More than an hour at first on two cores; verdicts are kept, and only what is new or survived is tried again.
 mutants: $(STAMP) ## changes in the machines that no test notices (MUTANTS="ramp.protocol.bank.party*": these only)

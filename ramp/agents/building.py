@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
@@ -32,11 +33,13 @@ from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.ledger.bank_ledger import BankLedger
-from ramp.runtime.ledger.store import LedgerStore
 from ramp.runtime.sqlite_file import FROM_BACKUP
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.storage_errors import STORAGE_ERRORS, check_room
 from ramp.xmpp.settings import TransportSettings
+
+if TYPE_CHECKING:
+    from ramp.runtime.ledger.store import LedgerStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,8 @@ class Building:
         """
         if not self.config.ledger_url:
             check_room(self.state.path)
+        from ramp.runtime.ledger.store import LedgerStore  # brings sqlalchemy, which only the bank needs
+
         ledger = LedgerStore.open(self.config.ledger_url or self.state.ledger)
         try:
             audit(ledger, self.state.ledger)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ramp.model.instant import Duration, Instant
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import Event
+from ramp.protocol.records import Record
 
 
 class Party(Protocol):
@@ -22,6 +24,15 @@ class Party(Protocol):
 
     def start(self, now: Instant) -> list[Effect]:
         """Begin, with no memory of an earlier life."""
+        ...
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Go on where an earlier life ended.
+
+        Args:
+            records: what the journal holds, the oldest first; at least one.
+            now: the present.
+        """
         ...
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:

@@ -29,11 +29,15 @@ def write_whole(path: Path, data: bytes, *, private: bool) -> None:
     make_folder(path.parent)
     aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
 
 
 def sync_folder(folder: Path) -> None:

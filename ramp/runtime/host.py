@@ -156,9 +156,8 @@ class Host:
             EffectFailed: like every other entry, if an effect cannot be carried out; the host has ended then.
             StateDamaged: if the journal cannot be read.
         """
-        recover = getattr(self.party, "recover", None)
         records = self._records()
-        effects = recover(records, now) if records and recover is not None else self.party.start(now)
+        effects = self.party.recover(records, now) if records else self.party.start(now)
         self._carry_out(effects, now)
 
     def deliver(self, message: Message, now: Instant) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant
+from ramp.runtime.atomic_writes import write_whole
 
 if TYPE_CHECKING:
     from ramp.protocol.directory.party import KnownAgent
@@ -225,15 +226,5 @@ def check_private(folder: Path) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    """Write a text that only its owner can read, whole or not at all."""
+    write_whole(path, text.encode(), private=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from ramp.model.instant import DAY, from_datetime
+from ramp.runtime.atomic_writes import write_whole
+from ramp.runtime.keys.issuing import key_usage, unsigned
 
 VALID_DAYS = 5 * 365
 """Life of the certificate, in days."""
@@ -73,69 +76,31 @@ def _still_good(files: ServerCertificate) -> bool:
 def _make(files: ServerCertificate, domain: str) -> None:
     authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"RAMP local XMPP authority for {domain}")])
+    server_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, domain)])
+    begins = from_datetime(VALID_FROM)
+    ends = from_datetime(datetime.datetime.now(datetime.UTC)) + VALID_DAYS * DAY
+    usage = key_usage(issues=True)
     authority = (
-        _builder(authority_name, authority_name, authority_key, authority_key)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_key_usage(signs_certificates=True), critical=True)
+        unsigned(authority_name, authority_name, authority_key.public_key(), begins, ends, usage=usage)
+        .add_extension(_issued_by(authority_key), critical=False)
         .sign(authority_key, hashes.SHA256())
     )
     names: list[x509.GeneralName] = [x509.DNSName(domain), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    usage = key_usage(issues=False)
     server = (
-        _builder(
-            x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, domain)]), authority_name, server_key, authority_key
-        )
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_key_usage(signs_certificates=False), critical=True)
+        unsigned(server_name, authority_name, server_key.public_key(), begins, ends, usage=usage)
+        .add_extension(_issued_by(authority_key), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .sign(authority_key, hashes.SHA256())
     )
-    _write_private(
-        files.key_file,
-        server_key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        ),
+    key = server_key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    files.certificate_file.write_bytes(server.public_bytes(serialization.Encoding.PEM))
-    files.ca_file.write_bytes(authority.public_bytes(serialization.Encoding.PEM))
+    write_whole(files.key_file, key, private=True)
+    write_whole(files.certificate_file, server.public_bytes(serialization.Encoding.PEM), private=False)
+    write_whole(files.ca_file, authority.public_bytes(serialization.Encoding.PEM), private=False)
 
 
-def _builder(
-    subject: x509.Name,
-    issuer: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
-    issuer_key: ec.EllipticCurvePrivateKey,
-) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(VALID_FROM)
-        .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
-    )
-
-
-def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    path.unlink(missing_ok=True)  # so that the mode below holds: an existing file would keep its own
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
+def _issued_by(key: ec.EllipticCurvePrivateKey) -> x509.AuthorityKeyIdentifier:
+    return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())

@@ -67,9 +67,12 @@ def promised_place(
     order = np.argsort(ends)
     # left[index]: what is out of service or held by jobs from order[index] on
     left = np.empty((count + 1, out.shape[0]), np.uint64)
-    left[count] = out
+    for word in range(out.shape[0]):
+        left[count, word] = out[word]
     for index in range(count - 1, -1, -1):
-        left[index] = left[index + 1] | masks[slots[order[index]]]
+        slot = slots[order[index]]
+        for word in range(out.shape[0]):
+            left[index, word] = left[index + 1, word] | masks[slot, word]
     low = 0
     high = count
     times[1] = ends[order[0]] if count else now

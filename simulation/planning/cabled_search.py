@@ -91,7 +91,8 @@ def earliest_place(
             )  # fmt: skip
             if found >= 0:
                 return time
-            failed[:] = union
+            for word in range(union.shape[0]):  # a loop: numba takes seconds to compile an assignment to a slice
+                failed[word] = union[word]
             failed_before = True
         step += 1
         if step >= count:

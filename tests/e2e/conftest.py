@@ -32,6 +32,13 @@ def xmpp_server(request, tmp_path):
         yield server
 
 
+@pytest.fixture(scope="module", params=["embedded", "prosody"])
+def shared_server(request, tmp_path_factory):
+    """A running XMPP server of each kind for all tests of a module, none of which hurts it."""
+    with make_server(request.param, tmp_path_factory.mktemp("server") / "xmpp") as server:
+        yield server
+
+
 @pytest.fixture
 def embedded_server(tmp_path):
     """A running embedded server, for tests that need no second kind."""

@@ -281,9 +281,9 @@ def test_server_dies_with_its_launcher_and_the_next_one_starts(tmp_path):
 
 def test_another_version_of_pyjabber_is_refused(tmp_path):
     program = (
-        "import sys; from ramp.agents import server_pyjabber, server_embedded; "
-        "server_pyjabber.EXPECTED_VERSION = '0.4.4'; "
-        f"sys.exit(server_embedded.main(['--port', '1', '--state', {str(tmp_path)!r}]))"
+        "import sys; from ramp.servers import embedded, embedded_process; "
+        "embedded_process.EXPECTED_VERSION = '0.4.4'; "
+        f"sys.exit(embedded.main(['--port', '1', '--state', {str(tmp_path)!r}]))"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 2

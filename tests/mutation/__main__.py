@@ -210,6 +210,7 @@ def main() -> int:
     accounted = read_accounted(SURVIVORS.read_text())
     if not options.report:
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # where mypy is
+        os.environ["RAMP_EXAMPLES"] = "all"
         forget_survivors()
         quick_runs.run(options.patterns, options.processes)
     return report(accounted)

@@ -8,6 +8,7 @@ from math import prod
 from pathlib import Path
 
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,7 +58,7 @@ def history(machine: AngaraMachine, moves: list):
 
 @pytest.mark.parametrize("allocator", [*PRINTED, "find-systems-mss exact"])
 @given(extents=st.sampled_from(TORI), moves=steps)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 def test_every_decision_is_that_of_the_plain_loop(allocator: str, extents: tuple[int, ...], moves: list) -> None:
     name, _, how = allocator.partition(" ")
     machine = empty(extents, name, exact=bool(how))
@@ -84,7 +85,7 @@ def test_of_equally_near_shapes_the_smallest_is_taken(allocator: str) -> None:
 
 @pytest.mark.parametrize("allocator", PRINTED)
 @given(extents=st.sampled_from(TORI), moves=steps)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 def test_jobs_share_no_node_and_no_route_leaves_its_job(allocator: str, extents: tuple[int, ...], moves: list) -> None:
     machine = empty(extents, allocator)
     for request, placement in history(machine, moves):
@@ -103,7 +104,7 @@ def test_jobs_share_no_node_and_no_route_leaves_its_job(allocator: str, extents:
 
 
 @given(extents=st.sampled_from(TORI), moves=steps)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_maximal_boxes_and_phi_are_those_of_the_plain_loop(extents: tuple[int, ...], moves: list) -> None:
     machine = empty(extents, "find-systems-mss")
     for _ in history(machine, moves):
@@ -118,7 +119,7 @@ def test_maximal_boxes_and_phi_are_those_of_the_plain_loop(extents: tuple[int, .
 
 
 @given(extents=st.sampled_from(TORI), moves=steps, lengths=st.lists(st.integers(1, 9), min_size=25, max_size=25))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 def test_room_ahead_is_that_of_the_plain_loop(extents: tuple[int, ...], moves: list, lengths: list[int]) -> None:
     """The n-th job comes at second n and stays for the n-th length; what has ended is given back before."""
     machine = empty(extents, "room-ahead")
@@ -140,7 +141,7 @@ def test_room_ahead_is_that_of_the_plain_loop(extents: tuple[int, ...], moves: l
 
 
 @given(moves=steps)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 def test_the_first_request_that_fits_is_found(moves: list) -> None:
     machine = empty((4, 4, 2), "find-systems")
     for _ in history(machine, moves):

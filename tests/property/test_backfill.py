@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -177,7 +178,7 @@ def by_events(case: Case, options: SchedulerOptions) -> list[int]:
 
 @pytest.mark.parametrize("overrun", list(Overrun))
 @pytest.mark.parametrize("rule", ["easy", "conservative"])
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(case=cases())
 def test_backfilling_follows_its_definition(case: Case, rule: str, overrun: Overrun) -> None:
     """EASY and conservative start every job in the second that their definitions, worked out by counting, name."""
@@ -189,7 +190,7 @@ def test_backfilling_follows_its_definition(case: Case, rule: str, overrun: Over
 
 @pytest.mark.parametrize("counts", list(WindowCounts))
 @pytest.mark.parametrize("name", [one.name for one in SCHEDULERS.listed() if one.declaration.compiled])
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(case=cases(), window=st.integers(1, 5), overrun=st.sampled_from(list(Overrun)))
 def test_compiled_loops_agree_with_the_event_simulation(
     case: Case, name: str, window: int, counts: WindowCounts, overrun: Overrun
@@ -231,7 +232,7 @@ def first_fit_reference(case: Case, window: int, counts: WindowCounts) -> list[i
 
 
 @pytest.mark.parametrize("counts", list(WindowCounts))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(case=cases(), window=st.integers(1, 6))
 def test_first_fit_follows_its_definition(case: Case, window: int, counts: WindowCounts) -> None:
     """Window first-fit starts what the window's rule allows; FCFS is window 1 and first-fit a window over everybody."""

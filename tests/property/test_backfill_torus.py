@@ -10,7 +10,8 @@ import random
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from example_counts import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.experiments.bluegene.runs import break_cables
@@ -88,7 +89,7 @@ def things(placement: Placement) -> set[tuple[object, ...]]:
 
 @pytest.mark.parametrize("overrun", list(Overrun))
 @pytest.mark.parametrize("name", SCHEDULERS.names())
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25))
 @given(jobs=histories(), asked=wishes)
 def test_nothing_is_held_twice(name: str, overrun: Overrun, jobs: list[Job], asked: list[Wish]) -> None:
     """No midplane and no cable belongs to two holders at a time, and reservations are kept to the microsecond.
@@ -120,7 +121,7 @@ def test_nothing_is_held_twice(name: str, overrun: Overrun, jobs: list[Job], ask
             assert one.end_time in {reservation.begin_time for reservation in granted}
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40))
 @given(jobs=histories())
 def test_conservative_keeps_its_promises_on_a_torus(jobs: list[Job]) -> None:
     """A start once promised is never put off as long as jobs end within their requests."""
@@ -143,7 +144,7 @@ def test_conservative_keeps_its_promises_on_a_torus(jobs: list[Job]) -> None:
 
 @pytest.mark.parametrize("overrun", list(Overrun))
 @pytest.mark.parametrize("name", SCHEDULERS.names())
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=examples(30))
 @given(data=st.data())
 def test_reservations_on_a_flat_machine_are_never_short(name: str, overrun: Overrun, data: st.DataObject) -> None:
     """Counted second by second, jobs and reservations together never exceed the processors."""
@@ -198,7 +199,7 @@ def starts_of(
     return found
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30))
 @given(jobs=histories())
 def test_conservative_starts_jobs_when_and_where_its_definition_does(jobs: list[Job]) -> None:
     assert starts_of(ConservativeBackfill(), jobs) == starts_of(PlainConservative(), jobs)
@@ -227,7 +228,7 @@ class EasyByPlan(EasyBackfill):
 
 
 @pytest.mark.parametrize("overrun", list(Overrun))
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 @given(jobs=histories())
 def test_easy_starts_jobs_when_and_where_its_definition_does(overrun: Overrun, jobs: list[Job]) -> None:
     expected = starts_of(PlainEasy(), jobs, overrun)

@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,7 +83,7 @@ def fail_both(machine: BlueGene, plain: loop.LoopMachine, failed: list, drained:
 
 
 @pytest.mark.parametrize("name", sorted(LINES))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(steps=long_histories, failed=failures, drained=st.lists(st.integers(0, 127), max_size=3))
 def test_every_decision_agrees_with_the_plain_loop(name, steps, failed, drained):
     machine, plain = MACHINES[name].copy(), reference(name)
@@ -110,7 +111,7 @@ def test_every_decision_agrees_with_the_plain_loop(name, steps, failed, drained)
     assert machine.free == 128 - len(plain.taken_units)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(
     steps=steps,
     allocator=st.sampled_from(["two-phase", "first-found", "noncontiguous"]),
@@ -150,7 +151,7 @@ def test_no_unit_or_cable_is_ever_shared(steps, allocator, failed):
 OTHERS = {name: built("bgl", name) for name in ("two-phase", "first-found", "noncontiguous")}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(steps=steps)
 def test_place_first_is_the_loop_over_place(steps):
     machine = MACHINES["bgl"].copy()
@@ -169,7 +170,7 @@ def test_place_first_is_the_loop_over_place(steps):
         del requests[: found[0] + 1]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(steps=steps)
 def test_snapshots_and_copies_decide_as_the_original_did(steps):
     machine = MACHINES["bgl"].copy()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from example_counts import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -142,7 +143,7 @@ ALIKE = [Job(0, 1, 0, 4, 0), Job(0, 1, 1, 1, -1), Job(0, 1, 0, 4, 0)]
 """Three that wait at second 0, the last one like the first; the second one keeps its place between them."""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @example(jobs=ALIKE, asks=[(0, 1, 0, 1, 0)])
 @given(jobs=LOGS, asks=st.lists(ASKS, max_size=8))
 def test_quotes_and_reservations_agree_with_the_reference(folder: Path, jobs: list[Job], asks: list[object]) -> None:
@@ -182,7 +183,7 @@ def test_quotes_and_reservations_agree_with_the_reference(folder: Path, jobs: li
         reserved.append(Window(now_s + fitting[0], now_s + fitting[0] + run_s, cores))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(jobs=LOGS, now_s=st.integers(0, 120))
 def test_snapshots_agree_with_the_reference(folder: Path, jobs: list[Job], now_s: int) -> None:
     machine = machine_of(jobs, folder)
@@ -201,7 +202,7 @@ def test_snapshots_agree_with_the_reference(folder: Path, jobs: list[Job], now_s
             assert sum(job["cores"] for job in present) <= CAPACITY
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(jobs=LOGS, ask=ASKS)
 def test_a_faster_clock_is_a_slower_world(folder: Path, jobs: list[Job], ask: tuple[int, int, int, int, int]) -> None:
     """At 60 times wall speed, asking for a minute of the log is asking for a second of the wall."""
@@ -222,7 +223,7 @@ def test_a_faster_clock_is_a_slower_world(folder: Path, jobs: list[Job], ask: tu
 
 
 @given(seed=st.integers(0, 2**32), count=st.integers(0, 1500), longest=st.integers(1, 400))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_the_interval_index_finds_what_a_scan_finds(seed: int, count: int, longest: int) -> None:
     generator = np.random.default_rng(seed)
     starts = generator.integers(0, 300, count)

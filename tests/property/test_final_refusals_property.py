@@ -6,6 +6,7 @@ import random
 from typing import Any
 from unittest.mock import patch
 
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,7 +93,7 @@ def told(outcome: RequestOutcome) -> Any:
     return outcome.status, bought if outcome.status != "no_offers" else None, last
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.integers(0, 2**32))
 def test_the_same_is_bought_with_fewer_messages(seed: int) -> None:
     draw = random.Random(seed)

@@ -427,14 +427,15 @@ class LedgerMachine(RuleBasedStateMachine):
                 self.ledger.close()
 
 
-@pytest.mark.parametrize("histories", [100, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("histories", [40, pytest.param(400, marks=pytest.mark.slow)])
 def test_a_book_agrees_with_the_model(histories: int) -> None:
     run_state_machine_as_test(
         LedgerMachine, settings=settings(max_examples=histories, stateful_step_count=40, derandomize=True)
     )
 
 
-def test_a_store_agrees_with_the_model() -> None:
+@pytest.mark.parametrize("histories", [5, pytest.param(15, marks=pytest.mark.slow)])
+def test_a_store_agrees_with_the_model(histories: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
 
         class StoreMachine(LedgerMachine):
@@ -446,5 +447,5 @@ def test_a_store_agrees_with_the_model() -> None:
                 return LedgerStore.open(Path(directory) / f"ledger-{StoreMachine.opened}.sqlite")
 
         run_state_machine_as_test(
-            StoreMachine, settings=settings(max_examples=15, stateful_step_count=30, derandomize=True)
+            StoreMachine, settings=settings(max_examples=histories, stateful_step_count=30, derandomize=True)
         )

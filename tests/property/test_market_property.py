@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from example_counts import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramp.model.instant import MILLISECOND, SECOND
@@ -34,7 +35,7 @@ PLANS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10**6), PLANS)
 def test_no_invariant_breaks(seed: int, plan: FaultPlan) -> None:
     report = run_seed(seed, faults=plan)

@@ -12,7 +12,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from example_counts import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Duration, Instant, from_iso
@@ -122,7 +123,7 @@ def wanted(draw: Any, market: Market) -> RequestUnit:
 
 
 @given(data=st.data(), options=OPTIONS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(25))
 def test_what_is_held_or_sold_stands_for_its_time_and_no_longer(data: st.DataObject, options: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         market = Market(options, Path(folder))

@@ -9,7 +9,8 @@ from itertools import combinations, product
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from example_counts import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.machines.bluegene.machine import BlueGene
@@ -131,7 +132,7 @@ class History:
 
 @pytest.mark.parametrize("kind", MACHINES)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(60))
 def test_nothing_is_held_twice_whatever_ends_early_or_late(kind: str, data: st.DataObject) -> None:
     machine = machine_of(kind)
     history = History(machine)
@@ -181,7 +182,7 @@ def test_nothing_is_held_twice_whatever_ends_early_or_late(kind: str, data: st.D
 
 @pytest.mark.parametrize("kind", MACHINES)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(60))
 def test_the_search_finds_the_earliest_window_that_a_plain_one_finds(kind: str, data: st.DataObject) -> None:
     machine = machine_of(kind)
     space_time = SpaceTime(placer_of(machine), 10)

@@ -6,6 +6,7 @@ import contextlib
 import sqlite3
 import typing
 
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False
 KINDS = typing.get_args(Record)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_every_kind_comes_back(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(KINDS))
@@ -38,7 +39,7 @@ def test_every_kind_comes_back(data: st.DataObject) -> None:
     assert record_to_json(record_from_json(text)) == text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_a_journal_of_version_1_finds_out_what_every_kind_is_about(data: st.DataObject) -> None:
     record = data.draw(st.from_type(data.draw(st.sampled_from(KINDS))))

@@ -7,7 +7,8 @@ import string
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from example_counts import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramp.errors import DocumentError, SealInvalid
@@ -272,7 +273,7 @@ def passed_on(message: Message, notaries: dict[str, XmlNotary]) -> tuple[codec.E
 
 
 @pytest.mark.parametrize(("performative", "kind"), PLAIN, ids=lambda value: getattr(value, "__name__", str(value)))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_every_content_round_trips(
     notaries: dict[str, XmlNotary], performative: Performative, kind: type, data: st.DataObject
@@ -305,7 +306,7 @@ def test_every_content_round_trips(
         assert notaries[USER].open(message.seal.text, NOW) == message
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 @given(body=agreements() | cancellations)
 def test_signed_documents_round_trip(notaries: dict[str, XmlNotary], body: Agreement | Cancellation) -> None:
     once = notaries[USER].sign(Signed(body), NOW)
@@ -314,7 +315,7 @@ def test_signed_documents_round_trip(notaries: dict[str, XmlNotary], body: Agree
         assert passed_on(message, notaries)[1] == message
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30))
 @given(body=agreements(), payment=flat(contents.PaymentMade), vote=flat(contents.FundsReserved))
 def test_proofs_round_trip(
     notaries: dict[str, XmlNotary], body: Agreement, payment: contents.PaymentMade, vote: contents.FundsReserved
@@ -338,7 +339,7 @@ def test_proofs_round_trip(
     assert passed_on(told, notaries)[1] == told
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100))
 @given(rfq=requests())
 def test_request_documents_round_trip(rfq: RequestForQuotation) -> None:
     """A document written for people reads back, but for a price of nothing, which only an auction may reach."""
@@ -350,7 +351,7 @@ def test_request_documents_round_trip(rfq: RequestForQuotation) -> None:
         assert request_for_quotation.parse_request(text) == rfq
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(body=st.text(max_size=200) | st.text("<>/?![]&;\"'= ab", max_size=60))
 def test_any_text_is_refused_with_a_document_error(body: str) -> None:
     with pytest.raises(DocumentError):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from example_counts import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.machine_files import load_machine
@@ -38,7 +39,7 @@ def same(one: SpaceTime, other: SpaceTime, times: range) -> bool:
 
 
 @pytest.mark.parametrize("name", ["bgl-half", "angara-4x4x2"])
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40))
 @given(wanted=wishes(), parts=st.integers(0, 30))
 def test_planning_at_once_is_one_earliest_start_after_another(
     name: str, wanted: list[tuple[JobRequest, int]], parts: int
@@ -59,7 +60,7 @@ def test_planning_at_once_is_one_earliest_start_after_another(
 
 
 @pytest.mark.parametrize("name", ["bgl-half", "angara-4x4x2"])
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40))
 @given(wanted=wishes(), kept=st.sets(st.integers(0, 29)))
 def test_what_is_given_back_is_as_if_it_had_never_been_booked(
     name: str, wanted: list[tuple[JobRequest, int]], kept: set[int]

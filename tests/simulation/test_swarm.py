@@ -19,7 +19,7 @@ from simulation.market.party_clock import ClockFault, PartyClock
 from simulation.market.swarm import draw_liars, replay_seed, run_seed, summarise
 from simulation.market.world import roles_of
 
-SEEDS = range(150)
+SEEDS = range(60)
 CRASHING = FaultPlan(
     NetworkFaults(loss=0.05, duplication=0.1, delay_mean=50 * MILLISECOND),
     crash=0.05,
@@ -38,10 +38,10 @@ def test_no_invariant_breaks_and_everything_happens() -> None:
     assert [(each.seed, each.checker, each.violation) for each in summary.violations] == []
     # a swarm in which nothing happens or nothing goes wrong proves nothing
     assert set(summary.outcomes) == {"committed", "quoted", "no_offers", "withdrawn", "rejected", "failed"}
-    assert summary.lost > 500
-    assert summary.crashes > 100
-    assert summary.late_answers > 500
-    assert summary.in_doubt > 100
+    assert summary.lost > 200
+    assert summary.crashes > 40
+    assert summary.late_answers > 200
+    assert summary.in_doubt > 40
     assert summary.unheard > 0  # their resource had crashed meanwhile
 
 
@@ -109,8 +109,9 @@ def test_a_missing_record_is_caught_by_what_comes_of_it(bug: str, monkeypatch: p
     assert any(run_seed(seed, bug).violation for seed in CAUGHT_BY_CONSEQUENCE[bug])
 
 
-def test_the_heavily_crashing_plan_breaks_nothing_by_itself() -> None:
-    assert [seed for seed in range(60) if run_seed(seed, faults=CRASHING).violation] == []
+@pytest.mark.parametrize("seeds", [20, pytest.param(60, marks=pytest.mark.slow)])
+def test_the_heavily_crashing_plan_breaks_nothing_by_itself(seeds: int) -> None:
+    assert [seed for seed in range(seeds) if run_seed(seed, faults=CRASHING).violation] == []
 
 
 def test_one_seed_always_tells_the_same_story() -> None:
@@ -124,8 +125,9 @@ def test_two_seeds_tell_different_stories() -> None:
     assert replay_seed(1)[1] != replay_seed(2)[1]
 
 
-def test_markets_over_real_xml_and_signatures_go_the_same_way() -> None:
-    for seed in range(20):
+@pytest.mark.parametrize("seeds", [6, pytest.param(20, marks=pytest.mark.slow)])
+def test_markets_over_real_xml_and_signatures_go_the_same_way(seeds: int) -> None:
+    for seed in range(seeds):
         # whose clock is far ahead is not believed at all on the wire; the typed notary leaves that to the parties
         faults = replace(draw_fault_plan(seed, ["res0", "res1", "user0"]), clocks={})
         typed = run_seed(seed, faults=faults, lying=False)
@@ -134,8 +136,9 @@ def test_markets_over_real_xml_and_signatures_go_the_same_way() -> None:
         assert replace(wired) == typed
 
 
-def test_lies_over_real_xml_and_signatures_break_nothing() -> None:
-    assert [seed for seed in range(12) if run_seed(seed, wired=True).violation] == []
+@pytest.mark.parametrize("seeds", [4, pytest.param(12, marks=pytest.mark.slow)])
+def test_lies_over_real_xml_and_signatures_break_nothing(seeds: int) -> None:
+    assert [seed for seed in range(seeds) if run_seed(seed, wired=True).violation] == []
 
 
 def test_an_isolated_party_is_reached_by_nobody() -> None:

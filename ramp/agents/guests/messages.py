@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final
 
 import cattrs
@@ -135,7 +136,7 @@ def write(message: FromGuest | ToGuest) -> bytes:
     Raises:
         NonsenseSaid: if it is too long.
     """
-    plain = _CONVERTER.unstructure(message, unstructure_as=FromGuest | ToGuest)
+    plain = _converter().unstructure(message, unstructure_as=FromGuest | ToGuest)
     text = json.dumps(plain, separators=(",", ":"), default=_write_moment).encode("ascii")
     return check_size(len(text)).to_bytes(LENGTH_BYTES, "big") + text
 
@@ -173,7 +174,7 @@ def check_size(size: int) -> int:
 
 def _read(text: bytes, kind: Any, object_hook: Callable[[dict[str, Any]], Any]) -> Any:
     try:
-        return _CONVERTER.structure(json.loads(text, object_hook=object_hook), kind)
+        return _converter().structure(json.loads(text, object_hook=object_hook), kind)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, cattrs.BaseValidationError) as error:
         raise NonsenseSaid(f"nothing that can be read as an answer ({type(error).__name__})") from error
 
@@ -181,6 +182,7 @@ def _read(text: bytes, kind: Any, object_hook: Callable[[dict[str, Any]], Any]) 
 # -- types -----------------------------------------------------------------------------------------------------------
 
 
+@cache  # a third of a second, which most agents never need
 def _converter() -> cattrs.Converter:
     converter = new_converter()
     for kind in (int, str, bool):
@@ -268,6 +270,3 @@ def _read_moment(value: dict[str, Any]) -> Any:
     if value.keys() != {_MOMENT} or not isinstance(value[_MOMENT], str):
         return value
     return tomllib.loads(f"x = {value[_MOMENT]}")["x"]
-
-
-_CONVERTER: Final = _converter()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
@@ -19,6 +21,7 @@ from ramp.model.seal import Role
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import DepositOrdered, Event, MessageReceived, OverviewAsked
 from ramp.protocol.questions import Questions
+from ramp.protocol.records import Record
 from ramp.protocol.timing import Pace, Timing
 
 
@@ -41,6 +44,10 @@ class KeeperParty:
     def start(self, now: Instant) -> list[Effect]:
         """Nothing is to be done before the first command."""
         return []
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Nothing is kept: what was not answered is asked again by the keeper."""
+        return self.start(now)
 
     def tick(self, now: Instant) -> list[Effect]:
         """Ask again what was not answered, or give it up."""

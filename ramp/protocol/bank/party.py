@@ -80,6 +80,10 @@ class BankParty:
         """Void what has run out while nobody looked, and know again what is open."""
         return [fx.SweepOrders()]
 
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """The ledger is the bank's memory; of a journal it needs nothing."""
+        return self.start(now)
+
     def tick(self, now: Instant) -> list[Effect]:
         """Void what has run out."""
         if self.deadline is None or now < self.deadline:

@@ -7,7 +7,7 @@ one that was captured strikes nobody out and keeps nobody listed.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -27,6 +27,7 @@ from ramp.model.services import ROLE_OF_SERVICE
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import Effect, Send
 from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing
 
 LEASE_MAX: Duration = 10 * MINUTE
@@ -101,6 +102,10 @@ class DirectoryParty:
             for service, names in self._listed.items()
             for name in names
         )
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Nothing is kept in a journal: resources register again."""
+        return self.start(now)
 
     def tick(self, now: Instant) -> list[Effect]:
         """Strike out whose lease has run out."""

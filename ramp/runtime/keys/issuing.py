@@ -39,9 +39,8 @@ def make_ca(market: str, now: Instant, lifetime: Duration) -> tuple[PrivateKey, 
     """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"{market} CA {secrets.token_hex(4)}")])
-    builder = _builder(subject, subject, key.public_key(), now, lifetime)
-    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    builder = builder.add_extension(_key_usage(issues=True), critical=True)
+    begins, usage = now - CLOCK_SKEW, key_usage(issues=True)
+    builder = unsigned(subject, subject, key.public_key(), begins, now + lifetime, usage=usage)
     return key, builder.sign(key, hashes.SHA256())
 
 
@@ -71,9 +70,9 @@ def certify(
             x509.NameAttribute(x509.NameOID.COMMON_NAME, name[:64]),
         ]
     )
-    builder = _builder(subject, ca.subject, key.public_key(), now, min(lifetime, certificates.valid_until(ca) - now))
-    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-    builder = builder.add_extension(_key_usage(issues=False), critical=True)
+    begins, ends = now - CLOCK_SKEW, min(now + lifetime, certificates.valid_until(ca))
+    usage = key_usage(issues=False, commits=True)
+    builder = unsigned(subject, ca.subject, key.public_key(), begins, ends, usage=usage)
     uri = x509.UniformResourceIdentifier(f"{IDENTITY_SCHEME}{name}")
     builder = builder.add_extension(x509.SubjectAlternativeName([uri]), critical=False)
     issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
@@ -110,29 +109,40 @@ def check_kind(kind: str, role: Role) -> None:
         )
 
 
-def _builder(
-    subject: x509.Name,
-    issuer: x509.Name,
-    key: PublicKey,
-    now: Instant,
-    lifetime: Duration,
+def unsigned(
+    subject: x509.Name, issuer: x509.Name, key: PublicKey, begins: Instant, ends: Instant, *, usage: x509.KeyUsage
 ) -> x509.CertificateBuilder:
+    """A certificate that is still to be signed, with what all of ours have.
+
+    Args:
+        subject: whose key it is.
+        issuer: who will sign it.
+        key: the subject's key.
+        begins: from when on it holds.
+        ends: until when.
+        usage: what the key may do (`key_usage`); one that signs certificates is a CA's, with no CA below it.
+    """
+    authority = usage.key_cert_sign
+    constraints = x509.BasicConstraints(ca=authority, path_length=0 if authority else None)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(instant.to_datetime(now - CLOCK_SKEW))
-        .not_valid_after(instant.to_datetime(now + lifetime))
+        .not_valid_before(instant.to_datetime(begins))
+        .not_valid_after(instant.to_datetime(ends))
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+        .add_extension(constraints, critical=True)
+        .add_extension(usage, critical=True)
     )
 
 
-def _key_usage(*, issues: bool) -> x509.KeyUsage:
+def key_usage(*, issues: bool, commits: bool = False) -> x509.KeyUsage:
+    """What a key may do: sign certificates and revocation lists, or sign, and bind its owner by what it signs."""
     return x509.KeyUsage(
         digital_signature=not issues,
-        content_commitment=not issues,
+        content_commitment=commits,
         key_encipherment=False,
         data_encipherment=False,
         key_agreement=False,

@@ -91,7 +91,8 @@ def _with_room(array: Int64Array, wanted: int) -> Int64Array:
     if array.size >= wanted:
         return array
     longer = np.zeros(2 * wanted, dtype=np.int64)
-    longer[: array.size] = array
+    for index in range(array.size):
+        longer[index] = array[index]
     return longer
 
 

@@ -90,7 +90,7 @@ def paused(market: Market, role: str, act: str, request_id: str, hours: int) -> 
     """
     market.arm(role, act, "before", 1, signal.SIGSTOP)
     with market.submitted("alice", request_id, [unit(1, 8, in_hours(hours))]) as events:
-        name = until(market.victim, lambda: f"somebody walks into the trap\n{market.logs()}", 20)
+        name = until(market.victim, lambda: f"somebody walks into the trap\n{market.logs()}")
         process = psutil.Process(market.agent(name)["pid"])
         until(lambda: process.status() == psutil.STATUS_STOPPED, f"{name} stands still")
         try:
@@ -101,7 +101,7 @@ def paused(market: Market, role: str, act: str, request_id: str, hours: int) -> 
         *_, last = events
     assert last["outcome"]["status"] == "committed", last["outcome"]
     assert last["outcome"]["units"][0]["offer"]["resource"] == "small1@localhost"
-    Books(market).come_right(20)
+    Books(market).come_right()
 
 
 @contextlib.asynccontextmanager

@@ -13,7 +13,7 @@ from swarm_market import in_hours, unit, until
 
 from ramp.servers.prosody import store_accounts
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.e2e
 
 
 def lose_everything(market):

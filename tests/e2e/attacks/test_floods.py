@@ -15,7 +15,7 @@ from ramp.runtime.config import QuotaConfig
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.e2e
 
 FLOOD = 2_000
 QUOTAS = {"messages_per_sender_per_second": 50, "burst": 200}

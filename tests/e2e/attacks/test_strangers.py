@@ -36,7 +36,7 @@ from ramp.protocol.directory.party import PAGE_NAMES_MAX, KnownAgent
 from ramp.rfql import codec
 from ramp.runtime.journal import SqliteJournal
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.e2e
 
 P = Performative
 PATIENT = dict.fromkeys(("hold_time_s", "confirm_limit_s", "vote_limit_s", "agreement_validity_s"), 90)
@@ -243,7 +243,7 @@ def test_a_directory_of_10_500_sellers_answers_in_pages(market):
     expected = sorted(name.partition("@")[0] for name in names)
     until(lambda: set(expected) <= set(market.listed()), "all of them are told, page by page")
     assert len(expected) > 20 * PAGE_NAMES_MAX
-    until(lambda: market.listed() == ["big1", "big2", "small1", "small2"], "their lease is over", 60)
+    until(lambda: market.listed() == ["big1", "big2", "small1", "small2"], "their lease is over")
     market.wait_ready()
     outcome = market.buy("alice", fresh("request"), [unit(1, 8, in_hours(7))])
     assert outcome["status"] == "committed", outcome

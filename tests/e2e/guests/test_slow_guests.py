@@ -9,7 +9,7 @@ import pytest
 from guest_package import MoodyPackage
 from swarm_market import Machine, Market, in_hours, unit
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 RESOURCES = 20
 ANSWER_S = 0.2

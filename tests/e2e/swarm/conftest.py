@@ -59,14 +59,12 @@ def module_market(tmp_path_factory):
         market.end()
 
 
-def pytest_collection_modifyitems(config, items):
-    """Take every other kill out on Prosody: its whole matrix runs on the embedded server, and minutes count."""
-    spare = [item for item in items if _is_spare(item)]
-    if spare:
-        config.hook.pytest_deselected(items=spare)
-        items[:] = [item for item in items if item not in spare]
-
-
-def _is_spare(item):
-    given = item.callspec.params if hasattr(item, "callspec") else {}
-    return item.path.name == "test_swarm_kills.py" and (given["kind"], given["when"]) == ("prosody", "before")
+def pytest_collection_modifyitems(items):
+    """On Prosody one point of each family of kills is in `make e2e`; all the others there are long."""
+    tried = set()
+    for item in items:
+        if item.path.name == "test_swarm_kills.py" and item.callspec.params["kind"] == "prosody":
+            if item.callspec.params["when"] == "before" or item.originalname in tried:
+                item.add_marker(pytest.mark.long)
+            else:
+                tried.add(item.originalname)

@@ -122,7 +122,7 @@ class Books:
             if balances[name] != amount
         ]
 
-    def come_right(self, limit_s: float) -> None:
+    def come_right(self) -> None:
         """Wait until nothing is wrong any more."""
         found: list[str] = []
 
@@ -130,7 +130,7 @@ class Books:
             found[:] = self.findings()
             return not found
 
-        until(right, lambda: "; ".join(found), limit_s)
+        until(right, lambda: "; ".join(found))
 
 
 def credits_of(amount: int) -> int:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from swarm_books import Books
-from swarm_market import ROOT, SMALL_AND_BIG, Machine, in_hours, unit, until, write_config
+from swarm_market import ROOT, SMALL_AND_BIG, WAIT_S, Machine, in_hours, unit, until, write_config
 
 from ramp.ledger.account import AccountKind
 from ramp.model.seal import Role
@@ -17,7 +17,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.ledger.store import LedgerStore
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.e2e
 
 EVERYBODY = ["big1", "big2", "small1", "small2"]
 
@@ -69,10 +69,10 @@ def test_a_resource_that_joins_sells_at_once_and_one_that_leaves_is_not_waited_f
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as late:
         try:
             assert '"ready"' in late.stdout.readline()
-            until(lambda: "late" in market.listed(), "the newcomer is listed", 10)
+            until(lambda: "late" in market.listed(), "the newcomer is listed")
             assert called(market, "request-five", 1)[:2] == (sorted([*EVERYBODY, "late"]), "late")
             late.send_signal(signal.SIGTERM)
-            late.wait(10)
+            late.wait(WAIT_S)
         finally:
             late.kill()
     names, winner, seconds = called(market, "request-four-again", 1)
@@ -84,12 +84,12 @@ def test_a_resource_that_hangs_is_struck_out_and_comes_back(ready):
     market = ready
     market.kill("small1", signal.SIGSTOP)
     try:
-        until(lambda: "small1" not in market.listed(), "its registration runs out", 15)
+        until(lambda: "small1" not in market.listed(), "its registration runs out")
         names, winner, _ = called(market, "request-without", 3)
         assert (names, winner) == (["big1", "big2", "small2"], "small2")
     finally:
         market.kill("small1", signal.SIGCONT)
-    until(lambda: "small1" in market.listed(), "it registers again", 15)
+    until(lambda: "small1" in market.listed(), "it registers again")
     assert called(market, "request-with", 3)[:2] == (EVERYBODY, "small1")
 
 
@@ -99,7 +99,7 @@ def test_a_directory_that_starts_again_knows_the_whole_market_at_once(ready):
         market.kill("directory")
         names, winner, _ = called(market, f"request-directory-{number}", 5)
         assert (names, winner) == (EVERYBODY, "small1")
-    Books(market).come_right(10)
+    Books(market).come_right()
 
 
 def test_a_resource_that_ends_in_good_order_is_started_again(ready):

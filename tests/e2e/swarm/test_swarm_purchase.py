@@ -10,7 +10,7 @@ from ramp.rfql.signing.verification import verify_file
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.e2e
 
 DEPOSIT = 100_000
 
@@ -55,7 +55,7 @@ def test_a_two_unit_request_is_auctioned_committed_signed_and_paid(market, books
         number: credits_of(each["offer"]["cpu_hour_cost"] * cores)
         for (number, each), cores in zip(sorted(bought.items()), (8, 100), strict=True)
     }
-    books.come_right(10)
+    books.come_right()
     balances = books.balances()
     assert balances["alice"] == credits_of(DEPOSIT) - cost[1] - cost[2]
     assert (balances["small1"], balances["big1"]) == (cost[1], cost[2])
@@ -104,11 +104,11 @@ def test_a_cancelled_slot_is_free_and_paid_back(market, books):
         assert ended["done"], ended
         refunds += ended["refund"]
     assert refunds == sum(credits_of(each["offer"]["cpu_hour_cost"] * 256) for each in outcome["units"])
-    books.come_right(10)
+    books.come_right()
     assert books.balances() == before
     again = market.buy("alice", "request-again", [unit(1, 200, begin)])
     assert again["status"] == "committed", again
-    books.come_right(10)
+    books.come_right()
 
 
 def test_what_cannot_be_paid_is_not_confirmed_at_all(market, books):
@@ -118,9 +118,9 @@ def test_what_cannot_be_paid_is_not_confirmed_at_all(market, books):
     assert outcome["status"] == "failed", outcome
     assert "the bank refuses the order: poor@localhost has 1 000.00 available, not 7 160.00" in outcome["reason"]
     assert not outcome["units"]
-    books.come_right(10)
+    books.come_right()
     assert books.balances() == before
     assert not [each for each in market.agreements("poor") if each["state"] != "void"]
     states = market.buy("alice", "request-rich", [unit(1, 8, begin), unit(2, 200, begin)])
     assert states["status"] == "committed", "the slots are free for somebody else"
-    books.come_right(10)
+    books.come_right()

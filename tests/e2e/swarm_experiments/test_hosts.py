@@ -14,7 +14,7 @@ from simulation.experiments.trials.hosts import run_over_hosts
 from simulation.experiments.trials.namespaces import reason_against
 from simulation.experiments.trials.plan import table2_resources
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 FAR_LATENCY = 150 * MILLISECOND
 

@@ -15,7 +15,7 @@ from simulation.experiments.trials.plan import AuctionResult, MarketPlan, Market
 from simulation.experiments.trials.simulated import run_simulated
 from simulation.experiments.trials.xmpp import run_over_xmpp
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 
 def course(auction: AuctionResult) -> list[object]:

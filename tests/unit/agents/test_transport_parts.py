@@ -166,7 +166,7 @@ def test_other_versions_are_left_alone(monkeypatch, caplog):
 
 def test_spade_comes_without_its_server_which_can_still_be_imported():
     program = (
-        "import sys; from ramp.agents import behaviour; "
+        "import sys; from ramp.xmpp import behaviour; "
         "assert 'sqlalchemy' not in sys.modules and 'alembic' not in sys.modules; "
         "import pyjabber.server; assert pyjabber.server.Server.__module__ == 'pyjabber.server'; print('good')"
     )

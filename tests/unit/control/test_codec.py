@@ -8,7 +8,8 @@ import sys
 from typing import get_args
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from example_counts import examples
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ramp.control.codec import decode_event, decode_request, encode_event, encode_request
@@ -17,7 +18,7 @@ from ramp.control.requests import VERBS, KeeperRequest, Request, UserRequest
 from ramp.errors import ControlLineError
 from ramp.protocol import events as ev
 
-few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+few = settings(max_examples=examples(15))
 
 
 def leaves(union: object) -> set[type]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -148,7 +149,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(steps=STEPS)
 def test_any_history_agrees_with_the_rules_read_out_of_a_table(parties: Any, steps: Any) -> None:
     """The model keeps of each agent the highest number and the end of its lease, and looks at all of them each time."""

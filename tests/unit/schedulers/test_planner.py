@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,7 +33,7 @@ def cables(placement: Placement) -> set[tuple[object, ...]]:
     return found
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     first=st.sampled_from(SHAPES),
     second=st.sampled_from(SHAPES),
