@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ramp.client.asyncio_market import AsyncMarket
     from ramp.client.connecting import connect, connect_async
-    from ramp.client.launching import launch
+    from ramp.client.launching import launch, launch_async
     from ramp.client.machine_state import MachineState
     from ramp.client.market import Market
     from ramp.client.request import RequestTemplate, request
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         Resource,
         Unit,
     )
-    from ramp.control.events import MarketRefusalCode
+    from ramp.control.events import MarketRefusalCode, Submitted
     from ramp.errors import (
         ConfigurationError,
         DocumentError,
@@ -41,11 +41,17 @@ if TYPE_CHECKING:
     )
     from ramp.model.instant import to_datetime
     from ramp.model.money import credits_text
+    from ramp.model.offer import Offer
     from ramp.protocol.outcome import RequestStatus
+    from ramp.protocol.progress import ApprovalAsked, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
+    from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 
 __all__ = [
     "Account",
+    "ApprovalAsked",
     "AsyncMarket",
+    "AuctionRule",
+    "Bidding",
     "Cancelled",
     "ConfigurationError",
     "DocumentError",
@@ -54,19 +60,28 @@ __all__ = [
     "MarketRefusalCode",
     "MarketRefused",
     "NoMarket",
+    "Offer",
     "Posting",
+    "Price",
     "Purchase",
     "RampError",
+    "RequestEnded",
     "RequestStatus",
     "RequestTemplate",
     "Reservation",
     "Resource",
+    "RoundClosed",
+    "RoundOpened",
+    "Submitted",
     "TransportError",
     "Unit",
+    "UnitAdvanced",
+    "UnitBids",
     "connect",
     "connect_async",
     "credits_text",
     "launch",
+    "launch_async",
     "request",
     "to_datetime",
 ]
@@ -74,7 +89,7 @@ __all__ = [
 _PLACES = {
     "ramp.client.asyncio_market": ("AsyncMarket",),
     "ramp.client.connecting": ("connect", "connect_async"),
-    "ramp.client.launching": ("launch",),
+    "ramp.client.launching": ("launch", "launch_async"),
     "ramp.client.machine_state": ("MachineState",),
     "ramp.client.market": ("Market",),
     "ramp.client.request": ("RequestTemplate", "request"),
@@ -87,7 +102,7 @@ _PLACES = {
         "Resource",
         "Unit",
     ),
-    "ramp.control.events": ("MarketRefusalCode",),
+    "ramp.control.events": ("MarketRefusalCode", "Submitted"),
     "ramp.errors": (
         "ConfigurationError",
         "DocumentError",
@@ -98,7 +113,10 @@ _PLACES = {
     ),
     "ramp.model.instant": ("to_datetime",),
     "ramp.model.money": ("credits_text",),
+    "ramp.model.offer": ("Offer",),
+    "ramp.protocol.rules.auction_rule": ("AuctionRule", "Bidding", "Price", "UnitBids"),
     "ramp.protocol.outcome": ("RequestStatus",),
+    "ramp.protocol.progress": ("ApprovalAsked", "RequestEnded", "RoundClosed", "RoundOpened", "UnitAdvanced"),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 

@@ -129,6 +129,23 @@ class RemoteProtocolError(ProtocolError):
     """The peer broke the table; it is answered with NOT_UNDERSTOOD."""
 
 
+class RuleFailed(RampError):
+    """An auction rule has raised, or answered what cannot be; it ends that auction only.
+
+    Args:
+        code: for programs (`ramp.protocol.rules.checked_rule.RuleFault`).
+        rule: name of the rule.
+        detail: what it did.
+    """
+
+    exit_code = 1
+
+    def __init__(self, code: str, rule: str, detail: str) -> None:
+        self.code = code
+        self.reason = f"the auction rule {rule} failed: {detail}"
+        super().__init__(self.reason)
+
+
 class LedgerRefusal(RampError):
     """The ledger refuses a transfer.
 

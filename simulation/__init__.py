@@ -4,6 +4,9 @@
     print(run.metrics.utilisation, run.jobs["wait_s"].mean())
     run.gantt("gantt.png")
 
+    study = simulation.market(ramp.request(cores=64, wall_time="1h", price=70), swarm="table2", rounds=10)
+    print(study.prices["best"], study.purchases[0].status, sum(study.messages.values()))
+
 Importing this package loads nothing heavy: the names below are loaded when they are first used.
 """
 
@@ -18,14 +21,16 @@ if TYPE_CHECKING:
     from simulation.machines.bluegene.cable_policy import CablePolicy
     from simulation.machines.boxes.policy import BoxPolicy, Choice, FreeBox
     from simulation.machines.description import KINDS, machine_kind
+    from simulation.market.study import MarketRun, market
+    from simulation.record_array import RecordArray
     from simulation.schedulers.declaration import SCHEDULERS, scheduler
     from simulation.schedulers.interface import Job, RunningJob, Scheduler, Site
     from simulation.simulated_run import JobArray, Metrics, SimulatedRun, simulate
 
 __all__ = [
-    "ALLOCATORS", "KINDS", "SCHEDULERS", "BoxPolicy", "CablePolicy", "Choice", "FreeBox", "Job", "JobArray", "Metrics",
-    "RunningJob", "Scheduler", "SimulatedRun", "Site", "allocator", "load_machine", "machine_kind", "scheduler",
-    "simulate",
+    "ALLOCATORS", "KINDS", "SCHEDULERS", "BoxPolicy", "CablePolicy", "Choice", "FreeBox", "Job", "JobArray",
+    "MarketRun", "Metrics", "RecordArray", "RunningJob", "Scheduler", "SimulatedRun", "Site", "allocator",
+    "load_machine", "machine_kind", "market", "scheduler", "simulate",
 ]  # fmt: skip
 
 _PLACES: Final = {
@@ -34,6 +39,8 @@ _PLACES: Final = {
     "simulation.machines.boxes.policy": ("BoxPolicy", "Choice", "FreeBox"),
     "simulation.machines.bluegene.cable_policy": ("CablePolicy",),
     "simulation.machines.description": ("KINDS", "machine_kind"),
+    "simulation.market.study": ("MarketRun",),
+    "simulation.record_array": ("RecordArray",),
     "simulation.schedulers.declaration": ("SCHEDULERS", "scheduler"),
     "simulation.schedulers.interface": ("Job", "RunningJob", "Scheduler", "Site"),
     "simulation.simulated_run": ("JobArray", "Metrics", "SimulatedRun", "simulate"),
@@ -41,6 +48,8 @@ _PLACES: Final = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "market":  # a package that can be called: it stays what imports make of this name
+        return importlib.import_module("simulation.market")
     for module, names in _PLACES.items():
         if name in names:
             value = globals()[name] = getattr(importlib.import_module(module), name)

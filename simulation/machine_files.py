@@ -31,6 +31,12 @@ def machine_names() -> list[str]:
     return sorted(path.stem for path in machine_directory().glob("*.toml"))
 
 
+def machine_path(name: str) -> Path:
+    """The file of a machine that is no flat one, whether or not it is there."""
+    path = Path(name)
+    return path if path.suffix == ".toml" or "/" in name else machine_directory() / f"{name}.toml"
+
+
 def load_machine(
     name: str | Path, *, allocator: str | None = None, allocator_options: Mapping[str, Any] | None = None
 ) -> Machine:
@@ -58,14 +64,12 @@ def load_machine(
         if allocator is not None or allocator_options:
             raise ConfigurationError("a flat machine has no allocator to choose", key="allocator")
         return FlatMachine(int(processors))
-    path = Path(text)
-    if path.suffix != ".toml" and "/" not in text:
-        path = machine_directory() / f"{text}.toml"
-        if not path.is_file():
-            known = ", ".join(machine_names())
-            raise ConfigurationError(
-                f"no machine {text!r}; there are {known}, flat:N, or the path of a .toml file", key="machine"
-            )
+    path = machine_path(text)
+    if not path.is_file() and path.parent == machine_directory():
+        known = ", ".join(machine_names())
+        raise ConfigurationError(
+            f"no machine {text!r}; there are {known}, flat:N, or the path of a .toml file", key="machine"
+        )
     try:
         written = path.read_text(encoding="utf-8")
         description = tomllib.loads(written)

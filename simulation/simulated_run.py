@@ -36,6 +36,7 @@ from simulation.queueing.whole_log import (
     run_log,
     warm_up,
 )
+from simulation.record_array import RecordArray
 from simulation.schedulers.interface import Scheduler
 from simulation.workload.generators.lublin import DAY_S, DEFAULT_LOAD, synthetic_log
 from simulation.workload.logs import find_log
@@ -44,7 +45,6 @@ from simulation.workload.replay_source import SYNTHETIC
 from simulation.workload.swf import SwfLog, read_swf, write_swf
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 SYNTHETIC_DAYS: Final = 30
@@ -56,25 +56,13 @@ _JOB_FIELDS: Final = [
 ]  # fmt: skip
 
 
-class JobArray(np.ndarray[Any, np.dtype[np.void]]):
+class JobArray(RecordArray):
     """Jobs as a structured array, one entry a job in order of submission.
 
     Fields: `job_number`; `submit_s`, `start_s`, `end_s` in seconds of log time; `wait_s`; `run_time_s`, which the log
     says and which is longer than end - start where a job was ended at its request; `requested_time_s`; `size`, units
     asked for; `held`, units given; `user`, -1 where the log does not know.
     """
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The same as a data frame.
-
-        Raises:
-            ConfigurationError: pandas is not installed.
-        """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ConfigurationError("pandas is not installed: `pip install pandas`") from error
-        return pd.DataFrame.from_records(self.view(np.ndarray))
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +303,7 @@ def simulate(
         log: name or path of a workload log, `synthetic` (a month of jobs that suit the machine), or a log that is read.
         machine: name or path of a machine, `flat:N`, or a machine, which is copied.
         scheduler: name or place (`module:Name`, `FILE.py:Name`) of a scheduler, its class, or one with an empty queue.
-        scheduler_options: of a scheduler that is named; `ramp plugins` shows them.
+        scheduler_options: of a scheduler that is named; `ramp plugins list` shows them.
         allocator: name or place of the allocator; the machine's own by default.
         allocator_options: of the allocator.
         shape: of the jobs, on machines whose allocators do not choose it: slim by default.

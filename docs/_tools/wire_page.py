@@ -131,7 +131,11 @@ def _believed(kind: type) -> str:
     if kind not in SEALED | OFFERS:
         return "anybody"
     roles = " or ".join(sorted(ROLES_OF[kind], reverse=True))
-    return f"a {roles}, sealed" + (" where offers are signed" if kind in OFFERS else "")
+    return (
+        f"a {roles}, sealed"
+        + (" where offers are signed" if kind in OFFERS else "")
+        + (" or the auction's rule wants it" if kind is contents.Proposal else "")
+    )
 
 
 def _section(kind: type) -> list[str]:

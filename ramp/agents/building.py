@@ -25,7 +25,9 @@ from ramp.protocol.events import Answer
 from ramp.protocol.progress import Progress
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import Seller
+from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.user.party import UserParty
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.host import Host, Ports
@@ -82,6 +84,7 @@ class Building:
         known = self.state.registered()
 
         def new_host(send: Callable[[Message], None]) -> Host:
+            """The host of this agent's party, which sends by `send`."""
             party = DirectoryParty(address, timing=self.config.timing, known=known)
             return Host(party, self._ports(send, notary))
 
@@ -101,6 +104,7 @@ class Building:
         ledger = self._audited_ledger()
 
         def new_host(send: Callable[[Message], None]) -> Host:
+            """The host of this agent's party, which sends by `send`."""
             party = BankParty(address, timing=self.config.timing)
             ports = self._ports(send, notary)
             ports.ledger, ports.watch = BankLedger(ledger), log_keeper
@@ -167,6 +171,7 @@ class Building:
                 directory=self.config.address(self.config.directory),
                 ids=RandomIds(),
                 timing=self.config.timing,
+                rules=RuleBook(RULES.find, self.config.auction_rule),
             )
             ports = self._ports(send, notary)
             ports.journal = self._journal(name)
@@ -258,8 +263,8 @@ class Building:
         return keep
 
 
-def audit(ledger: Ledger, path: Path) -> None:
-    """Recompute a ledger's balances and orders from its entries.
+def audit(ledger: LedgerStore, path: Path) -> None:
+    """See that a ledger's balances, transfers and orders agree with each other.
 
     Args:
         ledger: the ledger.
@@ -269,13 +274,13 @@ def audit(ledger: Ledger, path: Path) -> None:
         StateDamaged: if the books contradict each other or cannot be read.
     """
     try:
-        findings = ledger.audit()
+        findings = ledger.contradictions()
     except STORAGE_ERRORS:
         raise
     except Exception as error:  # whatever somebody has written into the tables
         raise StateDamaged(path, f"the ledger cannot be read: {type(error).__name__}", FROM_BACKUP) from error
     if findings:
-        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        more = f" (and {len(findings) - 1} more, see `ramp bank audit`)" if len(findings) > 1 else ""
         raise StateDamaged(path, f"the ledger's books do not agree: {findings[0]}{more}", FROM_BACKUP)
 
 

@@ -14,8 +14,17 @@ from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
 from ramp.model.acl import Performative
+from ramp.model.money import credits_text
 from ramp.protocol.directory.party import DirectoryParty, KnownAgent
-from ramp.protocol.progress import ClockCompared, GuestFailed, KeeperOrdered, Progress, RecordsMissing
+from ramp.protocol.progress import (
+    CancellationEnded,
+    ClockCompared,
+    GuestFailed,
+    KeeperOrdered,
+    Progress,
+    RecordsMissing,
+    RequestEnded,
+)
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.storage_errors import reason_of
@@ -30,6 +39,8 @@ WRITE_AGAIN_S = 15.0
 _log = logging.getLogger(__name__)
 _keeper_log = logging.getLogger("ramp.agents.keeper")
 _keeper_log.setLevel(logging.INFO)  # the keeper's orders are always logged
+_trade_log = logging.getLogger("ramp.agents.trade")
+_trade_log.setLevel(logging.INFO)  # and so is how each request and cancellation ended
 
 
 class RequestAQuote(Courier):
@@ -131,6 +142,18 @@ class CommandedAgent(PartyAgent):
             watcher(progress)
 
 
+def ending_text(ended: RequestEnded | CancellationEnded) -> str:
+    """How a request or a cancellation ended, as a line of the log."""
+    if isinstance(ended, CancellationEnded):
+        what = ended.outcome
+        how = f"given back for {credits_text(what.refund)} credits" if what.done else f"not given back: {what.code}"
+        return f"{what.agreement_id} {how}"
+    outcome = ended.outcome
+    sold = ", ".join(f"unit {unit.unit} of {unit.offer.resource}" for unit in outcome.units) if outcome.cost else ""
+    how = f"{sold} for {credits_text(outcome.cost)} credits" if sold else outcome.reason or "nothing was bought"
+    return f"{outcome.request_id} {outcome.status}: {how}"
+
+
 class UserAgent(ComparingAgent, CommandedAgent):
     """Buys for one owner."""
 
@@ -144,6 +167,8 @@ class UserAgent(ComparingAgent, CommandedAgent):
 
     def watch(self, progress: Progress) -> None:
         """Pass progress on to the watchers; of comparisons of the clock those that tell something new."""
+        if isinstance(progress, RequestEnded | CancellationEnded):
+            _trade_log.info("%s: %s", self.jid, ending_text(progress))
         if not isinstance(progress, ClockCompared) or self.take_comparison(progress):
             super().watch(progress)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ramp.agents.supervisor import GROUP_COMMAND, OnEvent, Supervisor
@@ -15,6 +16,8 @@ from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.parent import end_with_parent
+
+_log = logging.getLogger("ramp.agents.supervise")
 
 
 def run(
@@ -49,6 +52,24 @@ def run(
     return 0
 
 
+class Told:
+    """Writes to the log what becomes of a market that is up; what keeps it from coming up is told to its launcher."""
+
+    def __init__(self) -> None:
+        self._is_up = False
+
+    def up(self) -> None:
+        """Every agent is ready, or has been said to be broken."""
+        self._is_up = True
+        _log.info("the market is up")
+
+    def event(self, event: Mapping[str, str]) -> None:
+        """Something has happened to an agent, or to the server."""
+        if self._is_up and event["event"] != "stopped":  # all of them do, at the end
+            detail = f": {event['detail']}" if event["detail"] else ""
+            _log.info("%s is %s%s", event["agent"], event["event"], detail)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a swarm in the foreground: for `ramp up --detach`, and for programs that want a market of their own."""
     parser = argparse.ArgumentParser(prog="python -m ramp.agents.supervise", description=main.__doc__)
@@ -58,11 +79,15 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.parent is not None:
         end_with_parent(options.parent)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    told = Told()
     try:
-        return run(load_config(options.config), StateFolder(options.state_dir))
+        exit_code = run(load_config(options.config), StateFolder(options.state_dir), ready=told.up, on_event=told.event)
     except RampError as error:
         sys.stderr.write(f"ramp: {error}\n")
         return error.exit_code
+    _log.info("the market is stopped")
+    return exit_code
 
 
 if __name__ == "__main__":

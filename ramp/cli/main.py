@@ -59,12 +59,11 @@ VERBS: Final[dict[str, Verb]] = {
     "cancel": Verb(_BUY, "ramp.cli.verbs.requests:cancel", "Give reservations back for a refund; withdraw a request."),
     "balance": Verb(_ACCOUNT, "ramp.cli.verbs.account:balance", "Show the balance (a signed query to the bank)."),
     "statement": Verb(_ACCOUNT, "ramp.cli.verbs.account:statement", "Show all payments with a running balance."),
-    "bank": Verb(_MARKET, "ramp.cli.verbs.bank:bank", "See all trading and credit accounts, as the market's keeper."),
+    "bank": Verb(_MARKET, "ramp.cli.verbs.bank:bank", "See all trading and accounts (the keeper); audit the ledger."),
     "rfq": Verb(_FILES, "ramp.cli.verbs.rfq:rfq", "Write and check requests for quotation (RFQL)."),
     "verify": Verb(_FILES, "ramp.cli.verbs.verify:verify", "Check an agreement's signatures and contents offline."),
     "keys": Verb(_FILES, "ramp.cli.verbs.keys:keys", "Make, show, renew and revoke keys and certificates."),
     "config": Verb(_FILES, "ramp.cli.verbs.config:config", "Check and show a market's configuration."),
-    "plugin": Verb(_FILES, "ramp.cli.verbs.plugin:plugin", "Check a plug-in against the contract that all keep."),
     "completion": Verb(_FILES, "ramp.cli.completion:completion", "Print the completion script for a shell."),
 }
 _SECTIONS: Final = (_TRY, _BUY, _ACCOUNT, _MARKET, _FILES)

@@ -34,6 +34,12 @@ user_option: Final[Decorator] = click.option(
 file_type: Final = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
+class WholeNumber(click.IntRange):
+    """A whole number within bounds."""
+
+    name = "whole number"
+
+
 class CreditsType(click.ParamType[int]):
     """An amount on the command line, above 0: credits, in minor units afterwards."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from datetime import datetime, timedelta
 from decimal import Decimal
 from types import TracebackType
@@ -16,17 +17,16 @@ from ramp.client.dialogues import Dialogue
 from ramp.client.following import Approver, Following, OnEvent, nobody_approves
 from ramp.client.line import AsyncLine, refused
 from ramp.client.machine_state import MachineState
-from ramp.client.market import MACHINES_LIMIT_S, period
+from ramp.client.market import MACHINES_LIMIT_S
 from ramp.client.request import Requestable
-from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resource, purchase_of
-from ramp.client.submission import Approve, Prefer, auction_options, submission
+from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resource, with_machines
+from ramp.client.submission import Approve, MarketUser, Prefer, auction_options
 from ramp.client.times import duration_of
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved
 from ramp.control.requests import Submit, Watch
 from ramp.errors import RampError, TransportError
 from ramp.model.instant import HOUR
-from ramp.protocol.events import AuctionOptions
 
 WITHDRAW_LIMIT_S = 5.0
 """How long a cancelled task waits until its withdrawal has been heard, in seconds."""
@@ -46,15 +46,14 @@ async def converse(line: AsyncLine, dialogue: Dialogue[T]) -> T:
         return result
 
 
-class AsyncMarket:
-    """A market as one of its users; `ramp.connect_async` makes one. The methods are those of `ramp.Market`.
+class AsyncMarket(MarketUser[AsyncAccess]):
+    """A market as one of its users; `ramp.connect_async` and `ramp.launch_async` make one.
+
+    The methods are those of `ramp.Market`.
 
     Args:
         access: where the market is.
     """
-
-    def __init__(self, access: AsyncAccess) -> None:
-        self.access = access
 
     async def __aenter__(self) -> Self:
         return self
@@ -64,11 +63,6 @@ class AsyncMarket:
     ) -> None:
         """Nothing stays open between two calls."""
 
-    @property
-    def user(self) -> str:
-        """As whom: the local name."""
-        return self.access.user
-
     async def submit(
         self,
         *requests: Requestable,
@@ -77,11 +71,12 @@ class AsyncMarket:
         prefer: Prefer = "cheapest",
         approve: Approve = "auto",
         max_cost: int | str | Decimal | None = None,
+        rule: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
         """See `Market.submit`; a task that is cancelled withdraws its request."""
         options = auction_options(
-            rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost
+            rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost, rule=rule
         )
         asked = approve if callable(approve) else nobody_approves
         return await self._purchase(self._submission(requests, options), asked, on_event)
@@ -92,14 +87,12 @@ class AsyncMarket:
         rounds: int = 3,
         round_time: str | timedelta = "15s",
         prefer: Prefer = "cheapest",
+        rule: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
         """See `Market.quote`."""
-        options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True)
+        options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True, rule=rule)
         return await self._purchase(self._submission(requests, options), nobody_approves, on_event)
-
-    def _submission(self, requests: Sequence[Requestable], options: AuctionOptions) -> Submit:
-        return submission(requests, options, self.access.now(), self.access.new_id("request"))
 
     async def _purchase(self, submitted: Submit, approve: Approver, on_event: OnEvent | None) -> Purchase:
         following = Following.begin(submitted)
@@ -110,14 +103,14 @@ class AsyncMarket:
                 async with asyncio.timeout(WITHDRAW_LIMIT_S):
                     await self.ask(dialogues.withdraw(submitted.request_id))
             raise
-        return purchase_of(ended.outcome, ended.files, self.access.domain)
+        return self._purchase_of(ended)
 
     async def _follow(self, following: Following, approve: Approver, on_event: OnEvent | None) -> RequestEnded:
         line = await self.access.open_async()
         while True:
             try:
-                async with line:
-                    async for event in line.events(following.request):
+                async with line, aclosing(line.events(following.request)) as events:
+                    async for event in events:
                         if on_event is not None:
                             on_event(event)
                         asked = following.heard(event)
@@ -131,8 +124,8 @@ class AsyncMarket:
 
     async def watch(self, request_id: str = "") -> AsyncIterator[Event]:
         """See `Market.watch`."""
-        async with await self.access.open_async() as line:
-            async for event in line.events(Watch(request_id)):
+        async with await self.access.open_async() as line, aclosing(line.events(Watch(request_id))) as events:
+            async for event in events:
                 if isinstance(event, Refused):
                     raise refused(event)
                 yield event
@@ -155,15 +148,12 @@ class AsyncMarket:
 
     async def statement(self, since: str | datetime | None = None, until: str | datetime | None = None) -> Account:
         """See `Market.statement`."""
-        return await self.ask(dialogues.account(*period(since, until, self.access.now())))
+        return await self.ask(dialogues.statement(since, until, self.access.now()))
 
     async def resources(self, *, machines: bool = False) -> tuple[Resource, ...]:
         """See `Market.resources`."""
         found = await self.ask(dialogues.resources(self.access.domain))
-        if not machines:
-            return found
-        states = await self.machines([each.address for each in found])
-        return tuple(Resource(each.name, each.address, states.get(each.address)) for each in found)
+        return with_machines(found, await self.machines([each.address for each in found])) if machines else found
 
     async def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:
         """See `Market.machine`."""

@@ -7,6 +7,7 @@ market and the one for asyncio run the same dialogues.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from ramp.client import results
@@ -14,6 +15,7 @@ from ramp.client.identifiers import belonging, matching
 from ramp.client.line import refused
 from ramp.client.machine_state import MachineState, parse_snapshot
 from ramp.client.results import Account, Cancelled, Reservation, Resource
+from ramp.client.times import moment_of
 from ramp.control.events import (
     AgreementsListed,
     AgreementStanding,
@@ -68,6 +70,22 @@ def _expected(event: Event, kind: type[E]) -> E:
 def account(since: Instant | None = None, until: Instant | None = None) -> Dialogue[Account]:
     """Balance, and what was posted between two instants where one is given."""
     return results.account_of(_expected((yield AskAccount(since, until)), AccountStatement))
+
+
+def statement(since: str | datetime | None, until: str | datetime | None, now: Instant) -> Dialogue[Account]:
+    """Balance, and what was posted between two moments (default: all).
+
+    Raises:
+        ConfigurationError: if a moment is none, or the first lies after the last.
+    """
+    try:
+        first = 0 if since is None else moment_of(since, now)
+        last = None if until is None else moment_of(until, now)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    if last is not None and first > last:
+        raise ConfigurationError(f"since={since!r} lies after until={until!r}")
+    return (yield from account(first, last))
 
 
 def machine(resource: str, horizon: Duration) -> Dialogue[MachineState]:

@@ -90,7 +90,7 @@ class Following:
         self.request = self.watch
 
     def withdrawn(self) -> None:
-        """The owner no longer wants it: only its end is waited for now."""
+        """The owner no longer wants it: from here on only its end is waited for."""
         self.interrupted = True
         self._tried = isinstance(self.request, Submit)
         self.request = self.watch

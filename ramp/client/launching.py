@@ -1,18 +1,21 @@
-"""`ramp.launch`: a market of one's own, in processes with real XMPP or simulated in this one."""
+"""`ramp.launch`, `ramp.launch_async`: a market of one's own, in processes with real XMPP or simulated in this one."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
 from ramp.client import dialogues
-from ramp.client.access import Access, find_market
+from ramp.client.access import Access, RunningMarket, find_market
+from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.in_turn import InTurn
 from ramp.client.market import Market
 from ramp.client.swarm import OnEvent, start_detached, status, stop
 from ramp.errors import ConfigurationError
@@ -94,6 +97,36 @@ def _launch_processes(config: SwarmConfig, state_dir: Path | str | None, user: s
         wait_registered(config, state)
         access = find_market(state, user)
         return Market(access, stack.pop_all().close)
+
+
+@contextlib.asynccontextmanager
+async def launch_async(
+    config: str | Path = DEFAULT_SWARM,
+    *,
+    transport: str | None = None,
+    state_dir: Path | str | None = None,
+    user: str | None = None,
+    seed: int = 0,
+) -> AsyncIterator[AsyncMarket]:
+    """The same for asyncio: `async with ramp.launch_async("table2") as market: ...`; the block ends the market.
+
+    The arguments and errors are those of `ramp.launch`. Launching and ending run in a thread of their own. A simulated
+    market answers what several tasks ask one after the other.
+    """
+    launching = asyncio.ensure_future(
+        asyncio.to_thread(launch, config, transport=transport, state_dir=state_dir, user=user, seed=seed)
+    )
+    try:
+        market = await asyncio.shield(launching)
+    except asyncio.CancelledError:
+        # the thread goes on launching; what it brings up is nobody's
+        await asyncio.to_thread((await launching).close)
+        raise
+    try:
+        access = market.access
+        yield AsyncMarket(access if isinstance(access, RunningMarket) else InTurn(access))
+    finally:
+        await asyncio.to_thread(market.close)
 
 
 def launch_detached(config: SwarmConfig, state: StateFolder, on_event: OnEvent | None = None) -> list[str]:

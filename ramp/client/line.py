@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -66,7 +66,7 @@ class AsyncLine(Protocol):
         """See `Line.send`."""
         ...
 
-    def events(self, request: Request) -> AsyncIterator[Event]:
+    def events(self, request: Request) -> AsyncGenerator[Event, None]:
         """See `Line.events`."""
         ...
 
@@ -184,7 +184,7 @@ class AsyncSocketLine:
         except OSError as error:
             raise _ended() from error
 
-    async def events(self, request: Request) -> AsyncIterator[Event]:
+    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
         """See `Line.events`."""
         await self.send(request)
         while True:

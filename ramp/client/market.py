@@ -18,15 +18,14 @@ from ramp.client.following import Approver, Following, OnEvent, nobody_approves
 from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState
 from ramp.client.request import Requestable
-from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resource, purchase_of, short_name
-from ramp.client.submission import Approve, Prefer, auction_options, submission
-from ramp.client.times import duration_of, moment_of
+from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resource, with_machines
+from ramp.client.submission import Approve, MarketUser, Prefer, auction_options
+from ramp.client.times import duration_of
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved
 from ramp.control.requests import Submit, Watch
-from ramp.errors import ConfigurationError, MarketRefused, RampError, TransportError
-from ramp.model.instant import HOUR, Instant
-from ramp.protocol.events import AuctionOptions
+from ramp.errors import MarketRefused, RampError, TransportError
+from ramp.model.instant import HOUR
 
 MACHINES_LIMIT_S: Final = 25.0
 """How long all machines together may take to say how they are, in seconds."""
@@ -50,7 +49,7 @@ def converse(line: Line, dialogue: Dialogue[T]) -> T:
         return result
 
 
-class Market:
+class Market(MarketUser[Access]):
     """A market as one of its users; `ramp.connect` and `ramp.launch` make one, and a `with` block closes it.
 
     Nothing stays open between two calls. Whatever is refused or fails raises a `ramp.RampError`; its subclasses say
@@ -64,7 +63,7 @@ class Market:
     """
 
     def __init__(self, access: Access, close: Callable[[], None] = lambda: None) -> None:
-        self.access = access
+        super().__init__(access)
         self._close = close
 
     def __enter__(self) -> Self:
@@ -79,15 +78,6 @@ class Market:
         """End one's own market (`ramp.launch`); leave one that was running (`ramp.connect`) as it is."""
         self._close()
 
-    @property
-    def user(self) -> str:
-        """As whom: the local name."""
-        return self.access.user
-
-    def short(self, address: str) -> str:
-        """An agent's name without the market's own domain; names of other domains stay whole."""
-        return short_name(address, self.access.domain)
-
     # -- buying --------------------------------------------------------------------------------------------------
 
     def submit(
@@ -98,6 +88,7 @@ class Market:
         prefer: Prefer = "cheapest",
         approve: Approve = "auto",
         max_cost: int | str | Decimal | None = None,
+        rule: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
         """Auction requests as one, buy what wins by two-phase commit, pay, and return how it ended.
@@ -112,14 +103,15 @@ class Market:
             prefer: how offers are ranked.
             approve: `"auto"`, `"best-offer"`, or a function of the offers that says whether to buy.
             max_cost: most to pay for everything together, in credits.
-            on_event: told everything that goes on: the events of `ramp.events`.
+            rule: name of the auction rule (`ramp plugins list rule`), or `FILE.py:Name`; the market's own where empty.
+            on_event: told everything that goes on: `ramp.RoundOpened`, `ramp.RoundClosed` and so on.
 
         Raises:
             RampError: see the class.
             KeyboardInterrupt: after a withdrawal.
         """
         options = auction_options(
-            rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost
+            rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost, rule=rule
         )
         asked = approve if callable(approve) else nobody_approves
         return self._purchase(self._submission(requests, options), asked, on_event)
@@ -130,6 +122,7 @@ class Market:
         rounds: int = 3,
         round_time: str | timedelta = "15s",
         prefer: Prefer = "cheapest",
+        rule: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
         """Auction requests, but stop before accepting: nothing is held or bought; the arguments are `submit`'s.
@@ -137,16 +130,13 @@ class Market:
         Raises:
             RampError: see the class.
         """
-        options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True)
+        options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True, rule=rule)
         return self._purchase(self._submission(requests, options), nobody_approves, on_event)
-
-    def _submission(self, requests: Sequence[Requestable], options: AuctionOptions) -> Submit:
-        return submission(requests, options, self.access.now(), self.access.new_id("request"))
 
     def _purchase(self, submitted: Submit, approve: Approver, on_event: OnEvent | None) -> Purchase:
         following = Following.begin(submitted)
         ended = self.follow(following, approve=approve, on_event=on_event)
-        purchase = purchase_of(ended.outcome, ended.files, self.access.domain)
+        purchase = self._purchase_of(ended)
         if following.interrupted and not purchase.committed:
             raise KeyboardInterrupt
         return purchase
@@ -201,7 +191,8 @@ class Market:
         """What goes on: of one request until it ends, or of all of this user's, without end.
 
         Yields:
-            The events of `ramp.events`, whose times are integers of microseconds (`ramp.to_datetime`).
+            `ramp.Submitted`, `RoundOpened`, `RoundClosed`, `ApprovalAsked`, `UnitAdvanced`, `RequestEnded`; their times
+            are integers of microseconds (`ramp.to_datetime`).
 
         Raises:
             RampError: see the class.
@@ -241,7 +232,7 @@ class Market:
         Raises:
             ConfigurationError: if a moment is none, or the first lies after the last.
         """
-        return self.ask(dialogues.account(*period(since, until, self.access.now())))
+        return self.ask(dialogues.statement(since, until, self.access.now()))
 
     # -- who sells -----------------------------------------------------------------------------------------------
 
@@ -251,10 +242,7 @@ class Market:
         A machine that does not answer in time has the `machine` None.
         """
         found = self.ask(dialogues.resources(self.access.domain))
-        if not machines:
-            return found
-        states = self.machines([each.address for each in found])
-        return tuple(Resource(each.name, each.address, states.get(each.address)) for each in found)
+        return with_machines(found, self.machines([each.address for each in found])) if machines else found
 
     def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:
         """How a resource's machine is, and its projected load over a horizon."""
@@ -284,19 +272,3 @@ class Market:
         """
         with self.access.open() as line:
             return converse(line, dialogue)
-
-
-def period(since: str | datetime | None, until: str | datetime | None, now: Instant) -> tuple[Instant, Instant | None]:
-    """A statement's first and last instant.
-
-    Raises:
-        ConfigurationError: if a moment is none, or the first lies after the last.
-    """
-    try:
-        first = 0 if since is None else moment_of(since, now)
-        last = None if until is None else moment_of(until, now)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
-    if last is not None and first > last:
-        raise ConfigurationError(f"since={since!r} lies after until={until!r}")
-    return first, last

@@ -145,11 +145,22 @@ def request(
 
 
 def combined(parts: Sequence[RequestForQuotation]) -> RequestForQuotation:
-    """Several requests as one with all their units, in the order given: bought together or not at all."""
+    """Several requests as one with all their units, in the order given: bought together or not at all.
+
+    Raises:
+        ConfigurationError: if some have a greatest cost and others none.
+    """
     units = (unit for part in parts for unit in part.units)
+    limits = [part.max_cost for part in parts if part.units]
+    given = [limit for limit in limits if limit is not None]
+    if 0 < len(given) < len(limits):
+        raise ConfigurationError(
+            "some of the requests say what they may cost and some do not; right would be MaxCost in each or in none"
+        )
     return RequestForQuotation(
         tuple(replace(unit, number=number) for number, unit in enumerate(units, 1)),
         tuple(warning for part in parts for warning in part.warnings),
+        sum(given) if given else None,
     )
 
 

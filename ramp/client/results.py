@@ -6,7 +6,7 @@ people. Prices are whole credits per core-hour. Every result keeps the model's o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ class Unit:
         start: start of the slot.
         end: end of the slot.
         cores: cores charged for.
+        cores_asked: cores asked for; fewer than `cores` on machines that sell only whole parts of themselves.
         price: credits per core-hour.
         cost: minor units.
         agreement_id: of the signed agreement, empty for a quotation.
@@ -42,6 +43,7 @@ class Unit:
     start: datetime
     end: datetime
     cores: int
+    cores_asked: int
     price: int
     cost: int
     agreement_id: str
@@ -208,6 +210,11 @@ def short_name(address: str, domain: str) -> str:
     return address.removesuffix(f"@{domain}") if domain else address
 
 
+def with_machines(found: Sequence[Resource], states: Mapping[str, MachineState]) -> tuple[Resource, ...]:
+    """Resources with how their machines are, by full name; those that did not answer have None."""
+    return tuple(Resource(each.name, each.address, states.get(each.address)) for each in found)
+
+
 def unit_of(bought: BoughtUnit, domain: str) -> Unit:
     """A bought unit for programs."""
     offer: Offer = bought.offer
@@ -217,8 +224,9 @@ def unit_of(bought: BoughtUnit, domain: str) -> Unit:
         start=to_datetime(offer.start),
         end=to_datetime(offer.end),
         cores=offer.cores,
+        cores_asked=bought.cores_asked,
         price=offer.cpu_hour_cost,
-        cost=offer.cost,
+        cost=bought.cost,
         agreement_id=bought.agreement_id,
         reservation_id=bought.reservation_id,
         meets_request=bought.meets_request,

@@ -1,15 +1,19 @@
-"""What `submit` and `quote` of both markets take, as one request of the control channel."""
+"""What the blocking market and its asyncio twin have in common: who asks, and what is submitted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
-from typing import Literal
+from pathlib import Path
+from typing import Generic, Literal, TypeVar
 
+from ramp.client.access import SeenMarket
 from ramp.client.following import Approver
 from ramp.client.request import Requestable, resolved
+from ramp.client.results import Purchase, purchase_of, short_name
 from ramp.client.times import duration_of
+from ramp.control.events import RequestEnded
 from ramp.control.requests import Submit
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant
@@ -22,6 +26,8 @@ is asked about the offers before anything is bought."""
 
 Prefer = Literal["cheapest", "soonest"]
 
+A = TypeVar("A", bound=SeenMarket)
+
 
 def auction_options(
     *,
@@ -31,6 +37,7 @@ def auction_options(
     approve: Approve = "auto",
     max_cost: int | str | Decimal | None = None,
     quote_only: bool = False,
+    rule: str = "",
 ) -> AuctionOptions:
     """The options of an auction.
 
@@ -46,9 +53,16 @@ def auction_options(
             approval=Approval.ASK if callable(approve) else Approval(approve),
             quote_only=quote_only,
             max_cost=limit,
+            rule=fixed_rule(rule),
         )
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
+
+
+def fixed_rule(rule: str) -> str:
+    """The name of an auction rule as the User Agent finds it, wherever that runs: a file by its whole path."""
+    where, _, name = rule.rpartition(":")
+    return f"{Path(where).resolve()}:{name}" if where.endswith(".py") else rule
 
 
 def submission(parts: Sequence[Requestable], options: AuctionOptions, now: Instant, request_id: str) -> Submit:
@@ -62,3 +76,29 @@ def submission(parts: Sequence[Requestable], options: AuctionOptions, now: Insta
 
     document = write_request(resolved(parts, now))
     return Submit(document, request_id, options)
+
+
+class MarketUser(Generic[A]):
+    """A market as one of its users, without any waiting.
+
+    Args:
+        access: where the market is.
+    """
+
+    def __init__(self, access: A) -> None:
+        self.access = access
+
+    @property
+    def user(self) -> str:
+        """As whom: the local name."""
+        return self.access.user
+
+    def short(self, address: str) -> str:
+        """An agent's name without the market's own domain; names of other domains stay whole."""
+        return short_name(address, self.access.domain)
+
+    def _submission(self, requests: Sequence[Requestable], options: AuctionOptions) -> Submit:
+        return submission(requests, options, self.access.now(), self.access.new_id("request"))
+
+    def _purchase_of(self, ended: RequestEnded) -> Purchase:
+        return purchase_of(ended.outcome, ended.files, self.access.domain)

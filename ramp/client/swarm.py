@@ -44,8 +44,7 @@ def start_detached(
 
     state.prepare()
     check_versions(state)
-    if status(state) is not None:
-        raise ConfigurationError("a swarm is already up with this state folder; `ramp down` stops it", path=state.path)
+    check_none_is_up(state)
     log_path = state.logs / "supervisor.log"
     begin = log_path.stat().st_size if log_path.exists() else 0
     command = [sys.executable, "-m", "ramp.agents.supervise", str(config_path), "--state-dir", str(state.path)]
@@ -85,6 +84,16 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
             return None
         time.sleep(0.05)
     return None
+
+
+def check_none_is_up(state: StateFolder) -> None:
+    """Refuse to launch a second market in one state folder.
+
+    Raises:
+        ConfigurationError: if one is up.
+    """
+    if status(state) is not None:
+        raise ConfigurationError("a swarm is already up with this state folder; `ramp down` stops it", path=state.path)
 
 
 def stop(state: StateFolder) -> bool:

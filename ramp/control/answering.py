@@ -7,6 +7,7 @@ same request gets the same answer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, assert_never
 
@@ -27,11 +28,11 @@ from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.rules.auction_rule import PAPER_RULE
+from ramp.protocol.rules.checked_rule import ROUNDS_MAX
 from ramp.protocol.user.party import UserParty
 from ramp.rfql.request_for_quotation import parse_request
-
-ROUNDS_MAX: Final = 100
-"""So many rounds an auction may have at most."""
+from ramp.runtime.auction_rules import RULES
 
 ROUND_TIME_LEAST: Final = 100 * MILLISECOND
 """Shortest limit of a round; below it answers of another machine could not be in."""
@@ -60,7 +61,11 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
         )
     if options.max_cost is not None and options.max_cost <= 0:
         raise ConfigurationError(f"a greatest cost of {options.max_cost}; right would be minor units above 0")
-    return ev.RequestSubmitted(request_id, parse_request(request.document), options)
+    if options.rule:
+        RULES.find(options.rule)
+    asked = parse_request(request.document)
+    limits = [each for each in (options.max_cost, asked.max_cost) if each is not None]
+    return ev.RequestSubmitted(request_id, asked, replace(options, max_cost=min(limits, default=None)))
 
 
 def question(request: AskAccount | AskMachine | AskResources, query_id: str, domain: str) -> ev.Command:
@@ -153,6 +158,7 @@ def requests_of(party: UserParty) -> RequestsListed:
                 len(purchase.request.units),
                 purchase.started_at,
                 purchase.outcome,
+                rule=purchase.options.rule or PAPER_RULE,
             )
             for request_id, purchase in party.purchases.items()
         ),

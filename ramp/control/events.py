@@ -23,6 +23,7 @@ from ramp.protocol.progress import (
     RoundOpened,
     UnitAdvanced,
 )
+from ramp.protocol.rules.auction_rule import PAPER_RULE
 
 
 class MarketRefusalCode(StrEnum):
@@ -110,6 +111,7 @@ class RequestStanding:
         started_at: when it was submitted.
         outcome: how it ended, which may be without its rounds; None while it goes on.
         archived: whether it is in the user's archive only.
+        rule: name of the auction rule.
     """
 
     request_id: str
@@ -119,6 +121,7 @@ class RequestStanding:
     started_at: Instant
     outcome: RequestOutcome | None = None
     archived: bool = False
+    rule: str = PAPER_RULE
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,7 @@ class _Reader:
         self._reserved: Counter[str] = Counter()
 
     def read(self) -> Book:
+        """The book that the lines say."""
         entries: list[Entry] = []
         if not self._lines or self._lines[0].strip() not in _HEADERS_READ:
             self._number = 1

@@ -12,6 +12,22 @@ from ramp.model.communicative_acts import Interaction, Performative, said
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
+from ramp.model.seal import Seal
+
+
+@dataclass(frozen=True, slots=True)
+class PricePaid:
+    """How a price was found that is not simply the price offered.
+
+    Attributes:
+        rule: name of the auction rule.
+        runner_up: the other offer that sets the price; None where there is none.
+        seal: its resource's, on the proposal with which it was made; None where there is no such offer.
+    """
+
+    rule: str
+    runner_up: Offer | None = None
+    seal: Seal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +44,12 @@ class Agreement:
         request: the unit as the user asked for it (its own price limit, not a round's asking price).
         offer: the offer as accepted.
         reservation_id: the machine's name for the slot held.
-        cost: minor units, equal to `offer.cost`.
+        cost: what is paid, in minor units; equal to `offer.cost` where there is no `price`.
         issued_at: when the user decided.
         order_id: the payment order that it is a line of.
         valid_until: the bank posts nothing later than this, by its own clock; as long as the money is set aside.
         best_offer: the user approved an offer that does not meet the request.
+        price: by which rule the cost was found; None where it is the price offered.
     """
 
     agreement_id: str
@@ -49,6 +66,7 @@ class Agreement:
     order_id: str
     valid_until: Instant
     best_offer: bool = False
+    price: PricePaid | None = None
 
 
 @dataclass(frozen=True, slots=True)

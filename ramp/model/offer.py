@@ -36,6 +36,7 @@ class RefusalCode(StrEnum):
     CANCELLED = "cancelled"
     NO_ANSWER = "no_answer"
     BAD_AGREEMENT = "bad_agreement"
+    BAD_PRICE = "bad_price"
     BAD_SIGNATURE = "bad_signature"
     PAYMENT_REFUSED = "payment_refused"
     QUOTA = "quota_exceeded"

@@ -119,10 +119,18 @@ class RequestUnit:
 
 @dataclass(frozen=True, slots=True)
 class RequestForQuotation:
-    """An RFQL document: one or more units that are bought together or not at all."""
+    """An RFQL document: one or more units that are bought together or not at all.
+
+    Attributes:
+        units: in their order.
+        warnings: what was odd about the document.
+        max_cost: most to pay for all units together, in minor units; None for no limit. For the buyer's own agent:
+            calls for proposals are without it.
+    """
 
     units: tuple[RequestUnit, ...]
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    max_cost: int | None = None
 
     def unit(self, number: int) -> RequestUnit:
         """The unit of that number.

@@ -12,6 +12,7 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal
+from ramp.protocol.rules.paid_prices import Priced
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class HeldUnit:
         reservation_id: the resource's name for the slot.
         held_until: end of the hold as far as is known here: counted from the first sending of the question.
         seal: the resource's, on its vote.
+        priced: what is paid for it; None until all units are held.
     """
 
     unit: int
@@ -31,6 +33,7 @@ class HeldUnit:
     reservation_id: str
     held_until: Instant
     seal: Seal
+    priced: Priced | None = None
 
 
 def draw_up_agreements(
@@ -58,11 +61,12 @@ def draw_up_agreements(
             request=request.unit(unit.unit),
             offer=unit.offer,
             reservation_id=unit.reservation_id,
-            cost=unit.offer.cost,
+            cost=unit.offer.cost if unit.priced is None else unit.priced.cost,
             issued_at=now,
             order_id=order_id,
             valid_until=now + valid_for,
             best_offer=not meets_request[unit.unit],
+            price=None if unit.priced is None else unit.priced.price,
         )
         for unit in held
     )
@@ -76,6 +80,8 @@ def order_lines(agreements: Sequence[Agreement]) -> tuple[OrderLine, ...]:
 def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, reservation_id: str) -> str:
     """What is wrong with an agreement for a held offer, or the empty string.
 
+    A price that is not the one offered is looked at apart (`ramp.model.price_paid`).
+
     Args:
         agreement: as the user has signed it.
         offer: the offer held.
@@ -86,7 +92,7 @@ def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, res
         (agreement.offer, offer, "offer"),
         (agreement.request_id, offer.request_id, "request"),
         (agreement.reservation_id, reservation_id, "reservation id"),
-        (agreement.cost, offer.cost, "cost"),
+        (agreement.cost if agreement.price is None else offer.cost, offer.cost, "cost"),
         (replace(agreement.request, cpu_hour_cost=unit.cpu_hour_cost), unit, "unit"),
     )
     return next((f"its {what} is not the one agreed" for found, right, what in facts if found != right), "")

@@ -90,6 +90,11 @@ class ClockComparison:
         """The clock has been set, and perhaps the bank's with it: nothing is known any more, and no answer counts."""
         self.known = self._asked = None
 
+    @property
+    def warning(self) -> str:
+        """That the clock is wrong and by how much; the empty string where it is right, or not known to be wrong."""
+        return offset_text(self.known) if self.known is not None and self.known.wrong else ""
+
     def refusal(self, limit: Duration) -> str:
         """Why nothing can be bought while the clock is further off than a limit, or the empty string."""
         known = self.known

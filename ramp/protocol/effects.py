@@ -23,9 +23,15 @@ from ramp.protocol.records import Record
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Give a message to the network; it may be lost, doubled or late."""
+    """Give a message to the network; it may be lost, doubled or late.
+
+    Attributes:
+        message: what is sent.
+        sealed: whether it leaves with a seal though its content need not have one.
+    """
 
     message: Message
+    sealed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,8 @@ class AuctionOptions:
         approval: who says yes.
         quote_only: stop before accepting; nothing is held.
         max_cost: most to pay for all units together, in minor units; None for no limit but the units' prices.
+        rule: name of the auction rule; empty for the one that the user's agent is configured with, and in records for
+            the paper's.
     """
 
     rounds: int = 3
@@ -52,6 +54,7 @@ class AuctionOptions:
     approval: Approval = Approval.AUTO
     quote_only: bool = False
     max_cost: int | None = None
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,9 @@ class BoughtUnit:
         reservation_id: the resource's name for the slot.
         transfer_id: the bank's payment.
         meets_request: False for an approved best offer.
+        paid: what is paid, in minor units; None where it is the price offered.
+        cores_asked: cores that the request asked for, of which the offer may charge more; 0 where a record of an older
+            version does not say.
     """
 
     unit: int
@@ -75,6 +78,18 @@ class BoughtUnit:
     reservation_id: str = ""
     transfer_id: str = ""
     meets_request: bool = True
+    paid: int | None = None
+    cores_asked: int = 0
+
+    @property
+    def cost(self) -> int:
+        """What is paid for it, in minor units."""
+        return self.offer.cost if self.paid is None else self.paid
+
+    @property
+    def charges_more(self) -> bool:
+        """Whether cores are charged beyond what was asked: the machine sells only whole parts of itself."""
+        return 0 < self.cores_asked < self.offer.cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +104,8 @@ class RequestOutcome:
         units: what was bought or quoted; for `no_offers` the best offers that do not meet the request.
         started_at: when the request was submitted.
         duration: from submission to the end.
+        rule: name of the auction rule; empty for the paper's.
+        code: of a rule that has failed (`ramp.protocol.rules.checked_rule.RuleFault`), or empty.
     """
 
     request_id: str
@@ -98,11 +115,13 @@ class RequestOutcome:
     units: tuple[BoughtUnit, ...]
     started_at: Instant
     duration: Duration
+    rule: str = ""
+    code: str = ""
 
     @property
     def cost(self) -> int:
         """What the request has cost, in minor units: nothing unless it was committed."""
-        return sum(unit.offer.cost for unit in self.units) if self.status is RequestStatus.COMMITTED else 0
+        return sum(unit.cost for unit in self.units) if self.status is RequestStatus.COMMITTED else 0
 
 
 @dataclass(frozen=True, slots=True)

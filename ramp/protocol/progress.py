@@ -50,11 +50,19 @@ class RoundClosed:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAsked:
-    """The owner is asked to approve these offers; `meets` tells which meet the request."""
+    """The owner is asked to approve these offers.
+
+    Attributes:
+        request_id: which request.
+        offers: the best of each unit.
+        meets: which of them meet the request.
+        costs: what would be paid for each, in minor units, as things stand.
+    """
 
     request_id: str
     offers: tuple[Offer, ...]
     meets: tuple[bool, ...]
+    costs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,10 @@ class CancellationConcluded:
 
 @dataclass(frozen=True, slots=True)
 class HoldIntended:
-    """Resource: a slot is about to be held for an accepted offer; the user's seal is on the acceptance."""
+    """Resource: a slot is about to be held for an accepted offer; the user's seal is on the acceptance.
+
+    `rule` is the auction rule that the call has named, empty where the price paid is the price offered.
+    """
 
     offer: Offer
     unit: RequestUnit
@@ -169,6 +172,7 @@ class HoldIntended:
     until: Instant
     seal: Seal
     at: Instant
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)

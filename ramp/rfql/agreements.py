@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from ramp.errors import MeaningViolation
 from ramp.model import contents, instant
-from ramp.model.agreement import Agreement, Cancellation, Signable
+from ramp.model.agreement import Agreement, Cancellation, PricePaid, Signable
 from ramp.model.instant import Instant
 from ramp.rfql import request_for_quotation
 from ramp.rfql.offers import OFFER, check_offer
+from ramp.rfql.signing.passed_on import Opener, read_sealed, write_sealed
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element
 from ramp.rfql.xml.record import BOOLEAN, INSTANT, INTEGER, SENTENCE, TEXT, Form, Record, attribute_name
@@ -67,6 +68,7 @@ KIND_OF: Final = {
 """Kind of signed document by the root's tag, in the words of `contents.Unverified`."""
 
 _UNIT: Final = f"{{{MARKET}}}Unit"
+_PRICE: Final = f"{{{MARKET}}}PricePaid"
 
 
 def write_body(body: Signable) -> str:
@@ -80,15 +82,20 @@ def write_body(body: Signable) -> str:
     return CANCELLATION.write(body)
 
 
-def read_body(element: Element) -> Signable:
+def read_body(element: Element, opener: Opener) -> Signable:
     """Read a signable body from an element that has passed the schema check.
+
+    Args:
+        element: the body.
+        opener: reads what others have sealed and the body passes on.
 
     Raises:
         MeaningViolation: if its parts contradict one another.
+        DocumentError: if what it passes on is not right.
     """
     try:
         if element.tag == AGREEMENT:
-            return _read_agreement(element)
+            return _read_agreement(element, opener)
         cancellation: Cancellation = CANCELLATION.read(element)
     except ValueError as error:
         raise MeaningViolation(str(error)) from error
@@ -102,12 +109,34 @@ def _write_agreement(body: Agreement) -> str:
             parts.append(f' {attribute}="{form.write(getattr(body, name))}"')
     parts.append(
         f'><Unit number="{body.request.number}">{request_for_quotation.write_unit(body.request, root=True)}</Unit>'
-        f"{OFFER.write(body.offer, root=False)}</Agreement>"
+        f"{OFFER.write(body.offer, root=False)}{_write_price(body.price)}</Agreement>"
     )
     return "".join(parts)
 
 
-def _read_agreement(element: Element) -> Agreement:
+def _write_price(price: PricePaid | None) -> str:
+    if price is None:
+        return ""
+    head = f'<PricePaid rule="{TEXT.write(price.rule)}"'
+    if price.runner_up is None or price.seal is None:
+        return f"{head}/>"
+    return f'{head} offerId="{TEXT.write(price.runner_up.offer_id)}">{write_sealed(price.seal)}</PricePaid>'
+
+
+def _read_price(element: Element | None, opener: Opener) -> PricePaid | None:
+    if element is None:
+        return None
+    rule, offer_id = element.get("rule", ""), element.get("offerId")
+    if offer_id is None and not len(element):
+        return PricePaid(rule)
+    proposal, seal = read_sealed(element, contents.Proposal, opener)
+    runner_up = next((offer for offer in proposal.offers if offer.offer_id == offer_id), None)
+    if runner_up is None:
+        raise MeaningViolation(f"PricePaid: offerId {offer_id!r} is not in the proposal of {seal.signer}")
+    return PricePaid(rule, runner_up, seal)
+
+
+def _read_agreement(element: Element, opener: Opener) -> Agreement:
     values: dict[str, Any] = {}
     for name, attribute, form in _AGREEMENT_ATTRIBUTES:
         text = element.get(attribute)
@@ -118,7 +147,8 @@ def _read_agreement(element: Element) -> Agreement:
     assert unit is not None, "the schema requires it"
     assert offer is not None, "the schema requires it"
     request = request_for_quotation.read_unit(unit[0], int(unit.get("number", "")))
-    agreement = Agreement(request=request, offer=OFFER.read(offer), **values)
+    price = _read_price(element.find(_PRICE), opener)
+    agreement = Agreement(request=request, offer=OFFER.read(offer), price=price, **values)
     check_agreement(agreement)
     return agreement
 
@@ -134,7 +164,8 @@ def check_agreement(agreement: Agreement) -> None:
     contradictions = tuple(
         f"{name}: {outer!r} is not the {where} {inner!r}"
         for name, outer, where, inner in (
-            ("cost", agreement.cost, "offer's", offer.cost),
+            # another price is for the parties to judge, and for `ramp verify` (`ramp.model.price_paid`)
+            ("cost", agreement.cost if agreement.price is None else offer.cost, "offer's", offer.cost),
             ("requestId", agreement.request_id, "offer's", offer.request_id),
             ("resource", agreement.resource, "offer's", offer.resource),
             ("Unit number", agreement.request.number, "offer's", offer.unit),

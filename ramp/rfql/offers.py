@@ -58,10 +58,11 @@ def write_call(call: contents.CallForProposals) -> str:
         MeaningViolation: for values that the document cannot carry.
     """
     best_offer = ' bestOffer="true"' if call.best_offer else ""
+    rule = f' rule="{TEXT.write(call.rule)}"' if call.rule else ""
     bids = "".join([BID.write(bid, root=False) for bid in call.bids])
     request_id = TEXT.write(call.request_id)
     return (
-        f'<{CALL} xmlns="{MARKET}" requestId="{request_id}" roundNumber="{call.round_number}"{best_offer}>'
+        f'<{CALL} xmlns="{MARKET}" requestId="{request_id}" roundNumber="{call.round_number}"{best_offer}{rule}>'
         f"{request_for_quotation.write_request(call.request)}{bids}</{CALL}>"
     )
 
@@ -80,6 +81,7 @@ def read_call(element: Element) -> contents.CallForProposals:
         request=request_for_quotation.read_request(request),
         bids=tuple([BID.read(child) for child in element.iterchildren(BID.tag)]),
         best_offer=BOOLEAN.read(element.get("bestOffer", "false")),
+        rule=element.get("rule", ""),
     )
 
 

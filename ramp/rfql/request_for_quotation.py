@@ -6,6 +6,7 @@ a zone are UTC. `Intel`, which the original's samples use against their own sche
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -15,14 +16,17 @@ from lxml import etree
 from ramp.errors import DocumentError, MeaningViolation
 from ramp.model import instant
 from ramp.model.instant import SECOND, Duration, Instant
+from ramp.model.money import credits_text, parse_credits
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalCores, TotalDiskSpace
 from ramp.rfql import torus
 from ramp.rfql.xml import date_and_time, markup, schema
-from ramp.rfql.xml.namespaces import RFQ, TORUS
+from ramp.rfql.xml.namespaces import LIMITS, RFQ, TORUS
 from ramp.rfql.xml.parser import Element, parse_file
 
 ROOT: Final = f"{{{RFQ}}}RequestForQuotation"
 REQUEST: Final = f"{{{RFQ}}}Request"
+MAX_COST: Final = f"{{{LIMITS}}}MaxCost"
+_CREDITS: Final = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{1,2})?")
 _PREFIX: Final = f"{{{RFQ}}}"
 
 NUMBER_MAX: Final = 10**12
@@ -72,13 +76,15 @@ def parse_request(text: str | bytes, source: str | None = None) -> RequestForQuo
         violations = (f"line {root.sourceline}: root element {root.tag}: right would be {ROOT}",)
         raise schema.schema_violation(violations, source)
     units, senseless = _read_units(root, least_price=1)
+    max_cost, strange = _read_max_cost(root)
+    senseless += strange
     if violations:
         told = {_place_of(line) for line in violations}
         extra = tuple(line for line in senseless if _place_of(line) not in told)
         raise schema.schema_violation(tuple(sorted(violations + extra, key=_line_of)), source)
     if senseless:
         raise _meaning_violation(senseless, source)
-    return RequestForQuotation(units=units, warnings=warnings)
+    return RequestForQuotation(units=units, warnings=warnings, max_cost=max_cost)
 
 
 def read_request(root: Element, source: str | None = None) -> RequestForQuotation:
@@ -116,7 +122,8 @@ def write_request(rfq: RequestForQuotation) -> str:
     if not numbers or numbers != list(range(1, len(numbers) + 1)):
         raise MeaningViolation(f"units are numbered {numbers}; right would be one or more, by position from 1")
     inside = "".join([write_unit(unit, root=False) for unit in rfq.units])
-    return f'<RequestForQuotation xmlns="{RFQ}">{inside}</RequestForQuotation>'
+    limit = "" if rfq.max_cost is None else f'<MaxCost xmlns="{LIMITS}">{_plain_credits(rfq.max_cost)}</MaxCost>'
+    return f'<RequestForQuotation xmlns="{RFQ}">{inside}{limit}</RequestForQuotation>'
 
 
 def write_request_file(rfq: RequestForQuotation) -> str:
@@ -225,6 +232,30 @@ def _read_units(root: Element, least_price: int) -> tuple[tuple[RequestUnit, ...
         if unit is not None:
             units.append(unit)
     return tuple(units), tuple(violations)
+
+
+def _read_max_cost(root: Element) -> tuple[int | None, tuple[str, ...]]:
+    """The greatest cost of a whole document, and what is wrong with it or with other extensions of the document."""
+    amount: int | None = None
+    violations: list[str] = []
+    for element in root.iterchildren(tag=etree.Element):
+        if element.tag == REQUEST or not str(element.tag).startswith("{") or str(element.tag).startswith(_PREFIX):
+            continue
+        if element.tag != MAX_COST:
+            wrong = f"an extension unknown to this market; right would be MaxCost of {LIMITS}"
+            violations.append(f"line {element.sourceline}: {element.tag}: {wrong}")
+        elif amount is not None:
+            violations.append(f"line {element.sourceline}: MaxCost: given twice; right would be once")
+        elif _CREDITS.fullmatch(element.text or ""):
+            amount = parse_credits(element.text or "")
+            if amount == 0:
+                violations.append(f"line {element.sourceline}: MaxCost: 0 makes no sense; right would be more than 0")
+    return amount, tuple(violations)
+
+
+def _plain_credits(amount: int) -> str:
+    """An amount as the schema has it: `99.50`."""
+    return credits_text(amount).replace(" ", "")
 
 
 def _line_of(violation: str) -> int:

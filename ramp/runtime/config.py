@@ -22,6 +22,7 @@ from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
+from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
@@ -29,6 +30,9 @@ PRICING_GROUP: Final = "ramp.pricing"
 OWN_DISTRIBUTION: Final = "ramp-market"
 EMBEDDED: Final = "embedded"
 PROSODY: Final = "prosody"
+
+MEMORY_MB_MIN: Final = 128
+"""Less no guest is given: Python and what the interface needs take half of it."""
 
 DEFAULT_RESOURCE_CREDIT: Final = 100_000_000_000
 """Overdraft of resources in minor units: a resource must always be able to refund what it has sold."""
@@ -100,6 +104,8 @@ class GuestLimits:
         snapshot: for a picture of the machine.
         open: for opening it; a torus machine's compiler takes a while.
         waiting_max: questions that wait; more are refused, or in doubt.
+        memory_mb: private memory of its process, and of each that it starts, in MB of 2**20 bytes; a torus machine
+            whose loops are being compiled takes some hundreds.
         environment: variables of the environment that it sees beside the usual ones (PATH, HOME, the language, ...).
     """
 
@@ -109,6 +115,7 @@ class GuestLimits:
     snapshot: Duration = 5 * SECOND
     open: Duration = MINUTE
     waiting_max: int = 500
+    memory_mb: int = 4096
     environment: tuple[str, ...] = ()
 
     def of(self, call: str) -> Duration:
@@ -177,6 +184,7 @@ class SwarmConfig:
         quotas: what an agent takes from one sender.
         holds: what one buyer may have set aside at a resource without having paid.
         guests: what plug-ins and price strategies may take that have processes of their own.
+        auction_rule: name of the rule for requests that name none.
     """
 
     path: Path
@@ -194,6 +202,7 @@ class SwarmConfig:
     quotas: QuotaConfig = field(default_factory=QuotaConfig)
     holds: Quotas = field(default_factory=Quotas)
     guests: GuestLimits = field(default_factory=GuestLimits)
+    auction_rule: str = PAPER_RULE
 
     def roles(self) -> dict[str, Role]:
         """Every agent's local name and what it is certified to be, in the order of starting."""

@@ -23,10 +23,13 @@ from ramp.options import nearest_name
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.retention import least_retention
+from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.config import (
     DEFAULT_RESOURCE_CREDIT,
     EMBEDDED,
+    MEMORY_MB_MIN,
     PLUGIN_GROUP,
     PRICING_GROUP,
     PROSODY,
@@ -140,7 +143,16 @@ def load_config(path: Path) -> SwarmConfig:
     return config
 
 
-_MARKET_KEYS: Final = {"domain", "ledger", "resources_per_process", "bank", "directory", "keeper", "signed_offers"}
+_MARKET_KEYS: Final = {
+    "domain",
+    "ledger",
+    "resources_per_process",
+    "bank",
+    "directory",
+    "keeper",
+    "signed_offers",
+    "auction_rule",
+}
 
 
 def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
@@ -176,9 +188,19 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         quotas=_read_quotas(reader, reader.table(data, "quotas")),
         holds=_read_holds(reader, reader.table(data, "quotas")),
         guests=_read_guests(reader, reader.table(data, "guests")),
+        auction_rule=_read_rule(reader, market),
     )
     _check_names(reader, config)
     return config
+
+
+def _read_rule(reader: Reader, market: Mapping[str, Any]) -> str:
+    name = reader.text("market.", market, "auction_rule", PAPER_RULE)
+    try:
+        RULES.find(name)
+    except ConfigurationError as error:
+        reader.findings.append(f"market.auction_rule: {error.reason}")
+    return name
 
 
 def _check_names(reader: Reader, config: SwarmConfig) -> None:
@@ -274,7 +296,7 @@ def _read_holds(reader: Reader, table: Mapping[str, Any]) -> Quotas:
 
 def _read_guests(reader: Reader, table: Mapping[str, Any]) -> GuestLimits:
     durations = {f"{name}_s": name for name in ("quote", "price", "change", "snapshot", "open")}
-    reader.unknown("guests.", table, {*durations, "waiting_max", "environment"})
+    reader.unknown("guests.", table, {*durations, "waiting_max", "memory_mb", "environment"})
     environment = table.get("environment", [])
     if not isinstance(environment, list) or not all(isinstance(name, str) for name in environment):
         reader.wrong("guests.environment", environment, 'a list of names such as ["SGE_ROOT"]')
@@ -284,6 +306,7 @@ def _read_guests(reader: Reader, table: Mapping[str, Any]) -> GuestLimits:
         standard,
         **_read_durations(reader, "guests.", table, durations),
         waiting_max=reader.whole("guests.", table, "waiting_max", standard.waiting_max),
+        memory_mb=reader.whole("guests.", table, "memory_mb", standard.memory_mb, least=MEMORY_MB_MIN),
         environment=tuple(environment),
     )
 

@@ -236,8 +236,8 @@ class Host:
         match effect:
             case fx.TakeUpAgain(reference, error):
                 self._take_up_again(reference, error, now)
-            case fx.Send(message):
-                self._send(message, now)
+            case fx.Send(message, sealed):
+                self._send(message, now, sealed=sealed)
             case fx.Persist(record):
                 assert self.ports.journal is not None, f"{self.name} has no journal"
                 self.ports.journal.append(record)
@@ -265,9 +265,9 @@ class Host:
             case _:
                 self._ask_ledger(effect, now)
 
-    def _send(self, message: Message, now: Instant) -> None:
+    def _send(self, message: Message, now: Instant, *, sealed: bool) -> None:
         try:
-            signed = self._signed(message, now)
+            signed = self._signed(message, now, sealed=sealed)
         except DocumentError as error:  # it can neither be sealed nor written: lost, as on the way
             if self.ports.unsent is None:
                 raise
@@ -316,7 +316,7 @@ class Host:
 
     # -- signatures ----------------------------------------------------------------------------------------------
 
-    def _signed(self, message: Message, now: Instant) -> Message:
+    def _signed(self, message: Message, now: Instant, *, sealed: bool) -> Message:
         """A signed document that leaves a party bears that party's signature, and what binds it its seal."""
         content = message.content
         if isinstance(content, Signed):
@@ -324,7 +324,7 @@ class Host:
         elif isinstance(content, Settled | Commitment):
             document = self._bearing_own_signature(content.agreement, now)
             message = replace(message, content=replace(content, agreement=document))
-        if type(content) not in self.ports.sealed:
+        if not sealed and type(content) not in self.ports.sealed:
             return message
         assert self.ports.notary is not None, f"{self.name} has no notary"
         return self.ports.notary.seal(message, now)

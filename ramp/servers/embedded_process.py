@@ -265,6 +265,7 @@ def _close_accounts(accounts: Accounts) -> None:
         self._transport.write(ElementTree.tostring(answer))
 
     async def log_in(self: Any, element: ElementTree.Element) -> Stage | None:
+        """In place of the server's own: the name logged in under is the account's, not what the client calls itself."""
         name = accounts.log_in(element.get("mechanism"), element.text)
         if name is None:
             self._transport.write(StanzaError.not_authorized_sasl())
@@ -284,6 +285,7 @@ def _exact_sessions() -> None:
     """Let an address mean the one account, or session, that it names."""
 
     def sessions(self: Any, jid: JID) -> list[Any]:
+        """Connections of exactly that account, or of exactly that session where one is named."""
         living = [client for client in self._peerList.values() if client.jid is not None]
         return [
             client

@@ -25,7 +25,11 @@ from simulation.experiments.worker_processes import ending_on_sigterm
 PROGRESS_LINE_S: Final = 10.0
 """Between two lines of progress at least, in seconds."""
 
-OPTION_OF: Final = {"repeat": "--repeat", "whole_logs": "--whole-logs"}
+OPTION_OF: Final = {
+    "repeat": "--repeat",
+    "whole_logs": "--whole-logs",
+    **{name: f"--{name}" for name in ("rule", "pricing", "requests", "swarm")},
+}
 """Names on the command line of options that only some experiments know, but for those of the mode."""
 
 
@@ -53,6 +57,7 @@ def list_command(as_json: bool) -> None:
     epilog=example(
         "ramp experiment run bluegene --out results         # in results/bluegene/",
         "ramp experiment run --all --out results --quick    # and results/index.html, results/report.md",
+        "ramp experiment run rounds --rule second-price --pricing ramp-2014 --swarm table2 --out results",
     ),
 )
 @click.argument("name", required=False)
@@ -71,6 +76,10 @@ def list_command(as_json: bool) -> None:
 @click.option("--simulated", is_flag=True, help="Markets in virtual time [default].")
 @click.option("--xmpp", is_flag=True, help="Markets over XMPP, agents in their own processes.")
 @click.option("--repeat", type=click.IntRange(min=1), help="Repetitions [default: the paper's].")
+@click.option("--rule", metavar="NAME", help="rounds: auction rule of all requests.")
+@click.option("--pricing", metavar="NAME", help="rounds: price strategy of all sellers.")
+@click.option("--requests", metavar="FILE", help="rounds: RFQL file, each of its units a request of its own.")
+@click.option("--swarm", metavar="FILE", help="rounds: swarm whose resources sell, a file or a shipped one's name.")
 @click.option("--whole-logs", is_flag=True, help="bluegene: also over the whole logs; --all does so by itself.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON; of --all, by experiment.")
 @click.pass_context
@@ -87,6 +96,10 @@ def run_command(
     simulated: bool,
     xmpp: bool,
     repeat: int | None,
+    rule: str | None,
+    pricing: str | None,
+    requests: str | None,
+    swarm: str | None,
     whole_logs: bool,
     as_json: bool,
 ) -> None:
@@ -97,6 +110,7 @@ def run_command(
         raise ConfigurationError("--simulated and --xmpp exclude each other; give one", key="xmpp")
     mode = "xmpp" if xmpp else "simulated" if simulated else None
     wanted = {"mode": mode, "repeat": repeat, "whole_logs": whole_logs or None}
+    wanted |= {"rule": rule, "pricing": pricing, "requests": requests, "swarm": swarm}
     further = {key: value for key, value in wanted.items() if value is not None}
     if name is not None:
         chosen = [find_experiment(name)]

@@ -1,4 +1,4 @@
-"""`ramp plugins`: what is installed of each sort that can be added to, with its options."""
+"""`ramp plugins`: what is installed of each sort that can be added to; `check` is in `ramp.cli.verbs.plugins`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import click
 
 from ramp.cli.main import VERB_GROUP
 from ramp.cli.options import example
+from ramp.cli.verbs.plugins import check
 from ramp.cli.views.output import print_json, say
 from ramp.errors import ConfigurationError
 from ramp.options import described_options, nearest_name, options_of
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.config import PLUGIN_GROUP, PRICING_GROUP
 from simulation.experiments.discovery import GUESTS, shipped_experiments
 from simulation.machines.allocator_declaration import ALLOCATORS
@@ -64,6 +66,11 @@ def _machines() -> Iterator[Plugin]:
         yield Plugin("machine", one.name, one.origin, about, options, one.error)
 
 
+def _rules() -> Iterator[Plugin]:
+    for one in RULES.listed():
+        yield Plugin("rule", one.name, one.origin, one.declaration.about if one.declaration else "", error=one.error)
+
+
 def _experiments() -> Iterator[Plugin]:
     for name, shipped in shipped_experiments().items():
         yield Plugin("experiment", name, shipped.run.__module__, shipped.about)
@@ -95,6 +102,7 @@ SORTS: Final[dict[str, Callable[[], Iterator[Plugin]]]] = {
     "scheduler": _schedulers,
     "allocator": _allocators,
     "machine": _machines,
+    "rule": _rules,
     "resource": _of_group("resource", PLUGIN_GROUP),
     "pricing": _of_group("pricing", PRICING_GROUP),
     "experiment": _experiments,
@@ -103,10 +111,18 @@ SORTS: Final[dict[str, Callable[[], Iterator[Plugin]]]] = {
 """Lists of all sorts, by what one thing of the sort is."""
 
 
-@click.command(epilog=example("ramp plugins scheduler", "ramp plugins --json"))
+@click.group(epilog=example("ramp plugins list scheduler", "ramp plugins check steady"))
+def plugins() -> None:
+    """Show what is installed of each sort; try the contract of plug-ins on one."""
+
+
+plugins.add_command(check)
+
+
+@plugins.command("list", epilog=example("ramp plugins list scheduler", "ramp plugins list --json"))
 @click.argument("sorts", nargs=-1, metavar=f"[{'|'.join(SORTS)}]...")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def plugins(sorts: tuple[str, ...], as_json: bool) -> None:
+def list_installed(sorts: tuple[str, ...], as_json: bool) -> None:
     """Show what is installed, here and by other packages, with its options; of the named sorts, or all.
 
     What cannot be used is listed with the reason and stops nothing else.

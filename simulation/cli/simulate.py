@@ -48,7 +48,7 @@ _PROBABILITY = click.FloatRange(0, 1)
     help="Who may start when: " + ", ".join(SCHEDULERS.names()) + ", or one of your own.",
 )
 @click.option(
-    "-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="Of the scheduler (`ramp plugins`)."
+    "-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="Of the scheduler (`ramp plugins list`)."
 )
 @click.option(
     "--allocator",

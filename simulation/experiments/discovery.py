@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import simulation.experiments
+from ramp.declarations import Sort
 from ramp.errors import ConfigurationError
-from simulation.declarations import Sort
 
 Progress = Callable[[int, int], None]
 """Told how many of how many simulations are done."""
@@ -53,7 +53,7 @@ class Experiment:
         run: runs it.
         tell: lines for people about a summary that `run` returned.
         further: options of the command line that `run` takes besides those of `RunExperiment`: `mode` (`simulated` or
-            `xmpp`), `repeat`, `whole_logs`.
+            `xmpp`), `repeat`, `whole_logs`, `rule`, `pricing`, `requests`, `swarm`.
     """
 
     name: str
@@ -86,7 +86,7 @@ def shipped_experiments() -> dict[str, Experiment]:
 
 
 def all_experiments() -> dict[str, Experiment]:
-    """All experiments by name; guests that cannot be loaded are left out (`ramp plugins` says why)."""
+    """All experiments by name; guests that cannot be loaded are left out (`ramp plugins list` says why)."""
     guests = {one.name: one.declaration for one in GUESTS.listed() if one.declaration is not None}
     return dict(sorted({**guests, **shipped_experiments()}.items()))
 

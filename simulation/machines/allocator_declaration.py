@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from ramp.declarations import Sort
 from ramp.errors import ConfigurationError
 from ramp.options import read_options
-from simulation.declarations import Sort
 from simulation.machines.bluegene.cable_policy import CablePolicy
 from simulation.machines.boxes.policy import BoxPolicy
 

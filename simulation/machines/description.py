@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Annotated, Any, Final
 
+from ramp.declarations import Sort
 from ramp.errors import ConfigurationError, MachineError
 from ramp.options import Wanted, nearest_name, path_of, read_options, wrong_options
-from simulation.declarations import Sort
 from simulation.machines.bluegene.tables import LinkTable, build_link_table
 from simulation.machines.bluegene.wiring import LineWiring
 from simulation.machines.grid import Grid

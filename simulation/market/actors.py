@@ -10,8 +10,10 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import Seller
+from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.host import Host, Journal, Ports
 from simulation.market.counted_ids import CountedIds
 from simulation.market.party_clock import PartyClock
@@ -86,6 +88,6 @@ def user_builder(spec: UserSpec, timing: Timing) -> Callable[[], Party]:
     ids = CountedIds(spec.name)
 
     def build() -> Party:
-        return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=timing)
+        return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=timing, rules=RuleBook(RULES.find))
 
     return build

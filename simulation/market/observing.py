@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ramp.model.acl import Message
+from ramp.model.contents import Registered, Registration
 from ramp.model.instant import Duration, Instant
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import Answer
@@ -34,6 +35,11 @@ class Observer(Protocol):
     def restarted(self, name: str, now: Instant) -> None:
         """A party is about to come up again."""
         ...
+
+
+def is_heartbeat(message: Message) -> bool:
+    """Whether a message only keeps a resource listed."""
+    return isinstance(message.content, Registration | Registered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,9 @@ from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol.user.party import UserParty
-from ramp.runtime.config import SwarmConfig, open_plugin, pricing_strategy
+from ramp.runtime.config import SwarmConfig
 from simulation.market.counted_ids import CountedIds
-from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.specs import UserSpec, configured
 from simulation.market.world import START, World
 
 REGISTRATION: Final[Duration] = 1 * SECOND
@@ -59,20 +59,9 @@ def open_market(config: SwarmConfig, user: str | None, seed: int) -> SimulatedAc
     """
     name = config.users[0].name if user is None else config.user(user).name
     heard: list[tuple[str, pr.Progress]] = []
-    resources = [
-        ResourceSpec(
-            each.name,
-            open_plugin(each, START, None, seed),
-            each.terms,
-            each.prices,
-            pricing_strategy(each.pricing),
-            each.credit_limit,
-        )
-        for each in config.resources
-    ]
     users = [UserSpec(each.name, each.deposit) for each in config.users]
     world = World(
-        resources,
+        configured(config.resources, START, seed),
         users,
         seed=seed,
         timing=config.timing,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ramp.model.instant import Instant
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy, paper_price
 from ramp.protocol.resource.seller import PriceRange
+from ramp.runtime.config import ResourceConfig, open_plugin, pricing_strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +31,34 @@ class UserSpec:
 
     name: str
     deposit: int
+
+
+def configured(
+    resources: Iterable[ResourceConfig],
+    since: Instant,
+    seed: int = 0,
+    pricing: Mapping[str, PricingStrategy] | None = None,
+) -> list[ResourceSpec]:
+    """The resources of a configuration, their machines opened in memory.
+
+    Args:
+        resources: as configured.
+        since: when their machines began to run.
+        seed: of what machines draw.
+        pricing: price strategies by resource, in place of those configured.
+
+    Raises:
+        ConfigurationError: if a plug-in or a price strategy cannot be opened.
+    """
+    given = pricing or {}
+    return [
+        ResourceSpec(
+            each.name,
+            open_plugin(each, since, None, seed),
+            each.terms,
+            each.prices,
+            given[each.name] if each.name in given else pricing_strategy(each.pricing),
+            each.credit_limit,
+        )
+        for each in resources
+    ]

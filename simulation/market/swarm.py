@@ -37,11 +37,12 @@ from simulation.checkers.money_conserved import MoneyConserved
 from simulation.checkers.observation import Checker
 from simulation.checkers.orders_settle import OrdersSettle
 from simulation.checkers.paid_and_reserved import PaidAndReserved
+from simulation.checkers.price_owed import PriceOwed
 from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.faults.late_guests import ForgetfulMachine
-from simulation.market.faults.liars import LiarSpec, draw_liar
+from simulation.market.faults.liars import Habit, LiarSpec, draw_liar
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
 from simulation.market.faults.planted_bugs import PLANTED_BUGS
 from simulation.market.observing import Observer
@@ -59,6 +60,9 @@ SLOTS_LIMIT = 8 * HOUR
 
 SOON = 20 * MINUTE
 """Slots that begin so soon after the market has come to rest are waited for."""
+
+RULES_DRAWN = ("", "sealed-first-price", "second-price", "second-price")
+"""Auction rules of the requests in markets that draw them."""
 
 SWARM_TIMING = Timing(hold_time=40 * SECOND, heartbeat=20 * SECOND, lease=60 * SECOND)
 """Shorter holds than in production, so that more of them run out; rarer heartbeats, so that runs are short."""
@@ -81,6 +85,7 @@ def new_checkers() -> list[Checker]:
         ConversationsEnd(),
         OrdersSettle(),
         PaidAndReserved(),
+        PriceOwed(),
         SlotOrMoney(),
         HandedOverIsPaid(),
         MoneyConserved(),
@@ -140,6 +145,7 @@ def run_seed(
     observer: Observer | None = None,
     wired: bool = False,
     lying: bool = True,
+    ruled: bool = True,
 ) -> SeedReport:
     """Run the market of one seed.
 
@@ -150,6 +156,7 @@ def run_seed(
         observer: is told everything that happens.
         wired: send messages as XML with real signatures.
         lying: whether the seed may draw liars.
+        ruled: whether the seed may draw auction rules; without them every request is auctioned by the paper's.
     """
     report = SeedReport(seed)
     bug = PLANTED_BUGS[planted_bug].plant() if planted_bug is not None else contextlib.nullcontext()
@@ -160,9 +167,9 @@ def run_seed(
             report.outcomes[status] = report.outcomes.get(status, 0) + 1
 
     with bug:
-        world = _new_world(seed, listen, faults, observer, wired=wired, lying=lying)
+        world = _new_world(seed, listen, faults, observer, wired=wired, lying=lying, ruled=ruled)
         try:
-            _run_world(world, seed)
+            _run_world(world, seed, ruled=ruled)
         except InvariantViolated as violation:
             report.violation, report.checker = violation.reason, violation.checker
         except Exception as error:  # a harness: whatever a party or checker raises is a finding of this seed
@@ -178,7 +185,14 @@ def run_seed(
 
 
 def _new_world(
-    seed: int, listen: Listener, faults: FaultPlan | None, observer: Observer | None, *, wired: bool, lying: bool
+    seed: int,
+    listen: Listener,
+    faults: FaultPlan | None,
+    observer: Observer | None,
+    *,
+    wired: bool,
+    lying: bool,
+    ruled: bool,
 ) -> World:
     random = stream(seed, "market")
     resources = [_draw_resource(f"res{number}", random) for number in range(random.randint(2, 4))]
@@ -188,7 +202,7 @@ def _new_world(
     ]
     names = [*(each.name for each in resources), *(each.name for each in users)]
     roles = roles_of((each.name for each in resources), (each.name for each in users))
-    liars = draw_liars(seed, roles) if lying else {}
+    liars = draw_liars(seed, roles, ruled=ruled) if lying else {}
     resources = [_tempting(each) if each.name in liars else each for each in resources]
     return World(
         resources,
@@ -209,7 +223,7 @@ def _tempting(spec: ResourceSpec) -> ResourceSpec:
     return replace(spec, machine=ForgetfulMachine(spec.name, 256, 0.0), terms=StaticTerms(256), prices=PriceRange(1, 1))
 
 
-def draw_liars(seed: int, roles: Mapping[str, Role]) -> dict[str, LiarSpec]:
+def draw_liars(seed: int, roles: Mapping[str, Role], *, ruled: bool = True) -> dict[str, LiarSpec]:
     """In two of five markets one or two parties are liars; at least one user and one resource are honest."""
     random = stream(seed, "liars")
     liars: dict[str, LiarSpec] = {}
@@ -219,6 +233,10 @@ def draw_liars(seed: int, roles: Mapping[str, Role]) -> dict[str, LiarSpec]:
             honest = [name for name, of in roles.items() if of is role and name not in liars]
             if len(honest) > 1:
                 liars[random.choice(honest)] = draw_liar(role, random)
+    if ruled and (rules := draw_rules(seed)) is not None:
+        for name, spec in liars.items():
+            if spec.role is Role.USER and rules.random() < 0.5:
+                liars[name] = replace(spec, habits=(*spec.habits, Habit.WRONG_PRICE))
     return liars
 
 
@@ -239,12 +257,14 @@ def _draw_resource(name: str, random: Random) -> ResourceSpec:
     return ResourceSpec(name, machine, StaticTerms(cores), prices, credit_limit=random.choice((0, 10**9)))
 
 
-def _run_world(world: World, seed: int) -> None:
+def _run_world(world: World, seed: int, *, ruled: bool) -> None:
     random = stream(seed, "requests")
+    rules = draw_rules(seed) if ruled else None
     submitted = 0
     for user in sorted(world.users):
         for number in range(random.randint(1, 3)):
-            _submit(world, user, f"request-{user}-{number}", random)
+            rule = rules.choice(RULES_DRAWN) if rules is not None else ""
+            _submit(world, user, f"request-{user}-{number}", random, rule)
             submitted += 1
     answers = stream(seed, "approval")
     world.approve = lambda _: answers.random() < 0.8
@@ -287,7 +307,13 @@ def _unheard_refunds(world: World) -> bool:
     )
 
 
-def _submit(world: World, user: str, request_id: str, random: Random) -> None:
+def draw_rules(seed: int) -> Random | None:
+    """In three of ten markets every request draws its auction rule, from this stream; the others go as ever."""
+    random = stream(seed, "rules")
+    return random if random.random() < 0.3 else None
+
+
+def _submit(world: World, user: str, request_id: str, random: Random, rule: str) -> None:
     at = world.now + int(random.random() * 90 * SECOND)
     units = []
     soon = random.randint(4, 20) * MINUTE if random.random() < 0.15 else 0
@@ -311,6 +337,7 @@ def _submit(world: World, user: str, request_id: str, random: Random) -> None:
         preference=random.choice(list(ev.Preference)),
         approval=random.choice((ev.Approval.AUTO, ev.Approval.AUTO, ev.Approval.ASK, ev.Approval.BEST_OFFER)),
         quote_only=random.random() < 0.1,
+        rule=rule,
     )
     world.command(user, ev.RequestSubmitted(request_id, RequestForQuotation(tuple(units)), options), at)
     if random.random() < 0.1:

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from ramp.errors import SignatureInvalid
 from ramp.model.acl import ANY_AGE, SEALED, Message
-from ramp.model.agreement import Signed
-from ramp.model.contents import Commitment, Content, RefundClaim, Settled
+from ramp.model.agreement import Agreement, Signed
+from ramp.model.contents import Commitment, Content, Proposal, RefundClaim, Settled
 from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql.codec import SEAL_AGE_MAX
@@ -85,12 +85,26 @@ def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED
             return False
     match content:
         case Commitment():
-            return _is_sealed(content.vote, content.vote_seal)
+            return _is_sealed(content.vote, content.vote_seal) and _has_own_price(content.agreement)
         case Settled():
-            return _is_sealed(content.payment, content.payment_seal)
+            return _is_sealed(content.payment, content.payment_seal) and _has_own_price(content.agreement)
+        case Signed():
+            return _has_own_price(content)
         case RefundClaim():
             return _is_sealed(content.failed, content.failed_seal)
     return True
+
+
+def _has_own_price(signed: Signed) -> bool:
+    """Whether the offer that sets an agreement's price, where there is one, is what its resource has sealed."""
+    body = signed.body
+    price = body.price if isinstance(body, Agreement) else None
+    if price is None or price.runner_up is None:
+        return True
+    if price.seal is None or not isinstance(price.seal.text, SealedText):
+        return False
+    proposal = price.seal.text.message.content
+    return isinstance(proposal, Proposal) and price.runner_up in proposal.offers and _is_sealed(proposal, price.seal)
 
 
 def _slots(message: Message) -> tuple[object, ...]:

@@ -65,8 +65,13 @@ class Background:
     submissions: Iterator[Submission]
 
 
-def open_background(workload: Workload, machine: GridMachine) -> Background:
+def open_background(workload: Workload, machine: GridMachine, since: int = 0) -> Background:
     """The submissions of a workload for a machine.
+
+    Args:
+        workload: what its users submit.
+        machine: the machine.
+        since: number of a job; jobs that come long before it may be left out.
 
     Raises:
         WorkloadError: the log is damaged, or there is none of that name and none that a synthetic workload could
@@ -78,7 +83,7 @@ def open_background(workload: Workload, machine: GridMachine) -> Background:
     if workload.log != SYNTHETIC and workload.log not in known_logs():
         known = ", ".join((*known_logs(), SYNTHETIC))
         raise WorkloadError(f"there is no copy of the log {workload.log!r}; known are {known}")
-    return Background("synthetic", _generated(workload, machine))
+    return Background("synthetic", _generated(workload, machine, since // _NUMBERS_A_MONTH))
 
 
 def _of_log(workload: Workload, machine: GridMachine, path: Path) -> Iterator[Submission]:
@@ -90,12 +95,12 @@ def _of_log(workload: Workload, machine: GridMachine, path: Path) -> Iterator[Su
     return _submissions(workload, machine, log, jobs, workload.seed)
 
 
-def _generated(workload: Workload, machine: GridMachine) -> Iterator[Submission]:
+def _generated(workload: Workload, machine: GridMachine, first_month: int) -> Iterator[Submission]:
     """One month after another, each from a seed of its own."""
     load = 0.7 if workload.load is None else workload.load
     if load == 0:
         return
-    for month in count():
+    for month in count(first_month):
         digest = hashlib.sha256(f"{workload.seed}/{workload.log}/{month}".encode()).digest()
         seed = int.from_bytes(digest[:6], "big")
         log = synthetic_log(Grid(machine.extents).size, _MONTH_S, seed, load=load)

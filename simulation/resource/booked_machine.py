@@ -41,6 +41,7 @@ class BookedMachine(ABC):
         clock: MachineClock,
         state_dir: Path | None,
         on_change: Callable[[Change], None] | None = None,
+        told_bytes: int = 0,
     ) -> None:
         """Open the machine's book.
 
@@ -52,6 +53,7 @@ class BookedMachine(ABC):
             clock: wall instants to machine time.
             state_dir: folder of the book, None for memory.
             on_change: told of every record of the book, those of earlier lives first.
+            told_bytes: so much of the book it has been told already.
 
         Raises:
             PluginError: the book cannot be read.
@@ -61,7 +63,7 @@ class BookedMachine(ABC):
         self.capacity = cores
         self.clock = clock
         self._plugin = plugin
-        self._book = ReservationBook(plugin, resource, state_dir, on_change)
+        self._book = ReservationBook(plugin, resource, state_dir, on_change, told_bytes)
 
     @abstractmethod
     def profile(self, now: Instant, until: int) -> CoreProfile:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import is_
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,6 +141,27 @@ class LiveMachine:
     def queue(self) -> ReservedQueue:
         """The queue: running and waiting jobs, reservations."""
         return self._queue
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What makes the machine what it is, without what may be had again (`go_on`, `outlook`) or is somebody's."""
+        return self.__dict__ | {"_submissions": iter(()), "_outlook": None, "on_end": None}
+
+    @property
+    def next_job(self) -> int | None:
+        """Number of the job that is submitted next; None where none comes any more."""
+        return None if self._next is None else self._next.job.job_number
+
+    def go_on(self, submissions: Iterable[Submission]) -> None:
+        """Give a machine that was put away its users' submissions again.
+
+        Args:
+            submissions: as when it was made; those up to `next_job`, it included, are passed over.
+        """
+        self._submissions = iter(submissions)
+        if self._next is not None:
+            for submission in self._submissions:
+                if submission.job.job_number == self.next_job:
+                    break
 
     def advance(self, until: int) -> None:
         """Let everything happen up to and including a time; an earlier one than now changes nothing."""

@@ -19,25 +19,29 @@ Options (the plug-in's table in the machine's configuration):
 - `load_of`: cores (default), or cores-and-links: the price follows the larger of the shares taken of the machine's
   cores and of its cables in the dimensions in which the job needs any.
 
-A restart makes the machine anew and lets it live through the same history, reservations at the moments at which they
-were made, so it comes to the same state. One process fronts a machine at a time.
+A restart takes the machine up as it was kept lately (`simulation.resource.kept_life`) and lets it live through what
+came afterwards. Where nothing was kept that may be used, the machine is made anew and lives through its whole history,
+reservations at the moments at which they were made; both ways lead to the same state. One process fronts a machine at
+a time.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import ConfigurationError, PluginError, WorkloadError
-from ramp.model.instant import Duration, Instant, iso
+from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
 from ramp.options import read_options, takes
 from ramp.plugins.interface import PluginSettings
+from ramp.runtime.atomic_writes import version_of
+from simulation.machine_files import machine_path
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid
 from simulation.machines.interface import JobRequest, Placement, has_cables
@@ -46,14 +50,21 @@ from simulation.planning.space_time import SpaceTime
 from simulation.resource.background import open_background
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.free_boxes import free_boxes
+from simulation.resource.kept_life import KeptLife, Life
 from simulation.resource.live_machine import LiveMachine, Outlook
 from simulation.resource.live_map import map_of
 from simulation.resource.machine_clock import MachineClock
 from simulation.resource.modelled_options import NAME, LoadOf, ModelledOptions
 from simulation.resource.placement_text import describe_placement, read_token, write_token
-from simulation.resource.reservation_book import Change
+from simulation.resource.reservation_book import Change, book_path
 from simulation.resource.torus_request import TorusRequests, unit_kind
+from simulation.workload.logs import find_log
 from simulation.workload.profile import CoreProfile
+
+KEEP_CHANGES: Final = 100
+"""Records of the book after which the machine is kept again; to live through one takes about a millisecond."""
+KEEP_AFTER: Final = 10 * DAY
+"""Machine time after which it is kept again; with its own users' jobs alone that is lived through in a tenth second."""
 
 
 class ModelledMachine(BookedMachine):
@@ -70,22 +81,35 @@ class ModelledMachine(BookedMachine):
     def __init__(self, settings: PluginSettings) -> None:
         options = read_options(settings.options, ModelledOptions, within=settings.resource)
         machine = options.new_machine(settings.resource)
+        self._kept = _kept_life(settings, options)
+        found = self._kept.read() if self._kept is not None else None
+        clock = MachineClock(settings.started_at, options.base_time, options.speed)
+        self._numbers: dict[str, int] = {}
+        self._expiries: dict[str, Instant] = {}
+        told_bytes = 0
+        try:
+            scheduler = options.new_scheduler(settings.resource)
+            since = 0
+            if found is not None:
+                life, told_bytes = found
+                self.live, self._numbers, self._expiries = life.live, life.numbers, life.expiries
+                machine, since = life.live.machine, life.live.next_job or 0
+            background = open_background(options.workload(settings), machine, since)
+            if found is not None:
+                self.live.go_on(background.submissions)
+            else:
+                self.live = LiveMachine(machine, background.submissions, scheduler=scheduler, overrun=options.overrun)
+        except WorkloadError as error:
+            raise ConfigurationError(str(error), key=f"{settings.resource}.log") from error
         self.machine = machine
         self._options = options
         self._kind = unit_kind(machine, settings.cores, settings.resource)
         self._requests = TorusRequests(machine, self._kind)
         self._boxes = free_boxes(machine.extents, wrap=machine.traits.wraps)
-        self._numbers: dict[str, int] = {}
-        self._expiries: dict[str, Instant] = {}
         self._profile: tuple[Outlook, CoreProfile] | None = None
         self._cables: tuple[Outlook, tuple[CoreProfile, ...]] | None = None
-        clock = MachineClock(settings.started_at, options.base_time, options.speed)
-        try:
-            background = open_background(options.workload(settings), machine)
-            scheduler = options.new_scheduler(settings.resource)
-            self.live = LiveMachine(machine, background.submissions, scheduler=scheduler, overrun=options.overrun)
-        except WorkloadError as error:
-            raise ConfigurationError(str(error), key=f"{settings.resource}.log") from error
+        self._kept_at = self.live.now if found is not None else -1
+        self._changes = 0  # since then
         self.live.advance(options.base_time)
         # the book tells of earlier reservations while it is opened, which needs both
         self.clock, self.resource = clock, settings.resource
@@ -97,13 +121,23 @@ class ModelledMachine(BookedMachine):
             clock=clock,
             state_dir=settings.state_dir,
             on_change=self._changed,
+            told_bytes=told_bytes,
         )
         self._rehearse()
+        self._keep_when_due()
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """The earliest slot with a place for its whole time; see `ResourcePlugin.quote`."""
         self.advance(now)
+        self._keep_when_due()
         return super().quote(unit, now)
+
+    def _keep_when_due(self) -> None:
+        """Keep the machine as it is now, if living through what came since the last time would take a while."""
+        if self._kept is None or (self._changes < KEEP_CHANGES and self.live.now - self._kept_at < KEEP_AFTER):
+            return
+        self._kept.keep(Life(self.live, self._numbers, self._expiries), self._book.length)
+        self._kept_at, self._changes = self.live.now, 0
 
     def profile(self, now: Instant, until: int) -> CoreProfile:
         """Cores taken by running, planned and reserved jobs; see `BookedMachine.profile`."""
@@ -255,6 +289,7 @@ class ModelledMachine(BookedMachine):
 
     def _changed(self, change: Change) -> None:
         """Follow a record of the book: one just written, or one of an earlier life."""
+        self._changes += 1
         if change.at is not None:
             self.advance(change.at)
         reservation = change.reservation
@@ -283,6 +318,20 @@ class ModelledMachine(BookedMachine):
         self._numbers[key] = self.live.reserve(replace(placement, job_id=0), begin, end)
         if held_until is not None:
             self._expiries[key] = held_until
+
+
+def _kept_life(settings: PluginSettings, options: ModelledOptions) -> KeptLife | None:
+    """Where a machine's life is kept; nowhere if nothing of it is."""
+    if settings.state_dir is None:
+        return None
+    log = find_log(options.log)
+    made_of = (
+        replace(settings, state_dir=None),
+        machine_path(options.machine).read_bytes(),
+        None if log is None else (str(log), version_of(log)),
+    )
+    path = settings.state_dir / f"{settings.resource}.life"
+    return KeptLife(path, book_path(settings.state_dir, settings.resource), repr(made_of))
 
 
 def _cables_a_dimension(machine: BlueGene) -> list[int]:

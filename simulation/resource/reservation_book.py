@@ -93,6 +93,11 @@ class Change:
     reservation: Reservation | None
 
 
+def book_path(state_dir: Path, resource: str) -> Path:
+    """The journal of a machine in the folder of the reservations."""
+    return state_dir / f"{resource}.reservations.jsonl"
+
+
 class ReservationBook:
     """Holds and reservations by the caller's keys."""
 
@@ -102,6 +107,7 @@ class ReservationBook:
         resource: str,
         state_dir: Path | None,
         on_change: Callable[[Change], None] | None = None,
+        told_bytes: int = 0,
     ) -> None:
         """Open a book.
 
@@ -110,6 +116,7 @@ class ReservationBook:
             resource: the machine's name; reservation ids are `<resource>-<number>`.
             state_dir: folder of the journal, made if missing; None keeps the book in memory.
             on_change: told of every record once, in order: first those that the journal holds already.
+            told_bytes: length of the journal's beginning of which it has been told in an earlier life.
 
         Raises:
             PluginError: the journal cannot be read.
@@ -117,7 +124,8 @@ class ReservationBook:
         self._plugin = plugin
         self._resource = resource
         self._on_change = on_change
-        self._path = None if state_dir is None else state_dir / f"{resource}.reservations.jsonl"
+        self._told_bytes = told_bytes
+        self._path = None if state_dir is None else book_path(state_dir, resource)
         self._read: FileIO | None = None
         """The file that has been read; as long as it is open, no other has its inode."""
         self._read_bytes = 0
@@ -130,6 +138,11 @@ class ReservationBook:
         self._live: tuple[Reservation, ...] = ()
         self._live_until: Instant | None = -1
         self._read_new()
+
+    @property
+    def length(self) -> int:
+        """Bytes of the journal that have been read or written."""
+        return self._read_bytes
 
     def entry(self, key: str) -> Entry | None:
         """What is known of a key, or None."""
@@ -296,7 +309,7 @@ class ReservationBook:
                 if self._lines == 1:
                     self._check_header(record)
                 else:
-                    self._apply(record)
+                    self._apply(record, tell=self._read_bytes >= self._told_bytes)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise PluginError(
                     self._plugin, f"{self._path}:{self._lines}: no reservation record: {error}"
@@ -317,7 +330,7 @@ class ReservationBook:
         self._entries.pop(key, None)
         self._unfinished.discard(key)
 
-    def _apply(self, record: dict[str, Any]) -> None:
+    def _apply(self, record: dict[str, Any], *, tell: bool = True) -> None:
         if record["op"] == "forget":
             for each in record["keys"]:
                 self._forgotten(each)
@@ -339,7 +352,7 @@ class ReservationBook:
         else:
             raise ValueError(f"operation {record['op']!r} for key {key!r}")
         self._live_until = -1
-        if self._on_change is not None:
+        if self._on_change is not None and tell:
             now = self._entries[key]
             self._on_change(Change(record.get("at"), key, None if now.released else now.reservation))
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from typing import Any, Final
 
+from ramp.declarations import Sort
 from ramp.errors import ConfigurationError, RampError
 from ramp.options import read_options
-from simulation.declarations import Sort
 from simulation.schedulers.interface import Scheduler
 
 FlatLoop = Callable[..., Any]

@@ -50,7 +50,8 @@ def _believed(kind: type) -> str:
         return WITHOUT_A_SEAL[kind]
     seal = f"the seal of a {' or '.join(sorted(ROLES_OF[kind], reverse=True))}"
     if kind in OFFERS:
-        return f"the sender's name; where offers are signed, {seal}"
+        by_rule = " or the auction's rule wants it" if kind is contents.Proposal else ""
+        return f"the sender's name; where offers are signed{by_rule}, {seal}"
     return f"{seal}; {PASSED_ON[kind]}" if kind in PASSED_ON else seal
 
 

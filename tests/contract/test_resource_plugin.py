@@ -120,6 +120,7 @@ class _Faulty(SteadyMachine):
 
     def __init__(self, settings: PluginSettings) -> None:
         super().__init__(settings.resource, settings.cores, 0.25, settings.state_dir)
+        self.settings = settings
 
 
 def _faulty(**methods: Callable[..., Any]) -> Open:
@@ -142,6 +143,13 @@ def _forgetful(settings: PluginSettings) -> Any:
     return steady.open_plugin(replace(settings, state_dir=None))
 
 
+def _begin_again(self: Any, *_: object) -> None:
+    """Forgets by throwing the book away, and with it how many reservations there ever were."""
+    for file in self.settings.state_dir.iterdir():
+        file.unlink()
+    _Faulty.__init__(self, self.settings)
+
+
 FAULTS: dict[str, tuple[Open, str]] = {
     "quote raises": (_faulty(quote=_raising(ValueError("no qstat"))), "a-slot-lies-in-the-window"),
     "quote raises PluginError": (_faulty(quote=_raising(PluginError("x", "down"))), "a-slot-lies-in-the-window"),
@@ -156,6 +164,12 @@ FAULTS: dict[str, tuple[Open, str]] = {
     "confirm is not firm": (_faulty(confirm=SteadyMachine.reservation), "a-firm-reservation-outlives-its-hold"),
     "release does nothing": (_faulty(release=lambda *_: None), "what-was-released-stays-released"),
     "release raises": (_faulty(release=_raising(KeyError("k"))), "releasing-the-unknown-is-no-error"),
+    "forgets what is live": (
+        _faulty(forget=lambda self, keys, now: [SteadyMachine.release(self, key, now) for key in keys]),
+        "what-is-live-is-not-forgotten",
+    ),
+    "forget raises": (_faulty(forget=_raising(KeyError("k"))), "what-is-over-is-forgotten"),
+    "forgets ids": (_faulty(forget=_begin_again), "what-is-over-is-forgotten"),
     "forgets": (_forgetful, "everything-survives-a-restart"),
     "by key": (
         _faulty(reservations=lambda self, now: tuple(sorted(SteadyMachine.reservations(self, now), key=str))),
@@ -184,6 +198,16 @@ def test_a_call_that_does_not_return_is_found_and_ends_the_checking(tmp_path: Pa
     after = results[[each.rule.name for each in results].index(broken[0]) + 1 :]
     assert after
     assert {each.verdict for each in after} == {Verdict.NOT_CHECKED}
+
+
+def test_one_that_cannot_forget_is_not_judged_by_it(tmp_path: Path) -> None:
+    class Remembering(_Faulty):
+        forget = None
+
+    results = check_plugin(_subject(lambda settings: Remembering(settings), tmp_path, {}), 60, rules=RULES[-7:])
+    why = {each.rule.name: each.reason for each in results if each.verdict is Verdict.NOT_CHECKED}
+    assert set(why) == {"what-is-over-is-forgotten", "what-is-live-is-not-forgotten"}
+    assert all("has no `forget`" in reason for reason in why.values())
 
 
 def test_a_full_machine_is_not_judged(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The commands of a page, as a reader would type them, and what the page shows as their answer.
 
-Blocks fenced as `console` are read: `$ ` begins a command, `> ` goes on with it, other lines are shown output. A block
+Blocks fenced as `console` are read: `$ ` begins a command, `> ` goes on with it, other lines are shown output. Blocks
+fenced as `python` are whole programs, run by `python` in their turn. A block
 behind the line `*Not run by the tests: REASON.*`, which readers see too, is left out. In shown output a line of `...`
 stands for any lines; of the others the words must appear, numbers and names with digits may differ.
 """
@@ -24,6 +25,7 @@ _BLOCK: Final = re.compile(
     r"(?:^\*Not run by the tests: (?P<reason>[^*]+)\.\*\n+)?^```(?P<kind>\w+)[^\n]*\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+_END: Final = "END_OF_THE_PROGRAM"
 _WORD: Final = re.compile(r"[A-Za-z]{3,}")
 _EXIT: Final = re.compile(r"#\s*exit code (\d+)")
 
@@ -63,12 +65,14 @@ def read_page(text: str) -> Page:
         line = text[: block.start("text")].count("\n") + 1
         if block["kind"] in {"sh", "bash", "shell"}:
             raise ValueError(f"line {line}: commands stand in blocks of the kind console, with prompts")
-        if block["kind"] != "console":
+        if block["kind"] not in {"console", "python"}:
             continue
         if block["reason"]:
             left_out.append(block["reason"])
-            continue
-        commands += _commands(block["text"], line)
+        elif block["kind"] == "python":
+            commands.append(Command(f"python - <<'{_END}'\n{block['text']}{_END}", line))
+        else:
+            commands += _commands(block["text"], line)
     return Page(commands, left_out)
 
 

@@ -64,6 +64,39 @@ def test_an_exit_code_that_the_page_does_not_state_is_found(tmp_path: Path) -> N
     assert "ended with 0, not 2" in finding
 
 
+def test_a_program_is_run_in_its_turn_and_a_fault_in_it_is_found(tmp_path: Path) -> None:
+    page = """```console
+$ echo 41 > number.txt
+```
+
+```python
+from pathlib import Path
+number = int(Path("number.txt").read_text()) + 1
+Path("number.txt").write_text(f"{number}")
+```
+
+```console
+$ cat number.txt; echo is the answer
+the answer
+```
+
+*Not run by the tests: needs a printer.*
+
+```python
+import printer
+```
+
+```python
+raise SystemExit("no more paper")
+```
+"""
+    (finding,) = findings(page, tmp_path)
+    assert finding.startswith("line 23: python")
+    assert "no more paper" in finding
+    assert (tmp_path / "work" / "number.txt").read_text() == "42"
+    assert read_page(page).left_out == ["needs a printer"]
+
+
 @pytest.mark.parametrize("block", ["```sh\nls\n```\n", "```console\nls\n```\n"])
 def test_commands_without_a_prompt_are_an_error(block: str) -> None:
     with pytest.raises(ValueError, match="line 2: "):

@@ -142,7 +142,9 @@ def test_what_is_broken_is_told_where_it_is_used_and_listed() -> None:
     ):
         with pytest.raises(ConfigurationError, match=words):
             simulation.simulate("synthetic", machine="flat:64", scheduler=name)
-    result = CliRunner().invoke(plugins, ["scheduler", "allocator", "machine", "--json"], catch_exceptions=False)
+    result = CliRunner().invoke(
+        plugins, ["list", "scheduler", "allocator", "machine", "--json"], catch_exceptions=False
+    )
     listed = {(one["sort"], one["name"], bool(one["error"])): one for one in json.loads(result.stdout)}
     assert "RuntimeError: no such luck" in listed["scheduler", "broken", True]["error"]
     assert "is no class" in listed["scheduler", "wrong", True]["error"]

@@ -17,7 +17,7 @@ def test_a_purchase(transport: str, tmp_path: Path) -> None:
     example = EXAMPLES / "purchase.py"
     assert len(example.read_text("utf-8").splitlines()) < 40
     done = subprocess.run(
-        [sys.executable, example, transport], capture_output=True, text=True, cwd=tmp_path, timeout=110, check=False
+        [sys.executable, example, transport], capture_output=True, text=True, cwd=tmp_path, timeout=500, check=False
     )
     assert done.returncode == 0, done.stderr
     quoted, bought, reserved, left, back = done.stdout.splitlines()

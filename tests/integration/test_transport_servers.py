@@ -132,7 +132,7 @@ async def test_full_line_holds_the_sender_until_it_drains_or_is_lost(shared):
 
 async def test_agent_notices_a_server_that_has_stopped_answering(server):
     policy = LinkPolicy(
-        backoff_first_s=0.05, backoff_max_s=0.2, ping_interval_s=0.2, ping_limit_s=3.0, attempt_limit_s=10.0
+        backoff_first_s=0.05, backoff_max_s=0.2, ping_interval_s=0.2, ping_limit_s=6.0, attempt_limit_s=10.0
     )
     async with parties(server, "watcher", policy=policy) as (watcher,):
         await asyncio.sleep(0.6)  # several probes of a server that does answer

@@ -167,6 +167,20 @@ def test_a_user_is_told_that_its_clock_is_wrong_and_that_it_is_right_again() -> 
     assert abs(mended.offset) < OFFSET_MAX + mended.uncertainty
 
 
+@pytest.mark.parametrize("behind", [150 * SECOND, 290 * SECOND])
+def test_an_order_that_is_over_when_it_comes_is_refused_with_how_far_the_clocks_are_apart(behind: Duration) -> None:
+    """An order is dated two minutes ahead, by its user's clock; messages may be five minutes old."""
+    run = Run(0, {USER: ClockFault(-behind)}, NetworkFaults())
+    run.world.command(USER, ClockAsked("clock-1"), START + 10 * SECOND)
+    run.end()
+    assert run.outcome is not None
+    assert run.outcome.status is RequestStatus.FAILED
+    assert run.outcome.reason.startswith("the bank refuses the order: order ")
+    assert f"; the clock here is {behind // SECOND}.000 s behind the bank's" in run.outcome.reason
+    run.world.run(limit=10 * MINUTE)
+    run.world.finish()
+
+
 def test_what_a_user_submits_by_a_clock_an_hour_off_is_refused_with_words() -> None:
     run = Run(0, {USER: ClockFault(-HOUR)}, NetworkFaults())
     run.world.command(USER, ClockAsked("clock-1"), START + 10 * SECOND)

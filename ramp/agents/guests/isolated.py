@@ -17,22 +17,29 @@ from functools import partial
 from typing import Final, Generic, TypeVar
 
 from ramp.agents.guests.messages import Asked, Blame, FromGuest, NonsenseSaid, NotOpened, Opened, Opening, Told
+from ramp.agents.guests.probes import PROBED, Probes
 from ramp.agents.guests.process import GuestGone, GuestProcess, how_ended
 from ramp.errors import ConfigurationError, PluginError
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.runtime.config import GuestLimits
-from ramp.runtime.guests.answers import SOURCES, answer_problem, call_of, plain, raised, without_answer
+from ramp.runtime.guests.answers import (
+    OUT_OF_MEMORY,
+    SOURCES,
+    Question,
+    answer_problem,
+    call_of,
+    plain,
+    raised,
+    without_answer,
+)
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.storage_errors import reason_of
 
 Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
 
-READING: Final = frozenset({"quote", "price", "snapshot"})
-"""Calls that change nothing: whoever has asked need not know how they end."""
-
-IMPATIENT: Final = READING | {"hold"}
+IMPATIENT: Final = PROBED | {"hold"}
 """Calls that are refused where the guest cannot be asked soon: nothing has been promised yet."""
 
 TRIAL: Final[Duration] = SECOND
@@ -94,6 +101,7 @@ class IsolatedGuest(Generic[Asking]):
         self._asked: _Waiting | None = None
         self._process: GuestProcess | None = None
         self._number = 0
+        self._probes = Probes(health, now, self._put_again)
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
@@ -122,6 +130,7 @@ class IsolatedGuest(Generic[Asking]):
 
     async def stop(self) -> None:
         """End the process; questions that wait get no answer any more."""
+        self._probes.stop()
         if self._life is not None:
             self._life.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -136,7 +145,7 @@ class IsolatedGuest(Generic[Asking]):
             await asyncio.sleep(pause)
             failed = ""
             try:
-                self._process = await GuestProcess.start(self._environment, self._say)
+                self._process = await GuestProcess.start(self._environment, self._limits.memory_mb, self._say)
                 if await self._open(self._process):
                     failed = await self._serve(self._process)
                 else:
@@ -212,6 +221,11 @@ class IsolatedGuest(Generic[Asking]):
         self._wake.set()
         return None
 
+    def _put_again(self, question: Question) -> None:
+        """Put a question to which nobody waits for an answer."""
+        self._waiting.append(_Waiting(question, call_of(question), answered=True))
+        self._wake.set()
+
     def _unfit(self, call: str, now: Instant) -> str:
         """Why a question is answered at once without being asked, or the empty string."""
         if len(self._waiting) >= self._limits.waiting_max:
@@ -231,7 +245,7 @@ class IsolatedGuest(Generic[Asking]):
         queued = waiting in self._waiting
         if queued:
             self._waiting.remove(waiting)
-        elif waiting.call not in READING:
+        elif waiting.call not in PROBED:
             return
         reason = f"{waiting.call}: no answer within {limit / SECOND:g} s"
         self._answer(waiting, without_answer(waiting.question, reason, asked=not queued))
@@ -251,6 +265,7 @@ class IsolatedGuest(Generic[Asking]):
                 if problem:
                     sentence = f"{waiting.call}: {plain(problem)}"
                     self._health.failed(waiting.call, sentence, self._now())
+                    self._probes.failed(waiting.question)
                     self._answer(waiting, without_answer(waiting.question, sentence, asked=True))
                     return waiting.call
                 self._health.answered("process")
@@ -288,9 +303,13 @@ class IsolatedGuest(Generic[Asking]):
         if problem:
             return problem
         failures = [finding.reason for finding in said.findings if finding.reason]
+        if any(OUT_OF_MEMORY in reason for reason in failures):
+            return OUT_OF_MEMORY  # what it has kept goes with its process
         for reason in failures:
             self._health.failed(waiting.call, plain(reason), self._now())
-        if not failures:
+        if failures:
+            self._probes.failed(waiting.question)
+        else:
             self._health.answered(waiting.call)
         self._answer(waiting, said.answer)
         return ""

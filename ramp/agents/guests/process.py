@@ -15,7 +15,8 @@ from typing import Final
 
 from ramp.agents.guests import messages
 from ramp.agents.guests.messages import LENGTH_BYTES, FromGuest, ToGuest
-from ramp.agents.guests.warden import KILLED_BASE
+from ramp.agents.guests.warden import KILLED_BASE, OUT_OF_MEMORY_STATUS
+from ramp.runtime.guests.answers import OUT_OF_MEMORY
 
 END_LIMIT_S: Final = 2.0
 """How long a warden may take to end its guest before it is killed itself, in seconds."""
@@ -69,8 +70,13 @@ class GuestProcess:
         self.ended = asyncio.create_task(process.wait())
 
     @classmethod
-    async def start(cls, environment: Mapping[str, str], say: Callable[[str], None]) -> GuestProcess:
+    async def start(cls, environment: Mapping[str, str], memory_mb: int, say: Callable[[str], None]) -> GuestProcess:
         """Start a process; it has nothing of the agent but its end of the channel and its part of the environment.
+
+        Args:
+            environment: what it sees.
+            memory_mb: private memory that it may have, in MB of 2**20 bytes.
+            say: told every line that it prints.
 
         Raises:
             OSError: if there is no room for it.
@@ -82,6 +88,7 @@ class GuestProcess:
                 process = await asyncio.create_subprocess_exec(
                     *command,
                     *("--parent", str(os.getpid()), "--channel", str(theirs.fileno())),
+                    *("--memory-mb", str(memory_mb)),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
@@ -139,6 +146,8 @@ class GuestProcess:
 
 def how_ended(status: int) -> str:
     """How a process has ended, in words."""
+    if status == OUT_OF_MEMORY_STATUS:
+        return OUT_OF_MEMORY
     number = status - KILLED_BASE if status > KILLED_BASE else -status
     if number <= 0:
         return f"its process ended with status {status}"

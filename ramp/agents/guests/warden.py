@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 from pathlib import Path
 from typing import Final, NoReturn
@@ -21,13 +22,17 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 KILLED_BASE: Final = 128
 """A guest that a signal has ended gives its warden this exit status plus the signal's number, as a shell would."""
 
+OUT_OF_MEMORY_STATUS: Final = 99
+"""A guest that has no memory left to say so ends with this exit status."""
 
-def divide(parent: int, channel: int) -> int | None:
+
+def divide(parent: int, channel: int, memory_mb: int) -> int | None:
     """Become a warden and its guest.
 
     Args:
         parent: process id of the agent's process.
         channel: file descriptor that is the guest's alone.
+        memory_mb: private memory that the guest may have, in MB of 2**20 bytes.
 
     Returns:
         None in the guest's process; in the warden, the status to exit with, after everything has ended.
@@ -43,7 +48,7 @@ def divide(parent: int, channel: int) -> int | None:
     warden = os.getpid()
     guest = os.fork()
     if guest == 0:
-        _become_guest(warden)
+        _become_guest(warden, memory_mb)
         return None
     try:
         os.close(channel)
@@ -67,7 +72,7 @@ def _ask_kernel(option: int, value: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
-def _become_guest(warden: int) -> None:
+def _become_guest(warden: int, memory_mb: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _ask_kernel(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != warden:
@@ -75,6 +80,8 @@ def _become_guest(warden: int) -> None:
     os.setsid()
     with contextlib.suppress(OSError):  # where memory runs out, the kernel ends the guest before anybody else
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
+    # What can be written and is nobody else's: all of the address space would count libraries, too.
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_mb * 2**20, memory_mb * 2**20))
 
 
 def _watch(guest: int) -> int:

@@ -24,13 +24,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m ramp.agents.guests.worker", description=main.__doc__)
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--channel", type=int, required=True)
+    parser.add_argument("--memory-mb", type=int, required=True)
     options = parser.parse_args(arguments)
-    status = warden.divide(options.parent, options.channel)
+    status = warden.divide(options.parent, options.channel, options.memory_mb)
     if status is not None:
         return status
     os.set_inheritable(options.channel, False)
     with socket.socket(fileno=options.channel) as channel:
-        _Worker(channel).run()
+        try:
+            _Worker(channel).run()
+        except MemoryError:  # outside of a call of the guest, which would have been told as its failure
+            os._exit(warden.OUT_OF_MEMORY_STATUS)
     sys.stdout.flush()
     os._exit(0)  # whatever threads the guest has left
 

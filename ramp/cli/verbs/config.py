@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,8 @@ def check(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
                 f"{result.path}: right, {count_text(len(result.loaded.resources), 'resource')}, "
                 f"{count_text(len(result.loaded.users), 'user')}, {result.loaded.server.kind} server"
             )
+            for machine in result.unused:
+                say(f"ramp: {result.path}: warning: no resource has the machine {machine!r}")
         else:
             say(f"ramp: {result.findings}")
     ctx.exit(0 if all(result.loaded is not None for result in results) else 2)
@@ -55,6 +58,7 @@ class _Checked:
     path: str
     loaded: SwarmConfig | None
     findings: str = ""
+    unused: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """For `--json`."""
@@ -62,7 +66,7 @@ class _Checked:
         if self.loaded is None:
             return found
         counts = {"resources": len(self.loaded.resources), "users": len(self.loaded.users)}
-        return found | counts | {"server": self.loaded.server.kind}
+        return found | counts | {"server": self.loaded.server.kind, "unused_machines": list(self.unused)}
 
 
 def _checked(name: str) -> _Checked:
@@ -73,7 +77,9 @@ def _checked(name: str) -> _Checked:
         loaded = load_config(find_config(name))
     except ConfigurationError as error:
         return _Checked(name, None, str(error))
-    return _Checked(str(loaded.path), loaded)
+    data = tomllib.loads(loaded.path.read_text("utf-8"))
+    used = {resource["machine"] for resource in data["resources"]}
+    return _Checked(str(loaded.path), loaded, unused=tuple(sorted(set(data.get("machines", {})) - used)))
 
 
 @config.command("show")
@@ -172,6 +178,7 @@ def _object(loaded: SwarmConfig) -> dict[str, object]:
         "guests": {
             **_guest_limits(loaded),
             "waiting_max": loaded.guests.waiting_max,
+            "memory_mb": loaded.guests.memory_mb,
             "environment": list(loaded.guests.environment),
         },
         "ledger": loaded.ledger_url,

@@ -133,6 +133,7 @@ def renew(name: str, new_key: bool, role: str | None, kind: str, days: int, stat
     as_role = None if role is None else Role(role)
     store.renew(full_name, now, role=as_role, kind=kind, new_key=new_key, lifetime=days * DAY)
     _print_entries(store, now, (full_name,), as_json)
+    say("an agent that is running signs with it from its next start on: `ramp down`, `ramp up`")
 
 
 @keys.command("revoke")

@@ -16,7 +16,7 @@ from ramp.cli.options import example, json_option, state_option
 from ramp.cli.views.output import console, count_text, moment_text, print_json, print_rows, say, waiting
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
-from ramp.client.swarm import OnEvent, status, stop
+from ramp.client.swarm import OnEvent, check_none_is_up, status, stop
 from ramp.control.status import AgentStatus, SwarmStatus, status_object
 from ramp.errors import RampError
 from ramp.model.instant import from_iso
@@ -60,6 +60,7 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
     from ramp.runtime.config_file import load_config
 
     config = load_config(find_config(name))
+    check_none_is_up(state)
     if detach:
         found = launch_in_background(config, state)
         if as_json:
@@ -180,10 +181,13 @@ def launching(config: SwarmConfig) -> Iterator[OnEvent]:
 
 
 def up_text(found: SwarmStatus) -> str:
-    """A market that is up, in one line."""
+    """A market, in one line: whether all of it is up, what it is, and where its server is."""
     server = found.server
+    up = sum(agent.is_up for agent in found.agents)
+    whole = up == len(found.agents)
     return (
-        f"The market is up: {count_text(len(found.names('resource')), 'resource')}, "
+        f"The market is {'up' if whole else f'not whole, {up} of {len(found.agents)} agents are up'}: "
+        f"{count_text(len(found.names('resource')), 'resource')}, "
         f"{count_text(len(found.names('user')), 'user')}, a bank and a directory "
         f"on the {server.kind} XMPP server at {server.host}:{server.port} "
         f"(process {found.pid})"

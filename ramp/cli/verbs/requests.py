@@ -258,6 +258,7 @@ def _request_summary(entry: RequestStanding) -> dict[str, object]:
         "reason": entry.doubt if outcome is None else outcome.reason,
         "in_doubt": bool(entry.doubt),
         "units": entry.units,
+        "rule": entry.rule,
         "archived": entry.archived,
         "started_at": iso(entry.started_at),
         "duration_s": None if outcome is None else seconds(outcome.duration),
@@ -272,6 +273,7 @@ def _show_request(market: Market, past: PastRequests, entry: RequestStanding, as
             return
         units = count_text(entry.units, "unit")
         click.echo(f"Request {entry.request_id}: running ({entry.stage}), {units}, since {iso(entry.started_at)}")
+        click.echo(f"Auction rule: {entry.rule}")
         if entry.doubt:
             click.echo(f"In doubt: {entry.doubt}")
         return

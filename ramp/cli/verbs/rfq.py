@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -13,8 +13,18 @@ from typing import Any, Final
 import click
 
 from ramp.cli.moments import DurationType, MomentType
-from ramp.cli.options import example, json_option
-from ramp.cli.views.output import count_text, duration_text, moment_text, print_json, print_rows, say
+from ramp.cli.options import CreditsType, WholeNumber, example, json_option
+from ramp.cli.request_templates import take_template
+from ramp.cli.views.output import (
+    amount_json,
+    amount_text,
+    count_text,
+    duration_text,
+    moment_text,
+    print_json,
+    print_rows,
+    say,
+)
 from ramp.client.request import RequestTemplate, combined, request
 from ramp.client.times import DURATION_HELP, MOMENT_HELP
 from ramp.errors import ConfigurationError, DocumentError
@@ -22,7 +32,7 @@ from ramp.model.instant import iso, seconds, to_datetime
 from ramp.model.request import Nodes, RequestUnit
 
 _TAG: Final = re.compile(r"(<[^>]+>)")
-_COUNT: Final = click.IntRange(min=1)
+_COUNT: Final = WholeNumber(min=1)
 
 
 @click.group(
@@ -74,16 +84,32 @@ def _with_terms(command: Any) -> Any:
     "new",
     epilog=example(
         "ramp rfq new --cores 64 --start +5min --walltime 1h --price 70 -o job.xml",
+        "ramp rfq new --template torus --price 60 --max-cost 20000 -o torus.xml",
         "ramp rfq new --nodes 16 --node-cores 8 --end +8h --walltime 2h --price 50 --add job.xml -o both.xml",
     ),
 )
 @_with_terms
+@click.option(
+    "--template",
+    is_eager=True,
+    expose_value=False,
+    callback=take_template,
+    metavar="NAME|FILE",
+    help='Take what is not given here from a TOML file of options, such as `walltime = "1h"`, or from one that '
+    "comes with RAMP: small, large, torus.",
+)
+@click.option(
+    "--max-cost",
+    type=CreditsType(),
+    metavar="CREDITS",
+    help="Most to pay for the unit; with --add for all units, if the earlier ones say so as well.",
+)
 @click.option("--add", "earlier", multiple=True, metavar="FILE",
               type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="Begin with the units of this document; may be given several times.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write there (default: standard output).")  # fmt: skip
-def new(earlier: tuple[Path, ...], output: Path | None, **terms: Any) -> None:
+def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **terms: Any) -> None:
     """Write a request for one unit, or with --add for several that are bought together or not at all.
 
     Without --end the window has room for the run to begin later than its start (--slack), so that a request that is
@@ -96,7 +122,7 @@ def new(earlier: tuple[Path, ...], output: Path | None, **terms: Any) -> None:
     before = load_requests(earlier)
     for warning in before.warnings:
         say(f"ramp: warning: {warning}")
-    document = combined([before, _template(terms).at(SystemClock().now())])
+    document = combined([before, replace(_template(terms).at(SystemClock().now()), max_cost=max_cost)])
     text = write_request(document)
     parse_request(text, "the new request")
     shown = f'<?xml version="1.0" encoding="UTF-8"?>\n{indented(text)}\n'
@@ -165,7 +191,8 @@ def validate(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None
         print_json([result.as_json() for result in results])
     for result in [] if as_json else results:
         if not result.message:
-            click.echo(f"{result.path}: valid, {count_text(len(result.units), 'unit')}")
+            limit = "" if result.max_cost is None else f", at most {amount_text(result.max_cost)} together"
+            click.echo(f"{result.path}: valid, {count_text(len(result.units), 'unit')}{limit}")
             print_rows(_COLUMNS, [_unit_row(unit) for unit in result.units], right=("Unit", "Most credits/core-hour"))
         else:
             say(f"ramp: {result.message}")
@@ -186,6 +213,7 @@ class _Validated:
     warnings: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
     message: str = ""
+    max_cost: int | None = None
 
     def as_json(self) -> dict[str, object]:
         """For `--json`."""
@@ -195,6 +223,7 @@ class _Validated:
             "units": [_unit_object(unit) for unit in self.units],
             "warnings": list(self.warnings),
             "violations": list(self.violations),
+            "max_cost": None if self.max_cost is None else amount_json(self.max_cost),
         }
         return found | ({"message": self.message} if self.message else {})
 
@@ -207,7 +236,7 @@ def _validated(path: Path) -> _Validated:
         document = parse_request(sys.stdin.buffer.read(), "standard input") if piped else load_request(path)
     except DocumentError as error:
         return _Validated(str(path), violations=error.violations or (error.reason,), message=str(error))
-    return _Validated(str(path), document.units, document.warnings)
+    return _Validated(str(path), document.units, document.warnings, max_cost=document.max_cost)
 
 
 def _unit_object(unit: RequestUnit) -> dict[str, object]:

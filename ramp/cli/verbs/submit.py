@@ -18,13 +18,13 @@ from ramp.cli.connection import open_market
 from ramp.cli.moments import DurationType
 from ramp.cli.options import CreditsType, example, file_type, market_options
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
-from ramp.cli.views.outcome_report import ShortName, outcome_object, print_outcome
+from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
 from ramp.cli.views.output import moment_text, print_json, print_rows, say, silence_output
 from ramp.client.following import Approver, Following, nobody_approves
 from ramp.client.identifiers import one_request
 from ramp.client.market import Market
 from ramp.client.request import combined
-from ramp.client.submission import submission
+from ramp.client.submission import fixed_rule, submission
 from ramp.control.events import Event, RequestEnded, RequestStanding
 from ramp.errors import ConfigurationError, RampError
 from ramp.model import money
@@ -33,8 +33,9 @@ from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.events import Approval, AuctionOptions, Preference
-from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import ClockCompared
+from ramp.protocol.outcome import BoughtUnit, RequestStatus
+from ramp.protocol.progress import ApprovalAsked, ClockCompared
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.state_folder import StateFolder
 
 EXIT_OF: Final = {RequestStatus.COMMITTED: 0, RequestStatus.QUOTED: 0}
@@ -49,6 +50,8 @@ _auction_options = (
                  help="Limit of a round, in seconds or with a unit; it closes as soon as every answer is in."),
     click.option("--prefer", type=click.Choice([each.value for each in Preference]), default="cheapest",
                  show_default=True, help="How offers are ranked."),
+    click.option("--rule", default="", metavar="NAME",
+                 help="Auction rule (`ramp plugins list rule`), or FILE.py:NAME  [default: the market's own]."),
 )  # fmt: skip
 
 
@@ -63,6 +66,7 @@ def auction_options(command: Any) -> Any:
     epilog=example(
         "ramp submit job.xml --rounds 5 --prefer soonest",
         "ramp submit job.xml --max-cost 5000",
+        "ramp submit job.xml --rule second-price",
         "ramp submit first.xml second.xml --approve ask",
         "ramp submit job.xml --json | jq .units",
         exits="0 committed; 1 not bought, or no market; 2 bad input; 130 a second Ctrl-C: it still goes on",
@@ -83,6 +87,7 @@ def submit(
     rounds: int,
     round_time: Duration,
     prefer: str,
+    rule: str,
     max_cost: int | None,
     approve: str,
     user: str | None,
@@ -97,7 +102,9 @@ def submit(
     """
     if approve == Approval.ASK and not sys.stdin.isatty():
         raise click.UsageError("--approve ask needs a terminal to ask at; auto and best-offer do not", ctx)
-    options = AuctionOptions(rounds, round_time, Preference(prefer), Approval(approve), max_cost=max_cost)
+    options = AuctionOptions(
+        rounds, round_time, Preference(prefer), Approval(approve), max_cost=max_cost, rule=fixed_rule(rule)
+    )
     ctx.exit(_auction(files, options, user, state, as_json))
 
 
@@ -117,6 +124,7 @@ def quote(
     rounds: int,
     round_time: Duration,
     prefer: str,
+    rule: str,
     user: str | None,
     state: StateFolder,
     as_json: bool,
@@ -125,19 +133,21 @@ def quote(
 
     The object that --json prints is that of `ramp submit`, its status `quoted`.
     """
-    options = AuctionOptions(rounds, round_time, Preference(prefer), quote_only=True)
+    options = AuctionOptions(rounds, round_time, Preference(prefer), quote_only=True, rule=fixed_rule(rule))
     ctx.exit(_auction(files, options, user, state, as_json))
 
 
 def _auction(
     files: Sequence[Path], options: AuctionOptions, user: str | None, state: StateFolder, as_json: bool
 ) -> int:
+    if options.rule:
+        RULES.find(options.rule)  # bad input, before anybody is asked
     request = load_requests(files)
     for warning in request.warnings:
         say(f"ramp: warning: {warning}")
     market = open_market(state, user)
     view = PipedView(new_view(market.short, as_json))
-    approve = AskAtTerminal(market.short) if options.approval is Approval.ASK else nobody_approves
+    approve = AskAtTerminal(market.short, request) if options.approval is Approval.ASK else nobody_approves
     ended = follow(market, request, options, view, approve)
     with view.unless_gone():
         report(market, ended, as_json)
@@ -169,6 +179,8 @@ def follow(
             view.pause()
             say(f"ramp: warning: {offset_text(event)}" if event.wrong else "ramp: the clock is right again")
         else:
+            if isinstance(event, ApprovalAsked) and isinstance(approve, AskAtTerminal):
+                approve.costs = event.costs
             view.show(event)
 
     def interrupted() -> None:
@@ -310,13 +322,20 @@ class AskAtTerminal:
 
     Args:
         short: makes agents' names short.
+        request: what was asked for.
+
+    Attributes:
+        costs: what would be paid for each offer, in minor units; empty: what is offered.
     """
 
-    def __init__(self, short: ShortName) -> None:
+    def __init__(self, short: ShortName, request: RequestForQuotation) -> None:
         self._short = short
+        self.costs: Sequence[int] = ()
+        self._asked = {unit.number: unit.cores.total for unit in request.units}
 
     def __call__(self, offers: Sequence[Offer], meets: Sequence[bool]) -> bool:
         """Show the offers and ask."""
+        costs = self.costs if len(self.costs) == len(offers) else [offer.cost for offer in offers]
         print_rows(
             ("Unit", "Resource", "Start", "End", "Cores", "Price", "Cost", "Meets request"),
             [
@@ -325,18 +344,18 @@ class AskAtTerminal:
                     self._short(offer.resource),
                     moment_text(offer.start),
                     moment_text(offer.end),
-                    offer.cores,
+                    charged_text(BoughtUnit(offer.unit, offer, cores_asked=self._asked.get(offer.unit, 0))),
                     offer.cpu_hour_cost,
-                    money.credits_text(offer.cost),
+                    money.credits_text(cost),
                     "yes" if meets_request else "no",
                 )
-                for offer, meets_request in zip(offers, meets, strict=True)
+                for offer, meets_request, cost in zip(offers, meets, costs, strict=True)
             ],
             right=("Unit", "Cores", "Price", "Cost"),
             title="Offers (price in credits/core-hour, cost in credits)",
             error=True,
         )
-        total = money.credits_text(sum(offer.cost for offer in offers))
+        total = money.credits_text(sum(costs))
         try:
             return click.confirm(f"Buy for {total} credits?", default=False, err=True)
         except click.Abort:

@@ -9,8 +9,10 @@ import click
 
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.views.output import amount_text, moment_text, price_text, print_json, print_pairs, say
+from ramp.errors import DocumentError
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.instant import iso
+from ramp.model.price_paid import how_priced
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ def verify(ctx: click.Context, file: Path, ca_file: Path | None, state: StateFol
     from ramp.runtime.clock import SystemClock
     from ramp.runtime.keys.store import KeyStore, load_ca_certificates
 
+    if _is_request(file):
+        raise DocumentError(
+            "is a request for quotation, which nobody signs; `ramp rfq validate` checks it", source=str(file)
+        )
     now = SystemClock().now()
     if ca_file is not None:
         report = verify_file(file, load_ca_certificates(ca_file), now)
@@ -59,6 +65,12 @@ def verify(ctx: click.Context, file: Path, ca_file: Path | None, state: StateFol
     click.echo(f"{file}: holds")
 
 
+def _is_request(file: Path) -> bool:
+    """Whether a file looks like a request for quotation."""
+    with file.open("rb") as stream:
+        return b"<RequestForQuotation" in stream.read(2000)
+
+
 def _print_what(report: FileReport) -> None:
     if report.agreement is not None:
         click.echo(_agreement_summary(report.agreement))
@@ -74,8 +86,13 @@ def _agreement_summary(agreement: Agreement) -> str:
         f"{agreement.user} has bought {offer.cores} cores of {agreement.resource} "
         f"from {moment_text(offer.start)} to {moment_text(offer.end)} at {price_text(offer.cpu_hour_cost)}, "
         f"{amount_text(agreement.cost)} in all (agreement {agreement.agreement_id}, "
-        f"reservation {agreement.reservation_id}, order {agreement.order_id})"
+        f"reservation {agreement.reservation_id}, order {agreement.order_id})" + _found(agreement)
     )
+
+
+def _found(agreement: Agreement) -> str:
+    text = how_priced(agreement)
+    return f"\n{text}" if text else ""
 
 
 def _cancellation_summary(cancellation: Cancellation) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from ramp.cli.views.output import amount_json, amount_text, duration_text, moment_text, price_text, print_pairs
 from ramp.control.events import AgreementStanding
 from ramp.model.instant import Instant, iso
+from ramp.model.price_paid import how_priced
 from ramp.model.request import Nodes, TotalCores
 
 ShortName = Callable[[str], str]
@@ -48,6 +49,8 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "cores": offer.cores,
         "cpu_hour_cost": offer.cpu_hour_cost,
         "cost": amount_json(agreement.cost),
+        "offered": amount_json(offer.cost),
+        "rule": None if agreement.price is None else agreement.price.rule,
         "load": round(offer.load, 4),
         "source": offer.source,
         "placement": offer.placement,
@@ -75,6 +78,7 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("Placement", offer.placement),
             ("Price", f"{price_text(offer.cpu_hour_cost)} (limit: {agreement.request.cpu_hour_cost})"),
             ("Cost", amount_text(agreement.cost)),
+            ("Price paid", how_priced(agreement)),
             ("Load then", f"{offer.load:.1%} of the machine without this job (queue: {offer.source})"),
             ("Signed", moment_text(agreement.issued_at)),
             ("File", entry.file),

@@ -20,6 +20,7 @@ from ramp.model import money
 from ramp.model.instant import iso, seconds
 from ramp.model.offer import Offer, ease
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
+from ramp.protocol.rules.auction_rule import PAPER_RULE
 
 ShortName = Callable[[str], str]
 Files = Mapping[str, str | None]
@@ -71,10 +72,13 @@ def unit_object(unit: BoughtUnit, short: ShortName) -> dict[str, object]:
     return {
         **offer_object(unit.offer, short),
         "unit": unit.unit,
+        "cores_asked": unit.cores_asked or None,
         "reservation_id": unit.reservation_id,
         "agreement_id": unit.agreement_id,
         "transfer_id": unit.transfer_id,
         "meets_request": unit.meets_request,
+        "cost": amount_json(unit.cost),
+        "offered": amount_json(unit.offer.cost),
     }
 
 
@@ -90,6 +94,8 @@ def outcome_object(outcome: RequestOutcome, files: Files, short: ShortName) -> d
         "request_id": outcome.request_id,
         "status": outcome.status,
         "reason": outcome.reason,
+        "code": outcome.code,
+        "rule": outcome.rule or PAPER_RULE,
         "rounds": [round_object(record, short) for record in outcome.rounds],
         "units": [unit_object(unit, short) for unit in outcome.units],
         "agreements": [path for path in files.values() if path is not None],
@@ -120,8 +126,9 @@ def print_outcome(outcome: RequestOutcome, files: Files, short: ShortName) -> No
 def _headline(outcome: RequestOutcome) -> str:
     took = f"{count_text(len(outcome.rounds), 'round')} in {duration_text(outcome.duration)}"
     text = f"Request {outcome.request_id}: {outcome.status.replace('_', ' ')}, {took}"
+    text += f" by the rule {outcome.rule}" if outcome.rule else ""
     if outcome.status in (RequestStatus.COMMITTED, RequestStatus.QUOTED):
-        total = sum(unit.offer.cost for unit in outcome.units)
+        total = sum(unit.cost for unit in outcome.units)
         text += f", {count_text(len(outcome.units), 'unit')} for {amount_text(total)}"
     return f"{text}: {outcome.reason}" if outcome.reason else text
 
@@ -136,18 +143,32 @@ TITLES: Final = {
 def _print_units(outcome: RequestOutcome, short: ShortName) -> None:
     bought = any(unit.reservation_id for unit in outcome.units)
     meets_shown = not all(unit.meets_request for unit in outcome.units)
-    columns = ["Unit", "Resource", "Start", "End", "Cores", "Price", "Cost"]
+    apart = any(unit.paid is not None for unit in outcome.units)
+    columns = ["Unit", "Resource", "Start", "End", "Cores", "Price", *["Offered"] * apart, "Cost"]
     columns += ["Meets request"] * meets_shown + ["Reservation"] * bought
     title = TITLES.get(outcome.status, "Best offers, not bought")
     rows = []
     for unit in outcome.units:
         offer = unit.offer
         row = [str(unit.unit), short(offer.resource), moment_text(offer.start), moment_text(offer.end)]
-        row += [str(offer.cores), str(offer.cpu_hour_cost), money.credits_text(offer.cost)]
+        row += [charged_text(unit), str(offer.cpu_hour_cost), *[money.credits_text(offer.cost)] * apart]
+        row += [money.credits_text(unit.cost)]
         row += ["yes" if unit.meets_request else "no"] * meets_shown + [unit.reservation_id] * bought
         rows.append(row)
-    right = ("Unit", "Cores", "Price", "Cost")
+    right = ("Unit", "Cores", "Price", "Offered", "Cost")
     print_rows(columns, rows, right=right, title=f"{title} (price in credits/core-hour, cost in credits)")
+    for unit in outcome.units:
+        if unit.charges_more:
+            parts = "sells only whole parts of its machine"
+            click.echo(
+                f"Unit {unit.unit}: {short(unit.offer.resource)} {parts}; {unit.offer.cores} cores are charged for the "
+                f"{unit.cores_asked} that were asked for"
+            )
+
+
+def charged_text(unit: BoughtUnit) -> str:
+    """Cores charged, and those asked for where they are fewer."""
+    return f"{unit.offer.cores} ({unit.cores_asked} asked)" if unit.charges_more else str(unit.offer.cores)
 
 
 def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:

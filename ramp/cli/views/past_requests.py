@@ -12,6 +12,7 @@ from typing import Any, Final
 from ramp.control.events import AgreementStanding, RequestStanding
 from ramp.model.agreement import Agreement
 from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.archive import Archive
 from ramp.runtime.model_json import model_converter
 from ramp.runtime.state_folder import StateFolder
@@ -54,6 +55,7 @@ class PastRequests:
                     outcome.started_at,
                     outcome,
                     archived=True,
+                    rule=outcome.rule or PAPER_RULE,
                 )
             )
         return tuple(found)

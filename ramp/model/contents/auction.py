@@ -30,6 +30,8 @@ class CallForProposals:
         request: the units, `cpu_hour_cost` being the asking price.
         bids: the offers of the round before.
         best_offer: True in the extra round in which resources may offer what does not meet the request (section 4.1).
+        rule: name of the auction rule where the price paid may not be the price offered: then proposals have to be
+            sealed; empty where the price offered is paid.
     """
 
     request_id: str
@@ -37,6 +39,7 @@ class CallForProposals:
     request: RequestForQuotation
     bids: tuple[Bid, ...] = ()
     best_offer: bool = False
+    rule: str = ""
 
 
 @said(Performative.PROPOSE, Performative.REFUSE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE, is_offer=True)

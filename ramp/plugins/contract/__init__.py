@@ -1,6 +1,6 @@
 """What every resource plug-in must do (`ramp.plugins.interface`), as rules that run against any plug-in.
 
-`ramp plugin check NAME` runs them from the command line. In a plug-in's own tests the pytest plug-in that comes with
+`ramp plugins check NAME` runs them from the command line. In a plug-in's own tests the pytest plug-in that comes with
 RAMP hands them to every test that asks for `plugin_rule`::
 
     def test_keeps_the_contract(plugin_rule, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -17,7 +17,7 @@ from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins import answers
-from ramp.plugins.interface import PluginSettings, ResourcePlugin
+from ramp.plugins.interface import ForgettingPlugin, PluginSettings, ResourcePlugin
 
 OpenPlugin = Callable[[PluginSettings], ResourcePlugin]
 Answer = TypeVar("Answer")
@@ -128,6 +128,17 @@ class AskedPlugin:
             raise ContractBroken(f"snapshot: no plain JSON: {error}") from error
         read: dict[str, Any] = json.loads(text)
         return read
+
+    def forget(self, keys: Sequence[str], now: Instant) -> None:
+        """See `ForgettingPlugin.forget`.
+
+        Raises:
+            NotChecked: if the plug-in cannot forget.
+        """
+        plugin = self.plugin
+        if not isinstance(plugin, ForgettingPlugin):
+            raise NotChecked("it has no `forget`; one whose memory grows with every slot needs it")
+        self._ask("forget", lambda: plugin.forget(keys, now), lambda _: "")
 
     def _ask(self, what: str, call: Callable[[], Answer], problem_of: Callable[[Answer], str]) -> Answer:
         began = time.perf_counter()

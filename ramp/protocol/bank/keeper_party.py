@@ -123,6 +123,7 @@ class _Pages:
         self.trades: list[TradeLine] = []
 
     def add(self, page: MarketOverview) -> bool:
+        """Take the next page; False for one that is in already."""
         first = page.trades[0].transfer_id if page.trades else ""
         if any(trade.transfer_id == first for trade in self.trades) or (
             page.next_after and page.next_after <= self.after

@@ -38,6 +38,7 @@ from ramp.model.contents import (
     Unverified,
 )
 from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.price_paid import price_problem
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -53,6 +54,7 @@ from ramp.protocol.timing import Timing, earliest
 
 BAD_SIGNATURE = "bad_signature"
 BAD_TERMS = "bad_terms"
+BAD_PRICE = "bad_price"
 UNKNOWN = "unknown_agreement"
 NOT_OWN = "not_own_account"
 
@@ -204,11 +206,10 @@ class BankParty:
             return self._refuse_order(message, order, BAD_SIGNATURE, detail, signed.document)
         stated = (agreement.bank, agreement.user, agreement.valid_until, agreement.units_total, agreement.resource)
         ordered = (self.name, order.user, order.valid_until, len(order.lines), message.sender)
-        if (
-            stated != ordered
-            or order_lines((agreement,))[0] not in order.lines
-            or agreement.cost != agreement.offer.cost
-        ):
+        unfair = price_problem(agreement)
+        if unfair is not None and agreement.price is not None:
+            return self._refuse_order(message, order, BAD_PRICE, str(unfair), signed.document)
+        if stated != ordered or order_lines((agreement,))[0] not in order.lines or unfair is not None:
             detail = "the agreement does not say what was ordered"
             return self._refuse_order(message, order, BAD_TERMS, detail, signed.document)
         call_id = self._wait(message)

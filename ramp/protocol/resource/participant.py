@@ -23,6 +23,7 @@ from ramp.model.contents import (
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.price_paid import agreed_price_problem
 from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.slot import Reservation, Slot
@@ -291,6 +292,9 @@ class Participant(ParticipantAnswers):
         problem = self._problem(commitment)
         if problem:  # no Failed: sealed, it would buy back whatever is sold under that agreement id later
             return [self._refuse(RefusalCode.BAD_AGREEMENT, problem)]
+        unfair = agreed_price_problem(signed.body, self.unit, self._intended.rule)
+        if unfair is not None:
+            return [self._refuse(RefusalCode.BAD_PRICE, str(unfair))]
         if self.state is S.HELD:
             self._enter(S.CONFIRMING, "Commitment")
             self.agreement = signed

@@ -300,7 +300,7 @@ class ResourceParty:
             return [self._reply(message, Performative.REFUSE, refused)]
         self._seller.forget(acceptance.offer_id)
         until = now + self._timing.hold_time
-        intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now)
+        intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now, found.rule)
         participant = self._new_participant(intended)
         self.participants[acceptance.offer_id] = participant
         return self._act(participant, partial(participant.start, now))

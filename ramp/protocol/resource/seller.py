@@ -46,13 +46,14 @@ class PriceRange:
 
 @dataclass(frozen=True, slots=True)
 class OpenOffer:
-    """An offer made, with what is needed to hold its slot."""
+    """An offer made, with what is needed to hold its slot and to know what it is owed."""
 
     offer: Offer
     unit: RequestUnit
     slot: Slot
     user: str
     expires: Instant
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class Seller:
         """Step one: the static terms; then ask the plug-in for what is left."""
         answered = self._answers.get((message.sender, call.request_id, call.round_number))
         if answered is not None:
-            return [Send(answered)]
+            return [Send(answered, sealed=bool(call.rule))]
         if (message.sender, call.request_id, call.round_number) in self._being_quoted:
             return []  # a copy; the machine is still at work on the first
         asked: list[RequestUnit] = []
@@ -177,7 +178,7 @@ class Seller:
                 refusals.append(made)
             else:
                 offers.append(made)
-                self._remember(OpenOffer(made, unit, slot, message.sender, now + made.valid_for), now)
+                self._remember(OpenOffer(made, unit, slot, message.sender, now + made.valid_for, call.rule), now)
         reply = Message(
             Performative.PROPOSE if offers else Performative.REFUSE,
             self._resource,
@@ -187,7 +188,7 @@ class Seller:
             in_reply_to=message.reply_with,
         )
         self._answers.put(pending.key, reply, now)
-        return [Send(reply)]
+        return [Send(reply, sealed=bool(call.rule))]  # the winner is shown the runner-up's offer
 
     def drop(self, call_id: str) -> _Pending | None:
         """Forget a call that has not been answered; a copy of it is answered from the start."""

@@ -1,16 +1,17 @@
 """The user's side of the reverse auction (paper section 5.1.1, steps 1 to 5).
 
-N rounds of open bidding: every round calls for proposals for all units at the best price so far, and closes as soon as
-every expected answer is in; the round time is only the limit. A resource that stayed silent is still called, but no
-longer waited for, until it answers again. Where some unit has no offer that meets the request, one extra round lets
-resources make their best offer (section 4.1).
+Rounds of bidding: every round calls for proposals for all units at the prices that the auction's rule says, by default
+the best so far, and closes as soon as every expected answer is in; the round time is only the limit. A resource that
+stayed silent is still called, but no longer waited for, until it answers again. Where some unit has no offer that meets
+the request, one extra round lets resources make their best offer (section 4.1).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ramp.errors import RemoteProtocolError
+from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
     Bid,
@@ -23,20 +24,25 @@ from ramp.model.contents import (
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit
-from ramp.model.seal import Role
+from ramp.model.seal import Role, Seal
 from ramp.model.services import RESOURCE_SERVICE
-from ramp.protocol.belief import said_by
+from ramp.model.shortcoming import shortcoming
+from ramp.protocol.belief import said_by, sealed_by
 from ramp.protocol.directory.listing_pages import ListingPages
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.events import Approval, AuctionOptions
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
+from ramp.protocol.rules.auction_rule import Bidding
+from ramp.protocol.rules.checked_rule import CheckedRule
+from ramp.protocol.rules.paid_prices import PaidPrices
 from ramp.protocol.tables import AUCTION, AuctionState
 from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.user.calls import Calls
-from ramp.protocol.user.evaluator import Ranking, lowest_bids, over_limit, shortcoming
+from ramp.protocol.user.evaluator import lowest_bids, over_limit
 from ramp.protocol.user.final_refusals import FinalRefusals
+from ramp.protocol.user.offers_made import OffersMade
 from ramp.protocol.user.voting import reject
 
 
@@ -49,12 +55,16 @@ class AuctionResult:
         reason: one sentence, empty where there is something to buy.
         candidates: of each unit, the offers to try, best first.
         meets_request: of each unit, whether its candidates meet the request.
+        prices: say what is paid for each.
+        code: of a rule that has failed, or empty.
     """
 
     status: RequestStatus | None
     reason: str
     candidates: dict[int, tuple[Offer, ...]]
     meets_request: dict[int, bool]
+    prices: PaidPrices
+    code: str = ""
 
 
 class Auction(StateMachine[AuctionState]):
@@ -64,6 +74,7 @@ class Auction(StateMachine[AuctionState]):
         request_id: names the auction; the conversation id of all its messages.
         request: the units wanted.
         options: rounds, round time, ranking, approval.
+        rule: what rounds ask, who wins, what is paid.
         user: name of the calling agent.
         directory: name of the directory agent.
         pace: of the calling agent.
@@ -75,6 +86,7 @@ class Auction(StateMachine[AuctionState]):
         request: RequestForQuotation,
         options: AuctionOptions,
         *,
+        rule: CheckedRule,
         user: str,
         directory: str,
         pace: Pace,
@@ -82,6 +94,7 @@ class Auction(StateMachine[AuctionState]):
         super().__init__(request_id, AUCTION, AuctionState.NEW)
         self.request = request
         self.options = options
+        self.rule = rule
         self.rounds: list[RoundRecord] = []
         self.result: AuctionResult | None = None
         self._user = user
@@ -98,14 +111,14 @@ class Auction(StateMachine[AuctionState]):
         self._nobody_registered = False
         self._pages = ListingPages()
         self._silent: set[str] = set()
-        self._rankings = {unit.number: Ranking(options.preference) for unit in request.units}
-        self._best_offers = {unit.number: Ranking(options.preference) for unit in request.units}
+        self._made = OffersMade(request, options.preference, rule)
         self._round_number = 0
         self._round_started: Instant = 0
         self._asked: dict[int, RequestUnit] = {}
         self._answered: dict[str, Duration] = {}
         self._heard: set[tuple[str, int]] = set()
         self._offers: list[Offer] = []
+        self._decided: frozenset[int] = frozenset()
         self._refusals: list[ResourceRefusal] = []
         self._last_bids: tuple[Bid, ...] = ()
         self._current_call: CallForProposals | None = None
@@ -132,7 +145,7 @@ class Auction(StateMachine[AuctionState]):
             said_by(message, self._directory, Role.DIRECTORY)
             return self._on_listing(content, now)
         if isinstance(content, Proposal):
-            return self._on_proposal(message.sender, content, now)
+            return self._on_proposal(message.sender, content, now, self._seal_of(message))
         if isinstance(content, NotUnderstood):
             proposal = Proposal(
                 self.conversation_id,
@@ -236,6 +249,7 @@ class Auction(StateMachine[AuctionState]):
             RequestForQuotation(tuple(self._asked.values())),
             self._last_bids,
             state is AuctionState.BEST_OFFERS,
+            "" if self.rule.pays_offer else self.rule.name,
         )
         opened = RoundOpened(
             self.conversation_id,
@@ -266,7 +280,11 @@ class Auction(StateMachine[AuctionState]):
             )
         )
 
-    def _on_proposal(self, sender: str, proposal: Proposal, now: Instant) -> list[Effect]:
+    def _seal_of(self, message: Message) -> Seal | None:
+        """The seal of a proposal: where the winner is shown others' offers, all have to be signed."""
+        return message.seal if self.rule.pays_offer else sealed_by(message, Role.RESOURCE)
+
+    def _on_proposal(self, sender: str, proposal: Proposal, now: Instant, seal: Seal | None = None) -> list[Effect]:
         if self.state not in (AuctionState.BIDDING, AuctionState.BEST_OFFERS):
             return []
         if sender not in self._resources or proposal.round_number > self._round_number:
@@ -278,7 +296,7 @@ class Auction(StateMachine[AuctionState]):
         self._final.add(sender, proposal.refusals)
         effects: list[Effect] = []
         for offer in proposal.offers:
-            effects += self._consider(sender, offer)
+            effects += self._consider(sender, offer, seal)
         if not current:
             return effects
         self._refusals += [ResourceRefusal(sender, refusal) for refusal in proposal.refusals]
@@ -291,18 +309,20 @@ class Auction(StateMachine[AuctionState]):
         self._arm()
         return effects + [self._call(name) for name in again]
 
-    def _consider(self, sender: str, offer: Offer) -> list[Effect]:
+    def _consider(self, sender: str, offer: Offer, seal: Seal | None) -> list[Effect]:
         unit = self._asked.get(offer.unit)
         if unit is None or offer.resource != sender or offer.request_id != self.conversation_id:
             return [self._reject(sender, offer, "the offer names another resource, request or unit")]
         self._offers.append(offer)
+        if offer.unit in self._decided:
+            return [self._reject(sender, offer, "the sealed bidding for the unit is over")]
         reason = shortcoming(unit, offer)
         if not reason:
-            self._rankings[offer.unit].add(offer)
+            self._made.add(offer, seal)
             return []
-        closest = self.state is AuctionState.BEST_OFFERS and not self._met(offer.unit)
+        closest = self.state is AuctionState.BEST_OFFERS and not self._made.is_met(offer.unit)
         if closest and offer.cores >= unit.cores.total and offer.end > offer.start:
-            self._best_offers[offer.unit].add(offer)
+            self._made.add_closest(offer)
             return []
         return [self._reject(sender, offer, reason)]
 
@@ -337,22 +357,26 @@ class Auction(StateMachine[AuctionState]):
             best_offers,
         )
         self.rounds.append(record)
-        best = tuple((number, ranking.best) for number, ranking in self._rankings.items() if ranking.best is not None)
         again = self._calls.sent_again if self._calls is not None else 0
-        closed = RoundClosed(self.conversation_id, record, best, tuple(self._answered.items()), again)
+        closed = RoundClosed(self.conversation_id, record, self._made.best(), tuple(self._answered.items()), again)
         effects: list[Effect] = [Report(closed)]
-        self._last_bids = lowest_bids(self._offers)
-        return effects + self._after_round(stimulus, now)
+        self._last_bids = () if self.rule.sealed else lowest_bids(self._offers)
+        try:
+            return effects + self._after_round(stimulus, now)
+        except RuleFailed as failed:  # of the rule's only; it was asked before anything else was done
+            return effects + self._close(RequestStatus.FAILED, failed.reason, stimulus, now, failed.code)
 
     def _after_round(self, stimulus: str, now: Instant) -> list[Effect]:
-        unmet = [number for number, ranking in self._rankings.items() if ranking.best is None]
+        unmet = self._made.unmet()
         if self.state is not AuctionState.BIDDING or self._final.hopeless(self._resources, unmet):
             return self._evaluate(unmet, stimulus, now)
-        if self._round_number < self.options.rounds and self._may_bid(AuctionState.BIDDING):
-            for number, ranking in self._rankings.items():
-                if ranking.best is not None:
-                    self._asked[number] = replace(self._asked[number], cpu_hour_cost=ranking.best.cpu_hour_cost)
+        asks = self.rule.next_asks(Bidding(self._round_number, self.options.rounds, self._made.bids(self._asked)))
+        if asks is not None and self._may_bid(AuctionState.BIDDING):
+            for number, price in asks.items():
+                self._asked[number] = replace(self._asked[number], cpu_hour_cost=price)
             return self._open_round(AuctionState.BIDDING, stimulus, now)
+        if unmet and self.rule.sealed:  # who bids again for what has been bid for would have the last word
+            self._decided = frozenset(self._asked) - frozenset(unmet)
         if unmet and self._may_bid(AuctionState.BEST_OFFERS):
             return self._open_round(AuctionState.BEST_OFFERS, stimulus, now)
         return self._evaluate(unmet, stimulus, now)
@@ -360,8 +384,9 @@ class Auction(StateMachine[AuctionState]):
     # -- the end of the bidding ----------------------------------------------------------------------------------
 
     def _evaluate(self, unmet: list[int], stimulus: str, now: Instant) -> list[Effect]:
-        hopeless = [number for number in unmet if self._best_offers[number].best is None and not self._met(number)]
+        hopeless = self._made.hopeless()
         quote_only = self.options.quote_only
+        self._made.choose(self._asked)
         if hopeless or (unmet and (self.options.approval is Approval.AUTO or quote_only)):
             which = ", ".join(str(number) for number in hopeless or unmet)
             extra = "" if hopeless else "; the best offers that do not are shown"
@@ -369,32 +394,25 @@ class Auction(StateMachine[AuctionState]):
             return self._close(RequestStatus.NO_OFFERS, reason, stimulus, now)
         if quote_only:
             return self._close(RequestStatus.QUOTED, "", stimulus, now)
-        over = over_limit([offers[0] for offers in self._candidates().values()], self.options.max_cost)
+        costs = [priced.cost for priced in self._made.best_prices(now)]
+        over = over_limit(costs, self.options.max_cost)
         if over:
             return self._close(RequestStatus.REJECTED, over, stimulus, now)
         if self.options.approval is Approval.ASK:
-            return self._ask_owner(stimulus, now)
+            return self._ask_owner(costs, stimulus, now)
         return self._close(None, "", stimulus, now)
 
-    def _met(self, number: int) -> bool:
-        return self._rankings[number].best is not None
-
-    def _candidates(self) -> dict[int, tuple[Offer, ...]]:
-        return {
-            number: ranking.offers if ranking.best is not None else self._best_offers[number].offers
-            for number, ranking in self._rankings.items()
-        }
-
-    def _ask_owner(self, stimulus: str, now: Instant) -> list[Effect]:
+    def _ask_owner(self, costs: Sequence[int], stimulus: str, now: Instant) -> list[Effect]:
         self._enter(AuctionState.APPROVING, stimulus)
         self._limit = now + self._timing.approval_limit
         self._calls = None
         self._arm()
-        best = [(number, offers[0]) for number, offers in self._candidates().items()]
+        best = [(number, offers[0]) for number, offers in self._made.chosen.items()]
         asked = ApprovalAsked(
             self.conversation_id,
             tuple(offer for _, offer in best),
-            tuple(self._met(number) for number, _ in best),
+            tuple(self._made.is_met(number) for number, _ in best),
+            tuple(costs),
         )
         return [Report(asked)]
 
@@ -403,19 +421,26 @@ class Auction(StateMachine[AuctionState]):
             return self._close(None, "", stimulus, now)
         return self._close(RequestStatus.REJECTED, refusal, stimulus, now)
 
-    def _close(self, status: RequestStatus | None, reason: str, stimulus: str, now: Instant) -> list[Effect]:
+    def _close(
+        self, status: RequestStatus | None, reason: str, stimulus: str, now: Instant, code: str = ""
+    ) -> list[Effect]:
         self._enter(AuctionState.CLOSED, stimulus)
         self._limit = None
         self._calls = None
         self._retry.stop()
         self._arm()
-        candidates = self._candidates()
-        meets = {number: self._met(number) for number in candidates}
-        self.result = AuctionResult(status, reason, candidates, meets)
-        if status is None:
-            return []
-        text = reason or "only a quotation was asked for"
-        return [self._reject(offer.resource, offer, text) for offers in candidates.values() for offer in offers]
+        offered = self._made.all()
+        chosen = self._made.chosen or offered
+        meets = {number: self._made.is_met(number) for number in chosen}
+        self.result = AuctionResult(status, reason, chosen, meets, self._made.prices, code)
+        kept = {offer for offers in chosen.values() for offer in offers} if status is None else set()
+        text = reason or ("only a quotation was asked for" if status is not None else "the rule passes it over")
+        return [
+            self._reject(offer.resource, offer, text)
+            for offers in offered.values()
+            for offer in offers
+            if offer not in kept
+        ]
 
     def _arm(self) -> None:
         self.deadline = earliest(self._limit, self._retry.due, self._calls.due if self._calls is not None else None)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -51,6 +52,9 @@ from ramp.protocol.user.voting import cancel_hold
 
 S = ConfirmationState
 
+ORDER_EXPIRED: Final = "expired"
+"""Code of the bank's answer to an order whose time is over by its clock (`ramp.ledger.refusals`)."""
+
 
 OPEN = (UnitStage.CONFIRMING, UnitStage.CONFIRMED)
 
@@ -65,6 +69,7 @@ class ConfirmationResult:
         units: what was bought.
         blamed: the resources for whose failure or silence it is void; with the others one may go on.
         claims: paid units that their resources say to have failed, with the resources' seals.
+        expired: whether the order's time was over by the bank's clock.
     """
 
     posted: bool
@@ -72,6 +77,7 @@ class ConfirmationResult:
     units: tuple[BoughtUnit, ...] = ()
     blamed: frozenset[str] = frozenset()
     claims: tuple[tuple[Failed, Seal], ...] = ()
+    expired: bool = False
 
 
 class Confirmation(StateMachine[ConfirmationState]):
@@ -267,7 +273,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         if isinstance(content, OrderVoided) and self.decided:
             awaited = frozenset(line.resource for line in content.awaited)
             self._blamed = self._failed or awaited & self._blamed or awaited or self._blamed
-        self.result = ConfirmationResult(False, reason, blamed=self._blamed)
+        self.result = ConfirmationResult(False, reason, blamed=self._blamed, expired=content.code == ORDER_EXPIRED)
         effects: list[Effect] = [Persist(closed), *([] if let_go else self._cancel_holds())]
         for unit in self._units.values():
             if unit.stage is not UnitStage.FAILED:

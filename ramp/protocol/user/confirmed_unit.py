@@ -104,4 +104,6 @@ class ConfirmedUnit:
             agreement.reservation_id,
             self.transfer_id,
             not agreement.best_offer,
+            None if agreement.price is None else agreement.cost,
+            cores_asked=agreement.request.cores.total,
         )

@@ -1,47 +1,18 @@
-"""Judging offers on the user's side: does one meet the request, and which is best (paper section 6.1)."""
+"""Ranking offers on the user's side: which is best (paper section 6.1), and what all of them cost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 
 from ramp.model.contents import Bid
-from ramp.model.instant import iso
 from ramp.model.money import credits_text
 from ramp.model.offer import Offer
-from ramp.model.request import RequestUnit
 from ramp.protocol.events import Preference
 
 BIDS_MAX = 400
 """Bids of a round shown in the next call; keeps a call of many resources and units within the size limit."""
-
-
-def shortcoming(unit: RequestUnit, offer: Offer) -> str:
-    """Why an offer does not meet a unit, or the empty string if it does.
-
-    Args:
-        unit: the unit with the price to be met as its `cpu_hour_cost`.
-        offer: what is offered.
-    """
-    if offer.cpu_hour_cost > unit.cpu_hour_cost:
-        return f"{offer.cpu_hour_cost} credits/core-hour is above the {unit.cpu_hour_cost} asked"
-    if offer.cores < unit.cores.total:
-        return f"{offer.cores} cores are fewer than the {unit.cores.total} asked"
-    return slot_shortcoming(unit, offer)
-
-
-def slot_shortcoming(unit: RequestUnit, offer: Offer) -> str:
-    """Why the offer's window does not meet the unit, or the empty string."""
-    if unit.not_before is not None and offer.start < unit.not_before:
-        return f"it starts at {iso(offer.start)}, before {iso(unit.not_before)}"
-    if offer.end > unit.deadline:
-        return f"it ends at {iso(offer.end)}, after {iso(unit.deadline)}"
-    if unit.wall_time is not None and offer.end - offer.start < unit.wall_time:
-        return "it is shorter than the wall time"
-    if offer.end <= offer.start:
-        return "it ends before it starts"
-    return ""
 
 
 @dataclass(slots=True)
@@ -98,14 +69,14 @@ def lowest_bids(offers: Sequence[Offer]) -> tuple[Bid, ...]:
     return tuple(kept[:BIDS_MAX])
 
 
-def over_limit(offers: Sequence[Offer], max_cost: int | None) -> str:
-    """Why offers are too dear together, or the empty string.
+def over_limit(costs: Iterable[int], max_cost: int | None) -> str:
+    """Why prices are too high together, or the empty string.
 
     Args:
-        offers: one a unit.
+        costs: what is to be paid for each unit, in minor units.
         max_cost: most that they may cost together, in minor units, or None.
     """
-    cost = sum(offer.cost for offer in offers)
+    cost = sum(costs)
     if max_cost is None or cost <= max_cost:
         return ""
     return f"the offers cost {credits_text(cost)} credits together, more than the limit of {credits_text(max_cost)}"

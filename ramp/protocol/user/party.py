@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
-from ramp.errors import RemoteProtocolError
+from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.contents import (
@@ -64,6 +65,9 @@ from ramp.protocol.records import (
     RequestRecord,
     RequestStarted,
 )
+from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
+from ramp.protocol.rules.checked_rule import CheckedRule
+from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Pace, Timing, earliest
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.incomplete_records import completed
@@ -91,9 +95,10 @@ class UserParty:
         directory: name of the directory agent.
         ids: where new identifiers come from.
         timing: the protocol's limits.
+        rules: the auction rules by name.
     """
 
-    def __init__(self, name: str, *, bank: str, directory: str, ids: IdSource, timing: Timing) -> None:
+    def __init__(self, name: str, *, bank: str, directory: str, ids: IdSource, timing: Timing, rules: RuleBook) -> None:
         self.name = name
         self.deadline: Instant | None = None
         self.purchases: dict[str, Purchase] = {}
@@ -102,6 +107,7 @@ class UserParty:
         self._directory = directory
         self._ids = ids
         self._timing = timing
+        self._rules = rules
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
         self._returns = Returns(self.agreements, self._pace)
@@ -224,15 +230,8 @@ class UserParty:
 
     def _on_command(self, event: Event, now: Instant) -> list[Effect]:
         match event:
-            case RequestSubmitted(request_id):
-                if request_id in self.purchases:
-                    return []
-                refusal = self._clock.refusal(self._timing.message_age)
-                if refusal:  # nobody would take a word of it, and nothing has been said
-                    outcome = RequestOutcome(request_id, RequestStatus.FAILED, refusal, (), (), now, 0)
-                    return [Report(RequestEnded(outcome))]
-                purchase = self._new_purchase(event)
-                return self._act(purchase, partial(purchase.start, now), now)
+            case RequestSubmitted():
+                return self._on_submitted(event, now)
             case OffersApproved(request_id, approved) if request_id in self._running:
                 purchase = self._running[request_id]
                 return self._act(purchase, partial(purchase.approve, approved, now), now)
@@ -266,14 +265,32 @@ class UserParty:
             case _:
                 return []
 
-    def _new_purchase(self, submitted: RequestSubmitted) -> Purchase:
+    def _on_submitted(self, submitted: RequestSubmitted, now: Instant) -> list[Effect]:
+        if submitted.request_id in self.purchases:
+            return []
+        submitted = replace(submitted, options=self._rules.settled(submitted.options))
+        refusal, code = self._clock.refusal(self._timing.message_age), ""
+        try:
+            rule = self._rules.rule(submitted.options)
+        except RuleFailed as failed:
+            refusal, code = failed.reason, failed.code
+        if refusal:  # nobody would take a word of it, and nothing has been said
+            status, name = RequestStatus.FAILED, submitted.options.rule
+            outcome = RequestOutcome(submitted.request_id, status, refusal, (), (), now, 0, name, code)
+            return [Report(RequestEnded(outcome))]
+        purchase = self._new_purchase(submitted, rule)
+        return self._act(purchase, partial(purchase.start, now), now)
+
+    def _new_purchase(self, submitted: RequestSubmitted, rule: CheckedRule) -> Purchase:
         purchase = Purchase(
             submitted,
             user=self.name,
             bank=self._bank,
             directory=self._directory,
+            rule=rule,
             ids=self._ids,
             pace=self._pace,
+            clock_warning=lambda: self._clock.warning,
         )
         self.purchases[submitted.request_id] = purchase
         self._running[submitted.request_id] = purchase
@@ -381,9 +398,20 @@ class UserParty:
     def _recover_request(self, request_id: str, records: Sequence[RequestRecord], now: Instant) -> list[Effect]:
         missing, records = completed(request_id, records)
         started = next((record for record in records if isinstance(record, RequestStarted)), None)
+<<<<<<< HEAD
         if started is None:
             return missing
         purchase = self._new_purchase(RequestSubmitted(request_id, started.request, started.options))
+=======
+        if started is None or not any(isinstance(record, FundsAsked) for record in records):
+            missing, records = completed(request_id, records)
+            started = next((record for record in records if isinstance(record, RequestStarted)), None)
+            if started is None:
+                return missing
+        # what is on record goes on without its rule: no auction does, and prices that are agreed stand
+        again = RequestSubmitted(request_id, started.request, started.options)
+        purchase = self._new_purchase(again, CheckedRule(PAPER_RULE, AuctionRule()))
+>>>>>>> main
         for record in records:
             if isinstance(record, FundsAsked):
                 for agreement in record.agreements:

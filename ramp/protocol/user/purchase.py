@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ramp.model.acl import Message
@@ -16,6 +16,7 @@ from ramp.protocol.events import RequestSubmitted
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.protocol.progress import RequestEnded
 from ramp.protocol.records import AcceptanceAsked, FundsAsked, OrderClosed, Record, RequestConcluded, RequestStarted
+from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.user.auction import Auction, AuctionResult
 from ramp.protocol.user.confirmation import Confirmation
@@ -30,12 +31,23 @@ class Purchase:
         user: name of the buying agent.
         bank: name of the settling agent.
         directory: name of the directory agent.
+        rule: of the auction.
         ids: where new identifiers come from.
         pace: of the buying agent.
+        clock_warning: says that the agent's clock is wrong, and by how much, or nothing.
     """
 
     def __init__(
-        self, submitted: RequestSubmitted, *, user: str, bank: str, directory: str, ids: IdSource, pace: Pace
+        self,
+        submitted: RequestSubmitted,
+        *,
+        user: str,
+        bank: str,
+        directory: str,
+        rule: CheckedRule,
+        ids: IdSource,
+        pace: Pace,
+        clock_warning: Callable[[], str],
     ) -> None:
         self.request_id = submitted.request_id
         self.request = submitted.request
@@ -48,7 +60,9 @@ class Purchase:
         self._bank = bank
         self._ids = ids
         self._pace = pace
+        self._clock_warning = clock_warning
         self._directory = directory
+        self._rule = rule
         self._auction = self._new_auction()
         self._voting: Voting | None = None
         self._won: AuctionResult | None = None
@@ -58,7 +72,13 @@ class Purchase:
 
     def _new_auction(self) -> Auction:
         return Auction(
-            self.request_id, self.request, self.options, user=self._user, directory=self._directory, pace=self._pace
+            self.request_id,
+            self.request,
+            self.options,
+            rule=self._rule,
+            user=self._user,
+            directory=self._directory,
+            pace=self._pace,
         )
 
     @property
@@ -223,24 +243,39 @@ class Purchase:
             return []
         if result.status is not None:
             shown = tuple(
-                BoughtUnit(number, offers[0], meets_request=result.meets_request[number])
-                for number, offers in result.candidates.items()
-                if offers
+                self._quoted(result, number, offers, now) for number, offers in result.candidates.items() if offers
             )
-            return self._end(result.status, result.reason, shown, now)
+            return self._end(result.status, result.reason, shown, now, result.code)
         self._won = result
         self._voting = self._vote(result.candidates)
         return self._voting.start(now)
 
+    def _quoted(self, result: AuctionResult, number: int, offers: Sequence[Offer], now: Instant) -> BoughtUnit:
+        """The best offer of a unit that is not bought; where its rule has failed, at the price offered."""
+        asked = self.request.unit(number).cores.total
+        quoted = BoughtUnit(number, offers[0], meets_request=result.meets_request[number], cores_asked=asked)
+        if result.code:
+            return quoted
+        priced = result.prices.of(number, offers[0], offers[1:], now)
+        return replace(quoted, paid=None if priced.price is None else priced.cost)
+
     def _vote(self, candidates: dict[int, tuple[Offer, ...]]) -> Voting:
-        return Voting(self.request_id, candidates, user=self._user, pace=self._pace, max_cost=self.options.max_cost)
+        prices = self._won.prices if self._won is not None else None
+        return Voting(
+            self.request_id,
+            candidates,
+            user=self._user,
+            pace=self._pace,
+            max_cost=self.options.max_cost,
+            prices=prices,
+        )
 
     def _after_voting(self, voting: Voting, now: Instant) -> list[Effect]:
         result = voting.result
         if result is None:
             return []
         if result.status is not None:
-            return self._end(result.status, result.reason, (), now)
+            return self._end(result.status, result.reason, (), now, result.code)
         assert self._won is not None
         agreements = draw_up_agreements(
             self.request_id,
@@ -266,15 +301,21 @@ class Purchase:
         self._blamed |= result.blamed
         left = self._voting.remaining(self._blamed) if self._voting is not None and result.blamed else {}
         if not left or not all(left.values()):
-            return self._end(RequestStatus.FAILED, result.reason, (), now)
+            warning = self._clock_warning() if result.expired else ""
+            reason = f"{result.reason}; {warning}" if warning else result.reason
+            return self._end(RequestStatus.FAILED, reason, (), now)
         self.confirmation = None  # nothing was paid: go on with the next best of every unit
         self._voting = self._vote(left)
         return self._voting.start(now)
 
-    def _end(self, status: RequestStatus, reason: str, units: tuple[BoughtUnit, ...], now: Instant) -> list[Effect]:
+    def _end(
+        self, status: RequestStatus, reason: str, units: tuple[BoughtUnit, ...], now: Instant, code: str = ""
+    ) -> list[Effect]:
         rounds = tuple(self._auction.rounds)
         duration = max(0, now - self.started_at)  # the clock may have been set back while this agent was down
-        self.outcome = RequestOutcome(self.request_id, status, reason, rounds, units, self.started_at, duration)
+        self.outcome = RequestOutcome(
+            self.request_id, status, reason, rounds, units, self.started_at, duration, self.options.rule, code
+        )
         lost = "another offer was accepted" if status is RequestStatus.COMMITTED else "the request has ended"
         left = self._voting.losers() if self._voting is not None else ()
         return [

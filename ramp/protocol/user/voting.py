@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ramp.errors import RemoteProtocolError
+from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import Acceptance, HoldCancelled, HoldGranted, HoldRefused, NotUnderstood, Rejection
 from ramp.model.instant import Duration, Instant
@@ -23,6 +23,7 @@ from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.records import AcceptanceAsked, Record
+from ramp.protocol.rules.paid_prices import PaidPrices, Priced
 from ramp.protocol.tables import VOTING, VotingState
 from ramp.protocol.timing import Pace, Retry, earliest
 from ramp.protocol.user.evaluator import over_limit
@@ -33,11 +34,15 @@ INTERRUPTED = "the user agent was interrupted before the decision; nothing was b
 
 @dataclass(frozen=True, slots=True)
 class VotingResult:
-    """How the vote ended: all units held (`status` None), or WITHDRAWN, REJECTED or FAILED with the reason."""
+    """How the vote ended: all units held (`status` None), or WITHDRAWN, REJECTED or FAILED with the reason.
+
+    `code` is that of an auction rule that has failed, or empty.
+    """
 
     status: RequestStatus | None
     reason: str
     held: tuple[HeldUnit, ...]
+    code: str = ""
 
 
 @dataclass(slots=True)
@@ -55,7 +60,7 @@ class _Ballot:
 
     @property
     def offer(self) -> Offer:
-        """The offer that is asked for now."""
+        """The offer whose vote is awaited, or comes next."""
         return self.candidates[self.index]
 
     @property
@@ -73,6 +78,7 @@ class Voting(StateMachine[VotingState]):
         user: name of the buying agent.
         pace: of the buying agent.
         max_cost: most that all units may cost together, in minor units: a next best offer may be dearer.
+        prices: say what is paid; None where each is paid as it was offered.
     """
 
     def __init__(
@@ -83,16 +89,19 @@ class Voting(StateMachine[VotingState]):
         user: str,
         pace: Pace,
         max_cost: int | None = None,
+        prices: PaidPrices | None = None,
     ) -> None:
         super().__init__(request_id, VOTING, VotingState.NEW)
         self.result: VotingResult | None = None
         self._user = user
         self._pace = pace
         self._max_cost = max_cost
+        self._prices = prices
         self._ballots = {number: _Ballot(number, offers, Retry(pace)) for number, offers in candidates.items()}
         self._cancelling: dict[str, tuple[Offer, Retry, Instant]] = {}
         self._end_status = RequestStatus.FAILED
         self._end_reason = INTERRUPTED
+        self._end_code = ""
 
     def start(self, now: Instant) -> list[Effect]:
         """Accept every unit's best offer."""
@@ -251,12 +260,23 @@ class Voting(StateMachine[VotingState]):
         if min(unit.held_until for unit in held) < now + self._pace.timing.decision_margin:
             reason = "a hold was about to run out before all units were agreed"
             return self._abort(RequestStatus.WITHDRAWN, reason, "HoldGranted", now)
-        over = over_limit([unit.offer for unit in held], self._max_cost)
+        try:
+            held = tuple(replace(unit, priced=self._priced(unit, now)) for unit in held)
+        except RuleFailed as failed:
+            self._end_code = failed.code
+            return self._abort(RequestStatus.FAILED, failed.reason, "HoldGranted", now)
+        over = over_limit([unit.priced.cost for unit in held if unit.priced is not None], self._max_cost)
         if over:
             return self._abort(RequestStatus.REJECTED, over, "HoldGranted", now)
         self._enter(VotingState.AGREED, "HoldGranted")
         self.result = VotingResult(None, "", held)
         return []
+
+    def _priced(self, unit: HeldUnit, now: Instant) -> Priced:
+        if self._prices is None:
+            return Priced(unit.offer.cost)
+        ballot = self._ballots[unit.unit]
+        return self._prices.of(unit.unit, unit.offer, ballot.candidates[ballot.index + 1 :], now)
 
     def _on_refused(self, offer_id: str, code: str, detail: str, stimulus: str, now: Instant) -> list[Effect]:
         ballot = self._ballot_of(offer_id)
@@ -299,7 +319,7 @@ class Voting(StateMachine[VotingState]):
     def _end_if_cancelled(self, stimulus: str) -> None:
         if self.state is VotingState.ABORTING and not self._cancelling:
             self._enter(VotingState.ENDED, stimulus)
-            self.result = VotingResult(self._end_status, self._end_reason, ())
+            self.result = VotingResult(self._end_status, self._end_reason, (), self._end_code)
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         deadlines: list[Instant | None] = [earliest(retry.due, limit) for _, retry, limit in self._cancelling.values()]

@@ -71,6 +71,11 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
         DocumentError: if anything about document or signatures is not right.
     """
     told = passed if passed is not None else []
+    sealed = PublicNotary(trust, passed)
+
+    def opener(text: str) -> Message:
+        return sealed.open(text, now)
+
     root = parse_wire(document)
     if root.tag not in agreements.KIND_OF:
         raise SchemaViolation(f"root element {root.tag} is no signable document")
@@ -79,7 +84,7 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
     if inner_tag is None:
         content, outer = _verify_level(root, document.encode(), 1, trust, now, told)
         schema.check(content)
-        body = agreements.read_body(content)
+        body = agreements.read_body(content, opener)
         _check_party(outer, body.user, Role.USER, told)
         return Verified(body, (_signature(outer, body.issued_at),))
     content, outer = _verify_level(root, document.encode(), 2, trust, now, told)
@@ -89,7 +94,7 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
     assert inner_element is not None, "the schema requires it"
     inner_bytes = etree.tostring(inner_element, with_tail=False)
     inner_content, inner = _verify_level(inner_element, inner_bytes, 1, trust, now, told)
-    body = agreements.read_body(inner_content)
+    body = agreements.read_body(inner_content, opener)
     if isinstance(body, Agreement):
         told.append("request, offer and cost agree with one another")
     _check_party(inner, body.user, Role.USER, told)

@@ -1,12 +1,11 @@
 """Documents that pass on what others have signed or sealed: commitment, settlement, refund claim.
 
-The proofs stand in them as escaped text, to stay byte for byte as they were signed (schemas/proof.xsd). A sealed text
-is opened in full, as if it had been said to us, except that its addressee is the one it was said to.
+The proofs stand in them as escaped text, to stay byte for byte as they were signed (schemas/proof.xsd).
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol
 
 from ramp.errors import (
     CertificateExpired,
@@ -14,16 +13,14 @@ from ramp.errors import (
     MalformedXml,
     MeaningViolation,
     SchemaViolation,
-    SealInvalid,
     SignerUnknown,
 )
 from ramp.model import contents
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Signed
 from ramp.model.instant import Instant
-from ramp.model.seal import Seal
 from ramp.rfql import agreements
-from ramp.rfql.signing import seals
+from ramp.rfql.signing.passed_on import Opener, read_sealed, write_sealed
 from ramp.rfql.xml import markup
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire
@@ -33,9 +30,6 @@ COMMITMENT: Final = "Commitment"
 SETTLED: Final = "Settled"
 REFUND_CLAIM: Final = "RefundClaim"
 _SIGNED: Final = "SignedDocument"
-_SEALED: Final = "SealedMessage"
-
-Kind = TypeVar("Kind")
 
 
 class Verifier(Protocol):
@@ -56,7 +50,7 @@ def write_commitment(content: contents.Commitment) -> str:
     Raises:
         MeaningViolation: if the agreement is not signed, or the vote not sealed.
     """
-    proofs = _signed(content.agreement) + _sealed(content.vote_seal)
+    proofs = _signed(content.agreement) + write_sealed(content.vote_seal)
     return f'<{COMMITMENT} xmlns="{MARKET}">{proofs}</{COMMITMENT}>'
 
 
@@ -66,7 +60,7 @@ def write_settled(content: contents.Settled) -> str:
     Raises:
         MeaningViolation: if the agreement is not signed, or the payment not sealed.
     """
-    proofs = _signed(content.agreement) + _sealed(content.payment_seal)
+    proofs = _signed(content.agreement) + write_sealed(content.payment_seal)
     return (
         f'<{SETTLED} xmlns="{MARKET}" agreementId="{TEXT.write(content.agreement_id)}" '
         f'offerId="{TEXT.write(content.offer_id)}">{proofs}</{SETTLED}>'
@@ -79,19 +73,13 @@ def write_refund_claim(content: contents.RefundClaim) -> str:
     Raises:
         MeaningViolation: if the failure is not sealed.
     """
-    return f'<{REFUND_CLAIM} xmlns="{MARKET}">{_sealed(content.failed_seal)}</{REFUND_CLAIM}>'
+    return f'<{REFUND_CLAIM} xmlns="{MARKET}">{write_sealed(content.failed_seal)}</{REFUND_CLAIM}>'
 
 
 def _signed(signed: Signed) -> str:
     if not signed.document:
         raise MeaningViolation(f"{type(signed.body).__name__} is not signed")
     return f"<{_SIGNED}>{markup.escape_text(signed.document)}</{_SIGNED}>"
-
-
-def _sealed(seal: Seal) -> str:
-    if not seal.text:
-        raise MeaningViolation(f"what {seal.signer} has said is not sealed")
-    return f"<{_SEALED}>{markup.escape_text(seal.text)}</{_SEALED}>"
 
 
 def read_commitment(element: Element, verifier: Verifier, now: Instant) -> contents.Commitment | contents.Unverified:
@@ -101,7 +89,7 @@ def read_commitment(element: Element, verifier: Verifier, now: Instant) -> conte
         agreement = verifier.verify(document, now)
         if not isinstance(agreement.body, Agreement):
             raise MeaningViolation(f"Commitment: the document is a {type(agreement.body).__name__}")
-        vote, seal = _opened(element, contents.FundsReserved, verifier, now)
+        vote, seal = read_sealed(element, contents.FundsReserved, _opener(verifier, now))
     except DocumentError as error:
         return unverified("agreement", _claimed_by(document), error)
     return contents.Commitment(agreement, vote, seal)
@@ -114,7 +102,7 @@ def read_settled(element: Element, verifier: Verifier, now: Instant) -> contents
         DocumentError: if a proof does not hold, or is of another agreement.
     """
     agreement = verifier.verify(_text_of(element, _SIGNED), now)
-    payment, seal = _opened(element, contents.PaymentMade, verifier, now)
+    payment, seal = read_sealed(element, contents.PaymentMade, _opener(verifier, now))
     settled = contents.Settled(
         agreement_id=element.get("agreementId", ""),
         offer_id=element.get("offerId", ""),
@@ -135,19 +123,11 @@ def read_refund_claim(element: Element, verifier: Verifier, now: Instant) -> con
     Raises:
         DocumentError: if the failure is not the resource's own word.
     """
-    return contents.RefundClaim(*_opened(element, contents.Failed, verifier, now))
+    return contents.RefundClaim(*read_sealed(element, contents.Failed, _opener(verifier, now)))
 
 
-def _opened(element: Element, kind: type[Kind], verifier: Verifier, now: Instant) -> tuple[Kind, Seal]:
-    text = _text_of(element, _SEALED)
-    # Looked at before it is opened: what is passed on passes nothing on itself, so opening has an end.
-    document = seals.parse(text).document
-    if document != kind.__name__:
-        raise SealInvalid(f"the sealed message holds a {document}; right would be a {kind.__name__}")
-    message = verifier.open(text, now)
-    if not isinstance(message.content, kind) or message.seal is None:
-        raise SealInvalid(f"the sealed message holds no {kind.__name__}")
-    return message.content, message.seal
+def _opener(verifier: Verifier, now: Instant) -> Opener:
+    return lambda text: verifier.open(text, now)
 
 
 def _text_of(element: Element, name: str) -> str:

@@ -20,6 +20,7 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
+from ramp.model.price_paid import how_priced, price_problem
 from ramp.model.request import RequestUnit
 from ramp.rfql import agreements
 from ramp.rfql.signing import certificates, seals
@@ -103,6 +104,8 @@ def _agreement_dict(agreement: Agreement) -> dict[str, Any]:
         "cores": agreement.offer.cores,
         "cpu_hour_cost": agreement.offer.cpu_hour_cost,
         "cost": money.credits_text(agreement.cost),
+        "offered": money.credits_text(agreement.offer.cost),
+        "rule": None if agreement.price is None else agreement.price.rule,
         "issued_at": instant.iso(agreement.issued_at),
     }
 
@@ -282,6 +285,11 @@ def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[
     assert isinstance(body, Agreement), "the root says so"
     if len(verified.signatures) != 2:
         raise SignatureInvalid(f"signed by {body.user} only; right would be the resource's signature as well")
+    problem = price_problem(body)
+    if problem is not None:
+        raise MeaningViolation(f"the price paid is not the one owed: {problem}")
+    if body.price is not None:
+        passed.append(how_priced(body))
     warnings = _expired_since(verified.signatures, now) + unmet_terms(body.request, body.offer)
     return FileReport(
         path, "agreement", tuple(passed), agreement=body, signatures=verified.signatures, warnings=warnings

@@ -13,6 +13,9 @@ RFQ: Final = "http://www.realitygrid.org/AHE/RFQ"
 TORUS: Final = "urn:ramp:torus:1"
 """Extension terms for torus machines."""
 
+LIMITS: Final = "urn:ramp:limits:1"
+"""Extension of RFQL: what a whole document may cost."""
+
 MARKET: Final = "urn:ramp:market:1"
 """Every other document of the market."""
 

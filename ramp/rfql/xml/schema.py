@@ -44,11 +44,18 @@ _RIGHT_OF_TYPE: Final = {
     "Amount": "a whole number from 1",
     "Ordinal": "a whole number from 0",
     "Extents": "extents such as 8x8x16, or any",
+    "Credits": "an amount of credits such as 5000 or 99.50",
     "Identifier": "1 to 200 characters",
     "ReasonCode": "a word such as insufficient_funds",
 }
 
-_TYPE_OF_PATTERN: Final = {"any|": "Extents", "[0-9": "Instant", "-?PT": "Duration", "[a-z": "ReasonCode"}
+_TYPE_OF_PATTERN: Final = {
+    "any|": "Extents",
+    "(0|[": "Credits",
+    "[0-9": "Instant",
+    "-?PT": "Duration",
+    "[a-z": "ReasonCode",
+}
 """libxml2 quotes the pattern, not the type: the patterns of `schemas/` by their first characters."""
 
 _COMMON_NAMES: Final = {

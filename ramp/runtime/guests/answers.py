@@ -95,8 +95,14 @@ def plain(text: str, limit: int = REASON_MAX) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in words[:limit])
 
 
+OUT_OF_MEMORY: Final = "it needs more memory than it may have ([guests] memory_mb)"
+"""Why a guest has failed that has hit the limit of its process."""
+
+
 def raised(error: BaseException) -> str:
     """What a guest has raised, in one short line; its own way to say so may raise as well."""
+    if isinstance(error, MemoryError):
+        return OUT_OF_MEMORY
     try:
         said = str(error)
     except Exception:

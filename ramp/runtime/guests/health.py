@@ -95,6 +95,10 @@ class GuestHealth:
         """Whether this call has failed last, or the guest itself has: the next one shows whether it is well again."""
         return not self._troubles.keys().isdisjoint({call, *PROCESS})
 
+    def is_failing(self, call: str) -> bool:
+        """Whether this call has failed and has not been answered well since."""
+        return call in self._troubles
+
     def failed(self, call: str, reason: str, now: Instant) -> None:
         """A call has failed; while its pause runs, that it fails again does not make the next one longer."""
         before = self._troubles.pop(call, None)
@@ -117,6 +121,6 @@ class GuestHealth:
             self._watch(GuestFailed(self.guest, self.reason))
 
     def restart_pause(self, call: str, now: Instant) -> Duration:
-        """How long to wait before a guest that has failed at a call is started anew."""
+        """How long to wait before a guest that has failed at a call is started anew, or asked again."""
         trouble = self._troubles.get(call)
         return min(max(trouble.until - now, 0), PAUSE_LONGEST) if trouble is not None else 0

@@ -20,13 +20,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Self
 
-from sqlalchemy import Engine, exc
+from sqlalchemy import Connection, Engine, exc
 
 from ramp.errors import LedgerCorrupt, LedgerUnavailable
 from ramp.ledger.account import ISSUER
 from ramp.ledger.entry import AccountOpened
 from ramp.ledger.interface import Answer, Ledger
 from ramp.ledger.records import Records
+from ramp.runtime.ledger.audit import contradictions
 from ramp.runtime.ledger.schema import create_tables, open_engine, writing_engine
 from ramp.runtime.ledger.tables import Tables
 
@@ -78,17 +79,28 @@ class LedgerStore(Ledger):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def contradictions(self) -> list[str]:
+        """What `audit` finds, asked of the database instead of being read row by row: many times faster.
+
+        Returns:
+            One sentence for each finding, those about accounts first; see `ramp.runtime.ledger.audit`.
+
+        Raises:
+            LedgerUnavailable: if the database does not answer, or its file is damaged.
+        """
+        return self._attempt(self._engine, contradictions)
+
     def _read(self, work: Callable[[Records], Answer]) -> Answer:
-        return self._attempt(self._engine, work, writing=False)
+        return self._attempt(self._engine, lambda connection: work(Tables(connection, writing=False)))
 
     def _write(self, work: Callable[[Records], Answer]) -> Answer:
-        return self._attempt(self._writing, work, writing=True)
+        return self._attempt(self._writing, lambda connection: work(Tables(connection, writing=True)))
 
-    def _attempt(self, engine: Engine, work: Callable[[Records], Answer], *, writing: bool) -> Answer:
+    def _attempt(self, engine: Engine, work: Callable[[Connection], Answer]) -> Answer:
         for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
                 with engine.begin() as connection:
-                    return work(Tables(connection, writing=writing))
+                    return work(connection)
             except exc.DBAPIError as error:
                 if attempt == ATTEMPTS_MAX or not _may_succeed_later(error):
                     if isinstance(error, exc.IntegrityError):

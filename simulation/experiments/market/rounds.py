@@ -23,7 +23,8 @@ from simulation.experiments.market.plots.rounds import draw_rounds
 from simulation.experiments.market.study import Study, market_experiment
 from simulation.experiments.market.tables import drawn_ages, straight_line
 from simulation.experiments.result import Column, Columns, write_rows
-from simulation.experiments.trials.plan import MarketPlan, MarketResult, Mode, Submission, UnitWish, table2_resources
+from simulation.experiments.trials.own_market import OwnMarket
+from simulation.experiments.trials.plan import MarketPlan, MarketResult, Mode, Submission, UnitWish
 
 MOST_ROUNDS: Final = 10
 SPACING: Final = 2 * SECOND
@@ -42,24 +43,33 @@ class Asked:
 
     Attributes:
         label: names it.
-        wishes: (asking price in credits per core hour, cores) of single requests, each in markets of its own; several
-            are a mixture, whose price is the mean over all their sales.
+        wishes: single requests, each in markets of its own; several are a mixture, whose price is the mean over all
+            their sales.
     """
 
     label: str
-    wishes: tuple[tuple[int, int], ...]
+    wishes: tuple[UnitWish, ...]
+
+
+def _asked_for(*wishes: UnitWish) -> Asked:
+    """Wishes under a label that says cores and asking price in credits per core hour."""
+    return Asked(", ".join(f"{wish.cores} cores at {wish.price}" for wish in wishes), wishes)
+
+
+def _wish(price: int, cores: int) -> UnitWish:
+    return UnitWish(price, cores, lead=5 * MINUTE)
 
 
 SMALL: Final = 16
 """Cores of the requests that every machine can serve."""
 
-EXP1: Final = Asked("16 cores at 70", ((70, SMALL),))
-LARGE: Final = Asked("20480 cores at 75", ((75, 20_480),))
+EXP1: Final = _asked_for(_wish(70, SMALL))
+LARGE: Final = _asked_for(_wish(75, 20_480))
 REQUESTS: Final = (
     EXP1,
-    Asked("16 cores at 80", ((80, SMALL),)),
+    _asked_for(_wish(80, SMALL)),
     LARGE,
-    Asked("16 cores at 75, 20480 at 80", ((75, SMALL), (80, 20_480))),
+    Asked("16 cores at 75, 20480 at 80", (_wish(75, SMALL), _wish(80, 20_480))),
 )
 
 NOTES: Final = (
@@ -106,14 +116,18 @@ def run(study: Study) -> dict[str, Any]:
         study: its options.
     """
     repetitions = study.repetitions(REPETITIONS)
+    requests = tuple(map(_asked_for, study.own.wishes())) or REQUESTS
     asked = [
         (request, wish, number)
-        for request in REQUESTS
+        for request in requests
         for wish in request.wishes
         for number in range(1, repetitions + 1)
     ]
     plans = [
-        plan for request in REQUESTS for wish in request.wishes for plan in plans_of(study.seed, repetitions, wish=wish)
+        plan
+        for request in requests
+        for wish in request.wishes
+        for plan in plans_of(study.seed, repetitions, wish=wish, own=study.own)
     ]
     auctions = [
         row
@@ -121,7 +135,7 @@ def run(study: Study) -> dict[str, Any]:
         for row in _auction_rows(request.label, wish, number, result)
     ]
     table = _table(auctions)
-    series = [{"request": one.label, "root_mean_square": distance(table, one.label)} for one in REQUESTS]
+    series = [{"request": one.label, "root_mean_square": distance(table, one.label)} for one in requests]
     for name, rows in (("auctions", auctions), ("table4", table), ("series", series)):
         write_rows(study.out / f"{name}.csv", rows)
     draw_rounds(
@@ -131,19 +145,24 @@ def run(study: Study) -> dict[str, Any]:
     return study.summary(
         plans,
         parameters={
-            "requests": [one.label for one in REQUESTS],
+            "requests": [one.label for one in requests],
             "request": "for an hour, starting in 5 minutes; asking prices in credits per core hour",
             "repetitions": repetitions,
             "best_acceptable": "least minimum price of the resources that had the slot",
+            **study.own.parameters(),
         },
-        comparisons=_comparisons(table, study.mode),
+        comparisons=_comparisons(table, study.mode) if study.own.is_the_papers else [],
         findings={"table": table, "series": series, "notes": list(NOTES)},
         columns=_COLUMNS,
     )
 
 
 def plans_of(
-    seed: int, repetitions: int, most_rounds: int = MOST_ROUNDS, wish: tuple[int, int] = EXP1.wishes[0]
+    seed: int,
+    repetitions: int,
+    most_rounds: int = MOST_ROUNDS,
+    wish: UnitWish = EXP1.wishes[0],
+    own: OwnMarket = OwnMarket(),  # noqa: B008 -- it is frozen
 ) -> list[MarketPlan]:
     """The markets of one request, one a repetition.
 
@@ -151,22 +170,22 @@ def plans_of(
         seed: draws the machines' ages.
         repetitions: how many.
         most_rounds: auctions of 1 to so many rounds.
-        wish: asking price in credits per core hour, and cores.
+        wish: what is asked for.
+        own: what is taken instead of the paper's rule, prices and machines.
     """
-    price, cores = wish
-    unit = UnitWish(price, cores, lead=5 * MINUTE)
     submissions = tuple(
-        Submission(f"rounds-{rounds}", "user1", rounds * SPACING, (unit,), AuctionOptions(rounds=rounds))
+        Submission(f"rounds-{rounds}", "user1", rounds * SPACING, (wish,), AuctionOptions(rounds=rounds, rule=own.rule))
         for rounds in range(1, most_rounds + 1)
     )
-    resources = table2_resources()
+    resources = own.resources()
+    label = f"{wish.cores} cores at {wish.price}"
     return [
-        MarketPlan(f"{cores} cores at {price}, repetition {number}", resources, 1, submissions, age=age, seed=seed)
+        MarketPlan(f"{label}, repetition {number}", resources, 1, submissions, age=age, seed=seed)
         for number, age in enumerate(drawn_ages(seed, repetitions), 1)
     ]
 
 
-def _auction_rows(request: str, wish: tuple[int, int], repetition: int, result: MarketResult) -> list[dict[str, Any]]:
+def _auction_rows(request: str, wish: UnitWish, repetition: int, result: MarketResult) -> list[dict[str, Any]]:
     minimum = {each.name: each.prices.minimum_price for each in result.plan.resources}
     rows = []
     for auction in result.auctions:
@@ -175,8 +194,8 @@ def _auction_rows(request: str, wish: tuple[int, int], repetition: int, result: 
         rows.append(
             {
                 "request": request,
-                "asking_price": wish[0],
-                "cores": wish[1],
+                "asking_price": wish.price,
+                "cores": wish.cores,
                 "repetition": repetition,
                 "age_hours": result.plan.age / HOUR,
                 "rounds": auction.submission.options.rounds,
@@ -257,7 +276,7 @@ def _comparisons(table: Sequence[Mapping[str, Any]], mode: Mode) -> list[Compari
         Comparison(
             f"{one.label}: root mean square from the paper's ten prices", "its ten prices", distance(table, one.label),
             "credits", at_most=PRICE_TOLERANCE, picture=_PICTURE,
-            why=_WHY_SMALL if all(cores == SMALL for _, cores in one.wishes) else _WHY_LARGE,
+            why=_WHY_SMALL if all(wish.cores == SMALL for wish in one.wishes) else _WHY_LARGE,
         )
         for one in REQUESTS
     ]  # fmt: skip
@@ -336,5 +355,6 @@ EXPERIMENTS: Final = (
         "sale price and duration over 1 to 10 rounds of bidding (RAMP, Table 4 and figure 11a)",
         run,
         _tell,
+        own=True,
     ),
 )

@@ -12,6 +12,7 @@ from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.market.tables import market_parameters
 from simulation.experiments.result import Column, Columns, write_summary
 from simulation.experiments.trials.backends import run_plans
+from simulation.experiments.trials.own_market import OPTIONS, OwnMarket
 from simulation.experiments.trials.plan import STAND_IN_NOTE, MarketPlan, MarketResult, Mode, stand_ins
 
 MARKET_COLUMNS: Final[Columns] = {
@@ -49,6 +50,7 @@ class Study:
         repeat: repetitions wanted; None = the experiment's own.
         processes: of the simulator; None = one a core.
         on_progress: told about progress.
+        own: what is run instead of the paper's market.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Study:
     repeat: int | None
     processes: int | None
     on_progress: Progress | None
+    own: OwnMarket = OwnMarket()  # noqa: RUF009 -- it is frozen
 
     def repetitions(self, full: int, quick: int = 1) -> int:
         """How many repetitions: those wanted, else the experiment's.
@@ -117,7 +120,12 @@ class Study:
 
 
 def market_experiment(
-    name: str, about: str, run: Callable[[Study], dict[str, Any]], tell: Callable[[Mapping[str, Any]], list[str]]
+    name: str,
+    about: str,
+    run: Callable[[Study], dict[str, Any]],
+    tell: Callable[[Mapping[str, Any]], list[str]],
+    *,
+    own: bool = False,
 ) -> Experiment:
     """An experiment on markets, with the options that all of them take.
 
@@ -126,6 +134,7 @@ def market_experiment(
         about: one line.
         run: runs a study and returns its summary.
         tell: lines for people about a summary, without the comparison.
+        own: whether it takes another rule, price strategy, requests and machines.
     """
 
     def run_study(
@@ -137,10 +146,12 @@ def market_experiment(
         on_progress: Progress | None,
         mode: str = Mode.SIMULATED,
         repeat: int | None = None,
+        **chosen: str,
     ) -> dict[str, Any]:
-        return run(Study(name, out, quick, seed, Mode(mode), repeat, processes, on_progress))
+        return run(Study(name, out, quick, seed, Mode(mode), repeat, processes, on_progress, OwnMarket(**chosen)))
 
     def tell_all(summary: dict[str, Any]) -> list[str]:
         return [*tell(summary), summary["note"], "", *tell_comparison(summary)]
 
-    return Experiment(name, about, run_study, tell_all, frozenset({"mode", "repeat"}))
+    further = frozenset({"mode", "repeat"}) | (OPTIONS if own else frozenset())
+    return Experiment(name, about, run_study, tell_all, further)

@@ -92,6 +92,7 @@ class _Meter:
     waits: list[int] = field(default_factory=list)
 
     def ended(self, job: EndedJob) -> None:
+        """Keep when and where a job ran, and how long it waited if it began in the time that is measured."""
         self.ran.append((job.start_time, job.end_time, job.placement.size))
         if job.start_time >= self.begin:
             self.waits.append(job.start_time - job.job.submit_time)

@@ -55,6 +55,7 @@ async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, li
     chunks: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
 
     async def deliver() -> None:
+        """Write each chunk when it arrives, in order."""
         while True:
             at, chunk = await chunks.get()
             await asyncio.sleep(max(0.0, at - loop.time()))
@@ -88,6 +89,7 @@ async def serve(host: str, port: int, to_port: int, latency_s: float, jitter_s: 
     source = random.Random(seed)
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Connect a client to the server behind, both ways with delays of their own."""
         try:
             behind_reader, behind_writer = await asyncio.open_connection(host, to_port)
         except ConnectionError:

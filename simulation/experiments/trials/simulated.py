@@ -14,10 +14,10 @@ from ramp.protocol.effects import Effect
 from ramp.protocol.events import Answer, RequestSubmitted
 from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
 from ramp.protocol.timing import Timing
-from ramp.runtime.config import open_plugin, pricing_strategy
 from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
-from simulation.experiments.trials.stations import Stations, is_heartbeat
-from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.experiments.trials.stations import Stations
+from simulation.market.observing import is_heartbeat
+from simulation.market.specs import UserSpec, configured
 from simulation.market.wire import Wire
 from simulation.market.world import START, World, roles_of
 
@@ -45,17 +45,7 @@ def run_simulated(plan: MarketPlan, *, as_text: bool = False, profiler: cProfile
     recorder = _Recorder()
     opening = START + REGISTRATION
     stations = Stations(plan) if plan.round_trips_cost or plan.links is not None else None
-    resources = [
-        ResourceSpec(
-            each.name,
-            open_plugin(each, opening - plan.age, None),
-            each.terms,
-            each.prices,
-            pricing_strategy(each.pricing),
-            each.credit_limit,
-        )
-        for each in plan.resources
-    ]
+    resources = configured(plan.resources, opening - plan.age)
     users = [UserSpec(f"user{number}", DEPOSIT) for number in range(1, plan.users + 1)]
     roles = roles_of((each.name for each in resources), (each.name for each in users))
     world = World(
@@ -111,6 +101,7 @@ class _Recorder:
         self._again: dict[str, int] = {}
 
     def listen(self, _: str, progress: Progress, now: Instant) -> None:
+        """Keep what a user is told of its rounds and of its request's end."""
         if isinstance(progress, RoundClosed) and not progress.record.best_offer:
             self._answered.setdefault(progress.request_id, []).append(progress.answered)
             self._again[progress.request_id] = self._again.get(progress.request_id, 0) + progress.called_again
@@ -118,11 +109,13 @@ class _Recorder:
             self.ended[progress.outcome.request_id] = progress
 
     def result(self, submission: Submission) -> AuctionResult:
+        """What was kept of a submission that has ended."""
         label = submission.label
         answered, again = tuple(self._answered.get(label, ())), self._again.get(label, 0)
         return AuctionResult(submission, self.ended[label].outcome, answered, again)
 
     def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
+        """Count a message that belongs to a purchase."""
         self.messages += not is_heartbeat(message)
 
     def carried_out(self, name: str, effect: Effect, now: Instant) -> None:

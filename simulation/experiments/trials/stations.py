@@ -16,12 +16,12 @@ from random import Random
 from typing import Final
 
 from ramp.model.acl import Message
-from ramp.model.contents import CallForProposals, Proposal, Registered, Registration
+from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.protocol.effects import Effect
 from simulation.experiments.trials.plan import Links, MarketPlan
 from simulation.market.actors import BANK, DIRECTORY
-from simulation.market.observing import ScriptedCrash
+from simulation.market.observing import ScriptedCrash, is_heartbeat
 from simulation.market.random_streams import stream
 from simulation.market.world import World
 
@@ -143,15 +143,6 @@ def link_delay(links: Links, agent: str, random: Random) -> Duration:
     while links.loss and random.random() < links.loss:
         delay += links.retransmission
     return delay
-
-
-def is_heartbeat(message: Message) -> bool:
-    """Whether a message only keeps a resource listed.
-
-    Args:
-        message: any message.
-    """
-    return isinstance(message.content, Registration | Registered)
 
 
 def _units(message: Message) -> int:

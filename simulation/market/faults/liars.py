@@ -19,7 +19,7 @@ from typing import Any, Final
 from ramp.errors import DocumentError
 from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, Cancellation, PricePaid, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.ports import Notary
@@ -58,6 +58,7 @@ class Habit(StrEnum):
     CANCEL_LATE = "cancels at any time"
     DOCTORED_CLAIM = "claims with doctored failures"
     TOO_LARGE = "orders too much"
+    WRONG_PRICE = "proves another price than the rule's"  # drawn where rules are, beside the others
     # a seller's
     SILENT = "bids and goes silent"
     TWO_VOTES = "votes twice"
@@ -308,6 +309,25 @@ class Liar:
         large = replace(content, lines=lines, valid_until=until)
         return [(self._form(message, large, now), 0)]
 
+    def _wrong_price(self, message: Message, now: Instant) -> list[Lie] | None:
+        """Another offer sets the price, or none, or the rule is passed over; the cost is that of the order, or less."""
+        content = message.content
+        if not isinstance(content, c.Commitment) or not isinstance(content.agreement.body, Agreement):
+            return None
+        body = content.agreement.body
+        if body.price is None:
+            return None
+        others = [
+            PricePaid(body.price.rule, offer, each.seal)
+            for each in self._heard
+            if isinstance(each.content, c.Proposal) and each.seal is not None
+            for offer in each.content.offers
+        ]
+        price = self._random.choice((None, PricePaid(body.price.rule), *others))
+        cost = self._random.choice((body.cost, body.offer.cost, max(0, body.offer.cost - 1)))
+        changed = replace(content, agreement=self._forger.signed(replace(body, price=price, cost=cost), now))
+        return [(self._forger.sealed(replace(message, content=changed), now), 0)]
+
     # -- a seller's ----------------------------------------------------------------------------------------------
 
     def _silent(self, message: Message, now: Instant) -> list[Lie] | None:
@@ -399,6 +419,7 @@ _ACTS: dict[Habit, Callable[[Liar, Message, Instant], list[Lie] | None]] = {
     Habit.CANCEL_LATE: Liar._cancel_late,
     Habit.DOCTORED_CLAIM: Liar._doctored_claim,
     Habit.TOO_LARGE: Liar._too_large,
+    Habit.WRONG_PRICE: Liar._wrong_price,
     Habit.SILENT: Liar._silent,
     Habit.TWO_VOTES: Liar._two_votes,
     Habit.FAIL_AFTER_PAYMENT: Liar._fail_after_payment,

@@ -20,6 +20,9 @@ from ramp.model.seal import Seal
 KEPT_MAX: Final = 40
 """Values of one field that are remembered; more would only dilute the recent ones."""
 
+LATER: Final = frozenset({"price", "rule"})
+"""Fields that are passed over while they say nothing: they came later, and a seed draws what it drew before."""
+
 PERFORMATIVE_OF: Final[dict[type, Performative]] = {
     kind: performative for performative, kinds in reversed(CONTENT_OF.items()) for kind in kinds
 }
@@ -75,7 +78,7 @@ class Forger:
         if isinstance(value, Signed):
             body = self.reshaped(value.body, now, depth) if self._random.random() < 0.7 else value.body
             return self.signed(body if body != value.body else value, now)
-        names = [field.name for field in fields(value)]
+        names = [field.name for field in fields(value) if field.name not in LATER or getattr(value, field.name)]
         name = self._random.choice(names)
         old = getattr(value, name)
         new = self._changed(name, old, now, depth)

@@ -9,7 +9,7 @@ Each replaces a method or rule of the protocol, the ledger or the host by a brok
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
@@ -22,7 +22,7 @@ from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.records import Records
 from ramp.model.contents import HoldGranted
 from ramp.model.instant import MINUTE, Instant
-from ramp.model.offer import RefusalCode
+from ramp.model.offer import Offer, RefusalCode
 from ramp.model.slot import Reservation
 from ramp.protocol import effects as fx
 from ramp.protocol import records as rc
@@ -31,6 +31,8 @@ from ramp.protocol.bank.party import BankParty
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.releases import Releases
+from ramp.protocol.rules.auction_rule import Price, UnitBids
+from ramp.protocol.rules.shipped.second_price import SecondPrice
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Retry
 from ramp.protocol.user.auction import Auction
@@ -296,6 +298,17 @@ def _release_not_repeated() -> Context:
     return _replaced(Releases, "answered", make)
 
 
+def _second_price_as_first() -> Context:
+    def make(original: Any) -> Any:
+        def price(rule: SecondPrice, bids: UnitBids, winner: Offer, remaining: Sequence[Offer]) -> Price:
+            owed: Price = original(rule, bids, winner, remaining)
+            return replace(owed, cost=winner.cost)
+
+        return price
+
+    return _replaced(SecondPrice, "price", make)
+
+
 @dataclass(frozen=True, slots=True)
 class PlantedBug:
     """One bug.
@@ -366,5 +379,8 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
         _doubt_taken_for_firm, "a confirmation in doubt is taken for done", "booked_before_said"
     ),
     "release_not_repeated": PlantedBug(_release_not_repeated, "a release in doubt is taken for done", "given_back"),
+    "second_price_as_first": PlantedBug(
+        _second_price_as_first, "the winner by second price is paid what it has offered", "price_owed"
+    ),
 }
 """Every planted bug by its name."""

@@ -30,35 +30,9 @@ from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 from ramp.xmpp import wire
 from ramp.xmpp.settings import TransportSettings
+from tests.tiny_market import tiny_market
 
-CONFIG = """
-[market]
-domain = "localhost"
-
-[[users]]
-name = "alice"
-deposit = 1000000
-
-[machines.small]
-cores = 64
-cores_per_node = 8
-operating_system = "LINUX"
-architecture = "x86_64"
-plugin = "steady"
-options = { load = 0.25 }
-
-[[resources]]
-name = "alpha"
-machine = "small"
-start_price = 40
-minimum_price = 20
-
-[[resources]]
-name = "beta"
-machine = "small"
-start_price = 60
-minimum_price = 30
-"""
+CONFIG = '[market]\ndomain = "localhost"\n\n' + tiny_market({"alice": 1_000_000})
 NAMES = ("directory", "bank", "keeper", "alpha", "beta", "alice")
 
 

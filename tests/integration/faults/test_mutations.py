@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number", "ignore
 
 UNBOUNDED: dict[str, tuple[str, ...]] = {
     "UserParty": ("purchases", "agreements", "_running", "_pages", "_bought", "_claims"),
-    "ResourceParty": ("participants", "_by_agreement", "_open", "_armed_for", "_released", "_described"),
+    "ResourceParty": ("participants", "_by_agreement", "_open", "_armed_for", "_released"),
     "BankParty": ("_asked", "_open"),
     "KeeperParty": ("_pages",),
     "DirectoryParty": ("_entries",),
@@ -36,6 +36,8 @@ def sizes(market: OneProcess) -> dict[str, int]:
         party: Any = agent.host.party
         for attribute in UNBOUNDED[type(party).__name__]:
             found[f"{name}.{attribute}"] = len(getattr(party, attribute))
+        queries = getattr(party, "_queries", None)
+        found[f"{name}.queries"] = len(queries._open) if queries is not None else 0
         questions = getattr(party, "_questions", None)
         found[f"{name}.questions"] = len(questions._open) if questions is not None else 0
         found[f"{name}.outgoing"] = len(agent._outgoing)

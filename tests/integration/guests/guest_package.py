@@ -22,6 +22,7 @@ from ramp.errors import ConfigurationError, PluginError
 from simulation.resource.steady import SteadyMachine
 
 MOODS = Path(os.environ["MOODY_MOODS"])
+KEPT = []
 
 def note(text):
     with MOODS.with_suffix(".notes").open("a") as notes:
@@ -48,6 +49,13 @@ def act(how, resource=""):
         time.sleep(3600)
     if how.startswith("slow "):
         time.sleep(float(how.split()[1]))
+    if how == "grow":
+        kept = []
+        while True:
+            kept.append(bytearray(2**20))
+    if how == "grow and keep":
+        while True:
+            KEPT.append(bytearray(2**20))
     if how == "exit":
         sys.exit(3)
     if how == "die":

@@ -130,6 +130,7 @@ def test_bad_input(ramp, arguments, told):
     code, text, said = ramp(*arguments)
     assert (code, text) == (2, "")
     assert told in said
+    assert "launching" not in said
 
 
 @pytest.mark.parametrize("content", ["", "no xml", "<RequestForQuotation/>", "<!DOCTYPE x><x/>"])

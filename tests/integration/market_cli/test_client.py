@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
-from tiny_market import NAMES
+from tiny_market import CONFIG, NAMES
 
 import ramp
 from ramp.client.line import SocketLine
@@ -71,6 +73,38 @@ def test_the_same_for_asyncio(swarm):
     assert 0 < machine.cores_free == 512 - machine.cores_busy <= 384  # a quarter is taken from the beginning
 
 
+async def test_a_market_of_ones_own_for_asyncio(tmp_path):
+    config = tmp_path / "tiny.toml"
+    config.write_text(CONFIG)
+    async with ramp.launch_async(config, transport="embedded", user="alice") as market:
+        state = market.access.state
+        bought = await market.submit(WANTED)
+        assert bought.committed
+        assert (await market.balance()).balance == 100_000_000 - bought.cost
+    with pytest.raises(ramp.NoMarket):
+        ramp.connect(state.path)
+    assert not state.path.exists()
+
+
+async def test_a_task_that_is_cancelled_while_it_launches_leaves_no_market(tmp_path):
+    config = tmp_path / "tiny.toml"
+    config.write_text(CONFIG)
+
+    async def launched(folder):
+        async with ramp.launch_async(config, state_dir=folder):
+            raise AssertionError("nobody waits for it any more")
+
+    with tempfile.TemporaryDirectory(prefix="ramp-cli-") as folder:
+        launching = asyncio.create_task(launched(folder))
+        await asyncio.sleep(0)
+        launching.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await launching
+        assert StateFolder(Path(folder)).ledger.exists()
+        with pytest.raises(ramp.NoMarket):
+            ramp.connect(folder)
+
+
 def test_watching_all_that_goes_on(swarm):
     with ramp.connect(swarm) as market:
         events = market.watch()
@@ -83,7 +117,7 @@ def test_watching_all_that_goes_on(swarm):
             if isinstance(event, RequestEnded):
                 break
         events.close()
-        buying.join(20)
+        buying.join(300)
     assert told == ["RoundOpened", "RoundClosed", "RequestEnded"]
 
 
@@ -125,7 +159,7 @@ def test_what_is_wrong_is_raised_with_what_would_be_right(swarm, tmp_path):
 )
 def test_a_client_of_another_version_is_told_so_and_nothing_else(swarm, line, code, told):
     with socket.socket(socket.AF_UNIX) as raw, raw.makefile("rb") as answers:
-        raw.settimeout(20)
+        raw.settimeout(300)
         raw.connect(str(StateFolder(swarm).socket("alice")))
         raw.sendall(json.dumps(line).encode() + b"\n" + b'{"verb": "requests"}\n')
         answer = json.loads(answers.readline())
@@ -136,7 +170,7 @@ def test_a_client_of_another_version_is_told_so_and_nothing_else(swarm, line, co
 
 def test_a_line_that_is_no_request_harms_nobody(swarm):
     with socket.socket(socket.AF_UNIX) as raw, raw.makefile("rb") as answers:
-        raw.settimeout(20)
+        raw.settimeout(300)
         raw.connect(str(StateFolder(swarm).socket("alice")))
         raw.sendall(b'{"verb": "hello", "version": %d}\n{"verb": "submit"}\nnonsense\n{"verb": "requests"}\n' % VERSION)
         told = [json.loads(answers.readline()) for _ in range(4)]

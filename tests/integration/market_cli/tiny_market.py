@@ -8,45 +8,11 @@ import sys
 import termios
 import time
 
-CONFIG = """
-[market]
-domain = "localhost"
+from tests.tiny_market import TWO_SELLERS, tiny_market
 
-[[users]]
-name = "alice"
-deposit = 1000000
-
-[[users]]
-name = "bob"
-deposit = 10
-
-[machines.small]
-cores = 512
-cores_per_node = 8
-operating_system = "LINUX"
-architecture = "x86_64"
-plugin = "steady"
-options = { load = 0.25 }
-
-[[resources]]
-name = "alpha"
-machine = "small"
-start_price = 40
-minimum_price = 20
-
-[[resources]]
-name = "beta"
-machine = "small"
-start_price = 60
-minimum_price = 30
-
-[[resources]]
-name = "gamma"
-machine = "small"
-start_price = 90
-minimum_price = 80
-"""
+CONFIG = tiny_market({"alice": 1_000_000, "bob": 10}, prices=TWO_SELLERS | {"gamma": (90, 80)}, cores=512)
 NAMES = {"alpha", "beta", "gamma"}
+LIMIT_S = 300.0  # how long a test waits for what must come
 RAMP = (sys.executable, "-m", "ramp.cli.main")
 
 
@@ -55,7 +21,7 @@ def balance(ramp, *options):
 
 
 def wait_ready(ramp, name):
-    end = time.monotonic() + 30
+    end = time.monotonic() + LIMIT_S
     while time.monotonic() < end:
         agents = {agent["name"]: agent["state"] for agent in ramp("ps", "--json")[1]["agents"]}
         if agents[name] == "ready" and ramp("balance")[0] == 0:
@@ -97,7 +63,7 @@ class Terminal:
     def end(self):
         self.until_closed()
         os.close(self._master)
-        return self.process.wait(30)
+        return self.process.wait(LIMIT_S)
 
     def until_closed(self):
         while True:

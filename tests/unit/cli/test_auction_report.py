@@ -1,6 +1,7 @@
 """What is shown of an auction, and the object that `--json` prints."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -109,3 +110,15 @@ def test_people_see_ids_whole_and_units_on_numbers(script, capsys):
     text = capsys.readouterr().out
     for part in ("request-1", "thunder1-7", "/tmp/agreement-1.xml", "1 920.00 credits", "1.500 s", "credits/core-hour"):
         assert part in text
+
+
+def test_cores_charged_beyond_what_was_asked_are_told(script, capsys):
+    event = script.ended(RequestStatus.QUOTED)
+    (unit,) = event.outcome.units
+    for asked, told in ((unit.offer.cores, False), (unit.offer.cores - 1, True), (0, False)):
+        outcome = replace(event.outcome, units=(replace(unit, cores_asked=asked),))
+        print_outcome(outcome, {}, short)
+        out = capsys.readouterr().out
+        assert (f"{unit.offer.cores} ({asked} asked)" in out) is told
+        assert (f"{unit.offer.cores} cores are charged for the {asked} that were asked for" in out) is told
+        assert outcome_object(outcome, {}, short)["units"][0]["cores_asked"] == (asked or None)

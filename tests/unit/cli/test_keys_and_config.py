@@ -1,12 +1,16 @@
 """`ramp keys` and `ramp config`."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from ramp.cli.main import main
+from ramp.cli.verbs.launch import up_text
+from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.runtime.config_file import load_config
 from ramp.runtime.shipped_swarms import find_config, swarms_dir
+from ramp.shipped_files import shipped_directory
 
 
 @pytest.fixture
@@ -125,3 +129,35 @@ def test_config_show_has_the_prices_of_table_2(capsys, tmp_path):
     text = capsys.readouterr().out
     assert "credits per core-hour" in text
     assert "hold_time_s 120" in text
+
+
+def test_config_check_tells_of_machines_that_nobody_has(tmp_path, capsys):
+    text = (shipped_directory("agents_config/swarms") / "torus.toml").read_text("utf-8")
+    path = tmp_path / "torus.toml"
+    path.write_text(text + '\n[machines.never]\ncores = 5\nplugin = "steady"\n')
+    assert main(["config", "check", str(path)]) == 0
+    assert "warning: no resource has the machine 'never'" in capsys.readouterr().err
+    assert main(["config", "check", str(path), "torus", "--json"]) == 0
+    assert [each["unused_machines"] for each in json.loads(capsys.readouterr().out)] == [["never"], []]
+
+
+def test_verifying_a_request_names_the_verb_that_does_it(capsys):
+    example = shipped_directory("schemas") / "examples" / "valid" / "rfq-smallest.xml"
+    assert main(["verify", str(example)]) == 2
+    assert "is a request for quotation, which nobody signs; `ramp rfq validate` checks it" in capsys.readouterr().err
+
+
+def test_a_market_of_which_not_all_is_up_does_not_say_that_it_is(capsys):
+    server = ServerStatus("external", "192.0.2.1", 5222, None)
+    agents = (
+        AgentStatus("alice", "user", 2, "ready", "", 0, "", is_up=True),
+        AgentStatus("curie1", "resource", 3, "starting", "", 0, ""),
+    )
+    found = SwarmStatus("up", "2026-12-01T10:00:00Z", 1, "swarm.toml", server, agents)
+    assert up_text(found).startswith("The market is not whole, 1 of 2 agents are up: 1 resource, 1 user")
+    assert up_text(replace(found, agents=agents[:1])).startswith("The market is up: 0 resources, 1 user")
+
+
+def test_a_number_that_is_not_whole_is_told_in_words(capsys):
+    assert main(["rfq", "new", "--cores", "4", "--walltime", "1h", "--price", "3.5"]) == 2
+    assert "'3.5' is not a valid whole number" in capsys.readouterr().err

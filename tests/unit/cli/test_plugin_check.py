@@ -1,4 +1,4 @@
-"""`ramp plugin check` on the plug-ins that come with RAMP, and on what is none."""
+"""`ramp plugins check` on the plug-ins that come with RAMP, and on what is none."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from ramp.cli.verbs.plugin import plugin
 from ramp.errors import ConfigurationError
 from ramp.plugins.interface import PluginSettings
 from ramp.runtime import config
+from simulation.cli.plugins import plugins
 from simulation.resource.steady import SteadyMachine, open_plugin
 
 
 def check(*arguments: str) -> Any:
-    return CliRunner().invoke(plugin, ["check", *arguments], catch_exceptions=False)
+    return CliRunner().invoke(plugins, ["check", *arguments], catch_exceptions=False)
 
 
 def test_a_plugin_that_keeps_the_contract() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ramp.cli.main import main
+from ramp.cli.request_templates import shipped_templates
 from ramp.cli.verbs.rfq import indented
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.request import NodeDiskSpace, Nodes, TorusTerms, TotalCores, TotalDiskSpace
@@ -136,3 +137,60 @@ def test_indenting_shows_the_levels():
 def test_indenting_changes_nothing_that_is_read(path: Path):
     document = load_request(path)
     assert parse_request(indented(write_request(document)).encode()) == document
+
+
+def test_a_template_says_what_the_command_line_does_not(tmp_path, capsys):
+    template = tmp_path / "mine.toml"
+    terms = ["cores = 64", 'walltime = "2h"', 'slack = "30min"', "price = 50", "no-rotate = true", 'geometry = "8x8"']
+    template.write_text("\n".join(terms))
+    assert main(["rfq", "new", "--template", str(template), "--start", "2026-12-01T10:00", "--price", "60"]) == 0
+    (unit,) = parse_request(capsys.readouterr().out.encode()).units
+    assert (unit.cores, unit.wall_time, unit.cpu_hour_cost) == (TotalCores(64), 2 * HOUR, 60)
+    assert unit.deadline - unit.not_before - unit.wall_time == 30 * MINUTE
+    assert unit.torus == TorusTerms((8, 8), rotate=False)
+
+
+@pytest.mark.parametrize("name", ["small", "large", "torus"])
+def test_the_templates_that_come_along_are_whole(name, capsys):
+    assert main(["rfq", "new", "--template", name]) == 0
+    (unit,) = parse_request(capsys.readouterr().out.encode()).units
+    assert (unit.torus is not None) == (name == "torus")
+    assert set(shipped_templates()) == {"small", "large", "torus"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("coers = 5", "coers: no such option; did you mean 'cores'?"),
+        ("cores = 1.5", "cores: 1.5 will not do; right would be a text or a whole number"),
+        ("cores = true", "cores: True will not do"),
+        ('no-rotate = "yes"', "right would be true or false"),
+        ('walltime = "long"', "invalid value for '--walltime'"),
+        ('output = "/etc/passwd"', "output: no such option"),
+        ("cores", "cannot be read"),
+    ],
+)
+def test_a_template_with_a_slip_is_refused(tmp_path, capsys, text, told):
+    template = tmp_path / "mine.toml"
+    template.write_text(text)
+    assert main(["rfq", "new", "--template", str(template), "--price", "5"]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_template_that_is_none_names_those_there_are(capsys):
+    assert main(["rfq", "new", "--template", "smal"]) == 2
+    assert "there are large, small, torus" in capsys.readouterr().err
+
+
+def test_what_everything_may_cost_stands_in_the_document_and_adds_up(tmp_path, capsys):
+    terms = ["--cores", "8", "--price", "5", "--walltime", "1h"]
+    first, both = tmp_path / "first.xml", tmp_path / "both.xml"
+    assert main(["rfq", "new", *terms, "--max-cost", "99.50", "-o", str(first)]) == 0
+    assert '<MaxCost xmlns="urn:ramp:limits:1">99.50</MaxCost>' in first.read_text()
+    assert main(["rfq", "new", *terms, "--max-cost", "1", "--add", str(first), "-o", str(both)]) == 0
+    assert load_request(both).max_cost == 10_050
+    capsys.readouterr()
+    assert main(["rfq", "validate", str(both)]) == 0
+    assert "valid, 2 units, at most 100.50 credits together" in capsys.readouterr().out
+    assert main(["rfq", "new", *terms, "--add", str(first)]) == 2
+    assert "right would be MaxCost in each or in none" in capsys.readouterr().err

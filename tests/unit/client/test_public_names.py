@@ -54,11 +54,7 @@ def test_methods_of_both_markets_take_the_same() -> None:
     """The asyncio twin has every method of the blocking market with the same parameters."""
     import inspect
 
-    own = {
-        "close",
-        "follow",
-        "short",
-    }  # it alone has something to close, and is what `ramp` runs on
+    own = {"close", "follow"}  # it alone has something to close, and is what `ramp` runs on
     blocking = {name for name, _ in inspect.getmembers(ramp.Market, inspect.isfunction) if not name.startswith("_")}
     for name in blocking - own:
         one, other = (inspect.signature(getattr(kind, name)) for kind in (ramp.Market, ramp.AsyncMarket))

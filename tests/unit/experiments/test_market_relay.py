@@ -43,5 +43,5 @@ async def test_bytes_are_passed_on_unchanged_until_the_end() -> None:
         source.feed_data(sent)
         source.feed_eof()
         await pass_on(source, writer, Line(0.001, 0.0, 0.0, random.Random(1)))
-        await asyncio.wait_for(done.wait(), 10)
+        await asyncio.wait_for(done.wait(), 300)
     assert bytes(received) == sent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,36 +12,9 @@ from ramp.control.events import Done, MarketRefusalCode, RequestEnded, Watching
 from ramp.control.requests import Deposit
 from ramp.model.instant import DAY, to_datetime
 from ramp.protocol.progress import RoundClosed
+from tests.tiny_market import tiny_market
 
-CONFIG = """
-[[users]]
-name = "alice"
-deposit = 1000000
-
-[[users]]
-name = "poor"
-deposit = 1
-
-[machines.small]
-cores = 64
-cores_per_node = 8
-operating_system = "LINUX"
-architecture = "x86_64"
-plugin = "steady"
-options = { load = 0.25 }
-
-[[resources]]
-name = "alpha"
-machine = "small"
-start_price = 40
-minimum_price = 20
-
-[[resources]]
-name = "beta"
-machine = "small"
-start_price = 60
-minimum_price = 30
-"""
+CONFIG = tiny_market({"alice": 1_000_000, "poor": 1})
 
 
 @pytest.fixture
@@ -123,6 +97,30 @@ def test_what_a_users_agent_does_not_serve_is_refused(config: Path) -> None:
         assert answer.code is MarketRefusalCode.NOT_UNDERSTOOD
     with ramp.launch(config, transport="simulated") as market, pytest.raises(ramp.MarketRefused, match="rounds"):
         market.submit(wanted(), rounds=0)
+
+
+async def test_tasks_of_asyncio_take_turns(config: Path) -> None:
+    async with ramp.launch_async(config, transport="simulated") as market:
+        bought, quoted, listed = await asyncio.gather(
+            market.submit(wanted()), market.quote(wanted()), market.resources(machines=True)
+        )
+        assert (bought.status, quoted.status, len(listed)) == ("committed", "quoted", 2)
+        assert (await market.balance()).balance == 100_000_000 - bought.cost
+        assert [event async for event in market.watch(bought.request_id)][-1].outcome == bought.outcome
+        (back,) = await market.cancel(bought.request_id)
+        assert back.refund == bought.cost
+
+
+async def test_a_cancelled_task_withdraws_its_request_and_gives_up_its_turn(config: Path) -> None:
+    async with ramp.launch_async(config, transport="simulated") as market:
+        going = asyncio.create_task(
+            market.submit(wanted(), on_event=lambda event: isinstance(event, ramp.RoundOpened) and going.cancel())
+        )
+        with pytest.raises(asyncio.CancelledError):
+            await going
+        watched = [each async for each in market.watch((await market.requests())[0].request_id)]
+        assert watched[-1].outcome.status == "rejected"
+        assert (await market.balance()).balance == 100_000_000
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,10 @@ from ramp.protocol.records import Record
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange, Seller
+from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
+from ramp.runtime.auction_rules import RULES
 from ramp.runtime.ledger.bank_ledger import BankLedger
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
@@ -192,7 +194,14 @@ def new_resource(quotas: Quotas) -> ResourceParty:
 
 
 def new_user() -> UserParty:
-    return UserParty("alice", bank="bank", directory="directory", ids=CountedIds("alice"), timing=Timing())
+    return UserParty(
+        "alice",
+        bank="bank",
+        directory="directory",
+        ids=CountedIds("alice"),
+        timing=Timing(),
+        rules=RuleBook(RULES.find),
+    )
 
 
 @dataclass
@@ -306,7 +315,7 @@ class OneBank(One):
 
     def restart(self, now: int) -> list[fx.Effect]:
         self.party = BankParty("bank", timing=Timing())
-        return self.answered(self.party.start(now), now)
+        return self.answered(self.party.recover((), now), now)
 
     def tick(self, now: int) -> list[fx.Effect]:
         return self.answered(self.party.tick(now), now)

@@ -10,8 +10,9 @@ import pytest
 from ramp.model.instant import HOUR
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.shortcoming import shortcoming
 from ramp.protocol.events import Preference
-from ramp.protocol.user.evaluator import Ranking, shortcoming
+from ramp.protocol.user.evaluator import Ranking
 
 UNIT = RequestUnit(1, 70, 10 * HOUR, TotalCores(16), not_before=2 * HOUR, wall_time=HOUR)
 

@@ -230,7 +230,7 @@ def test_processes_do_not_lose_each_others_reservations(tmp_path: Path) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(60)
+        worker.join(300)
         assert worker.exitcode == 0
     live = book(tmp_path).live(NOW)
     assert len(live) == 60

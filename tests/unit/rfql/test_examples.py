@@ -68,6 +68,7 @@ def test_every_schema_is_a_schema() -> None:
         "common.xsd",
         "directory.xsd",
         "keeper.xsd",
+        "limits.xsd",
         "market.xsd",
         "offer.xsd",
         "order.xsd",

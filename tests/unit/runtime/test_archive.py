@@ -116,7 +116,7 @@ def test_killed_anywhere_all_is_there_and_archived_once(tmp_path: Path, when: st
     path = tmp_path / "journal.sqlite"
     process = multiprocessing.get_context("fork").Process(target=_archive_and_die, args=(path, when))
     process.start()
-    process.join(30)
+    process.join(300)
     assert process.exitcode == -signal.SIGKILL
     again = SqliteJournal(path)
     assert set(references(again)) | set(archived(path)) == {"o0", "o1", "o2"}

@@ -57,11 +57,12 @@ def test_one_of_unknown_origin_has_one() -> None:
 def test_limits_are_read(tmp_path: Path) -> None:
     path = tmp_path / "swarm.toml"
     path.write_text(
-        f'{SWARM}isolation = "process"\n[guests]\nquote_s = 2.5\nwaiting_max = 9\nenvironment = ["SGE_ROOT"]\n'
+        f'{SWARM}isolation = "process"\n[guests]\nquote_s = 2.5\nwaiting_max = 9\nmemory_mb = 900\n'
+        'environment = ["SGE_ROOT"]\n'
     )
     config = load_config(path)
     assert config.resources[0].isolation is Isolation.PROCESS
-    assert config.guests == GuestLimits(quote=5 * SECOND // 2, waiting_max=9, environment=("SGE_ROOT",))
+    assert config.guests == GuestLimits(quote=5 * SECOND // 2, waiting_max=9, memory_mb=900, environment=("SGE_ROOT",))
     assert [config.guests.of(call) // SECOND for call in ("quote", "price", "hold", "reservation", "snapshot")] == [
         2,
         5,

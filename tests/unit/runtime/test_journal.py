@@ -58,7 +58,7 @@ def test_what_was_appended_survives_kill_9(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     process = multiprocessing.get_context("fork").Process(target=_write_and_die, args=(path,))
     process.start()
-    process.join(30)
+    process.join(300)
     assert process.exitcode == -signal.SIGKILL
     assert list(SqliteJournal(path).records()) == RECORDS
 

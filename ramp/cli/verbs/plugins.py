@@ -1,4 +1,4 @@
-"""`ramp plugin`: does a plug-in keep the contract of `ramp.plugins.interface`?"""
+"""`ramp plugins check`: does a plug-in keep the contract of `ramp.plugins.interface`?"""
 
 from __future__ import annotations
 
@@ -26,14 +26,9 @@ CORES_DEFAULT: Final = 64
 """Cores of the machine where no configuration says."""
 
 
-@click.group(epilog=example("ramp plugin check steady"))
-def plugin() -> None:
-    """Check plug-ins: the programs between a Resource Agent and its machine."""
-
-
-@plugin.command(
+@click.command(
     "check",
-    epilog=example("ramp plugin check steady", "ramp plugin check fake_qstat --config table2 --resource curie3"),
+    epilog=example("ramp plugins check steady", "ramp plugins check fake_qstat --config table2 --resource curie3"),
 )
 @click.argument("name", metavar="NAME")
 @click.option("--config", metavar="CONFIG", help="Take cores and options from this market's resource that has NAME.")

@@ -1,4 +1,4 @@
-"""What can be added by a file: schedulers, allocators, kinds of machines.
+"""What can be added by a file: auction rules, schedulers, allocators, kinds of machines.
 
 What comes with the project is one module each in the package of its sort, under the name of its file
 (`window_first_fit.py` is `window-first-fit`), with one constant that declares it. Guests come by an entry point of

@@ -1,0 +1,155 @@
+"""Is the price of an agreement the one that is owed? Winner, bank and whoever verifies the document ask the same.
+
+Where the price paid is not the price offered, the agreement says by which rule it was found, and has the sealed offer
+that sets it. A rule that is not known here is held to what holds for all: at least what the winner has offered, at most
+what the user said. For the second-price rule (W. Vickrey, Journal of Finance 16, 1961) the price itself is recomputed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ramp.model import money
+from ramp.model.agreement import Agreement, PricePaid
+from ramp.model.instant import iso
+from ramp.model.offer import Offer
+from ramp.model.request import RequestUnit
+from ramp.model.seal import Role, Seal
+from ramp.model.shortcoming import shortcoming
+
+SECOND_PRICE: Final = "second-price"
+"""Name of the rule by which the cheapest other offer sets the price, or the cap where there is none."""
+
+
+class PriceFault(StrEnum):
+    """What can be wrong with a price."""
+
+    NOT_AS_OFFERED = "not_as_offered"
+    RULE_NOT_AGREED = "rule_not_agreed"
+    CAP_LOWERED = "cap_lowered"
+    BELOW_OFFER = "below_offer"
+    ABOVE_CAP = "above_cap"
+    RUNNER_UP_FORGED = "runner_up_forged"
+    RUNNER_UP_FOREIGN = "runner_up_foreign"
+    RUNNER_UP_SHAM = "runner_up_sham"
+    RUNNER_UP_EXPIRED = "runner_up_expired"
+    RUNNER_UP_TOO_LOW = "runner_up_too_low"
+    NOT_THE_RULES = "not_the_rules_price"
+
+
+@dataclass(frozen=True, slots=True)
+class PriceProblem:
+    """What is wrong with a price.
+
+    Attributes:
+        code: for programs.
+        detail: one sentence.
+    """
+
+    code: PriceFault
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.detail}"
+
+
+def cap_cost(unit: RequestUnit, offer: Offer) -> int:
+    """What an offer's slot costs at the price that the user has set as the most, in minor units."""
+    return money.cost(unit.cpu_hour_cost, offer.cores, offer.end - offer.start)
+
+
+def second_price(unit: RequestUnit, winner: Offer, runner_up: Offer | None) -> int:
+    """What the winner is paid by the second-price rule, in minor units.
+
+    Args:
+        unit: as the user wants it; its price is the cap.
+        winner: the cheapest offer that is held.
+        runner_up: the cheapest that remains; None where there is none, and then the cap is paid.
+    """
+    cap = cap_cost(unit, winner)
+    return cap if runner_up is None else min(cap, runner_up.cost)
+
+
+def stands_at(offer: Offer, seal: Seal, at: int) -> bool:
+    """Whether an offer still stands at an instant, counted from when it was sealed."""
+    return at < seal.signed_at + offer.valid_for
+
+
+def price_problem(agreement: Agreement) -> PriceProblem | None:
+    """What is wrong with the price of an agreement by what the agreement itself says; None where it is right."""
+    price, offer, cost = agreement.price, agreement.offer, agreement.cost
+    if price is None:
+        if cost == offer.cost:
+            return None
+        return PriceProblem(PriceFault.NOT_AS_OFFERED, f"{_text(cost)} is not the offer's {_text(offer.cost)}")
+    if agreement.best_offer:
+        return PriceProblem(PriceFault.RULE_NOT_AGREED, "what does not meet the request is paid as it was offered")
+    problem = None if price.runner_up is None else _runner_up_problem(agreement, price, price.runner_up)
+    if problem is not None:
+        return problem
+    cap = cap_cost(agreement.request, offer)
+    if cost < offer.cost:
+        return PriceProblem(PriceFault.BELOW_OFFER, f"{_text(cost)} is below the {_text(offer.cost)} offered")
+    if cost > cap:
+        return PriceProblem(PriceFault.ABOVE_CAP, f"{_text(cost)} is above the {_text(cap)} that the user pays at most")
+    if price.rule == SECOND_PRICE and cost != (owed := second_price(agreement.request, offer, price.runner_up)):
+        return PriceProblem(PriceFault.NOT_THE_RULES, f"{_text(cost)} is not the {_text(owed)} that {price.rule} says")
+    return None
+
+
+def _runner_up_problem(agreement: Agreement, price: PricePaid, other: Offer) -> PriceProblem | None:
+    seal = price.seal
+    if seal is None or (seal.signer, seal.role) != (other.resource, Role.RESOURCE):
+        return PriceProblem(PriceFault.RUNNER_UP_FORGED, f"{other.offer_id} is not the sealed word of {other.resource}")
+    if other.resource in (agreement.resource, agreement.user):
+        return PriceProblem(PriceFault.RUNNER_UP_SHAM, f"{other.offer_id} is an offer of a party of the agreement")
+    told = seal.receiver, seal.conversation_id, other.request_id, other.unit
+    if told != (agreement.user, agreement.request_id, agreement.request_id, agreement.request.number):
+        return PriceProblem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} was made for something else")
+    if unmet := shortcoming(agreement.request, other):
+        return PriceProblem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} does not meet the request: {unmet}")
+    if not stands_at(other, seal, agreement.issued_at):
+        ended = iso(seal.signed_at + other.valid_for)
+        return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} stood until {ended} only")
+    if other.cost < agreement.offer.cost:
+        low = f"{_text(other.cost)} of {other.offer_id} is below the {_text(agreement.offer.cost)} of the winner"
+        return PriceProblem(PriceFault.RUNNER_UP_TOO_LOW, low)
+    return None
+
+
+def agreed_price_problem(agreement: Agreement, unit: RequestUnit, rule: str) -> PriceProblem | None:
+    """What is wrong with a price for the seller, who knows what was called for; None where it is right.
+
+    Args:
+        agreement: as the user has signed it.
+        unit: as it was called for.
+        rule: named in the call; empty where the price paid is the price offered.
+    """
+    price = agreement.price
+    if price is None and rule and not shortcoming(unit, agreement.offer):
+        return PriceProblem(PriceFault.RULE_NOT_AGREED, f"the call says that {rule} finds the price")
+    if price is not None and price.rule != rule:
+        said = f"by {rule}" if rule else "as offered"
+        return PriceProblem(PriceFault.RULE_NOT_AGREED, f"the price is found by {price.rule}; called for was {said}")
+    if price is not None and agreement.request.cpu_hour_cost < unit.cpu_hour_cost:
+        lower = f"{agreement.request.cpu_hour_cost} credits/core-hour is below the {unit.cpu_hour_cost} of the call"
+        return PriceProblem(PriceFault.CAP_LOWERED, lower)
+    return price_problem(agreement)
+
+
+def how_priced(agreement: Agreement) -> str:
+    """How a price that is not the one offered was found, as a sentence; empty of any other."""
+    price = agreement.price
+    if price is None:
+        return ""
+    said = f"{price.rule}: {_text(agreement.cost)} are paid for an offer of "
+    said += f"{_text(agreement.offer.cost)}"
+    if price.runner_up is None:
+        return f"{said}; no other offer sets the price"
+    return f"{said}; the sealed offer {price.runner_up.offer_id} of {price.runner_up.resource} sets the price"
+
+
+def _text(minor_units: int) -> str:
+    return f"{money.credits_text(minor_units)} credits"

@@ -1,0 +1,34 @@
+"""Whether an offer meets a unit of a request: judged by the buyer, and by all who check what it was bought for."""
+
+from __future__ import annotations
+
+from ramp.model.instant import iso
+from ramp.model.offer import Offer
+from ramp.model.request import RequestUnit
+
+
+def shortcoming(unit: RequestUnit, offer: Offer) -> str:
+    """Why an offer does not meet a unit, or the empty string if it does.
+
+    Args:
+        unit: the unit with the price to be met as its `cpu_hour_cost`.
+        offer: what is offered.
+    """
+    if offer.cpu_hour_cost > unit.cpu_hour_cost:
+        return f"{offer.cpu_hour_cost} credits/core-hour is above the {unit.cpu_hour_cost} asked"
+    if offer.cores < unit.cores.total:
+        return f"{offer.cores} cores are fewer than the {unit.cores.total} asked"
+    return slot_shortcoming(unit, offer)
+
+
+def slot_shortcoming(unit: RequestUnit, offer: Offer) -> str:
+    """Why the offer's window does not meet the unit, or the empty string."""
+    if unit.not_before is not None and offer.start < unit.not_before:
+        return f"it starts at {iso(offer.start)}, before {iso(unit.not_before)}"
+    if offer.end > unit.deadline:
+        return f"it ends at {iso(offer.end)}, after {iso(unit.deadline)}"
+    if unit.wall_time is not None and offer.end - offer.start < unit.wall_time:
+        return "it is shorter than the wall time"
+    if offer.end <= offer.start:
+        return "it ends before it starts"
+    return ""

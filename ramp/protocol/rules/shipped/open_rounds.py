@@ -1,0 +1,23 @@
+"""The paper's rule (section 5.1.1): rounds of open bidding, each at the best price so far; the winner's is paid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from ramp.protocol.rules.auction_rule import AuctionRule, Bidding
+
+
+class OpenRounds(AuctionRule):
+    """As many rounds as the user wants."""
+
+    about: ClassVar[str] = "Rounds of open bidding, each at the best price so far; the price offered is paid (default)."
+
+    def next_asks(self, bidding: Bidding) -> Mapping[int, int] | None:
+        """The best price of every unit, or what was asked where nobody has met it."""
+        if bidding.rounds_held >= bidding.rounds_wanted:
+            return None
+        return {bids.unit.number: bids.offers[0].cpu_hour_cost if bids.offers else bids.asked for bids in bidding.units}
+
+
+RULE: Final = OpenRounds()

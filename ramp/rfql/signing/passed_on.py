@@ -1,0 +1,56 @@
+"""What others have sealed and a document passes on: as escaped text, to stay byte for byte as it was.
+
+It is opened in full, as if it had been said to us, except that its addressee is the one it was said to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from ramp.errors import MeaningViolation, SealInvalid
+from ramp.model.acl import Message
+from ramp.model.seal import Seal
+from ramp.rfql.signing import seals
+from ramp.rfql.xml import markup
+from ramp.rfql.xml.namespaces import MARKET
+from ramp.rfql.xml.parser import Element
+
+SEALED: Final = "SealedMessage"
+Opener = Callable[[str], Message]
+"""Reads a sealed text and checks its seal, or raises `DocumentError`."""
+
+Kind = TypeVar("Kind")
+
+
+def write_sealed(seal: Seal) -> str:
+    """The element that passes on what a seal covers.
+
+    Raises:
+        MeaningViolation: if there is no text of it.
+    """
+    if not seal.text:
+        raise MeaningViolation(f"what {seal.signer} has said is not sealed")
+    return f"<{SEALED}>{markup.escape_text(seal.text)}</{SEALED}>"
+
+
+def read_sealed(element: Element, kind: type[Kind], opener: Opener) -> tuple[Kind, Seal]:
+    """What an element passes on in its `SealedMessage`, with the seal on it.
+
+    Args:
+        element: the element around it.
+        kind: content that it must have.
+        opener: checks the seal.
+
+    Raises:
+        DocumentError: if the seal does not hold, or it is something else.
+    """
+    text = element.findtext(f"{{{MARKET}}}{SEALED}") or ""
+    # Looked at before it is opened: what is passed on passes nothing on itself, so opening has an end.
+    document = seals.parse(text).document
+    if document != kind.__name__:
+        raise SealInvalid(f"the sealed message holds a {document}; right would be a {kind.__name__}")
+    message = opener(text)
+    if not isinstance(message.content, kind) or message.seal is None:
+        raise SealInvalid(f"the sealed message holds no {kind.__name__}")
+    return message.content, message.seal

@@ -1,0 +1,25 @@
+"""All auction rules that are declared: in `ramp.protocol.rules`, by other packages, or at a place of one's own."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ramp.declarations import Sort
+from ramp.errors import ConfigurationError
+from ramp.protocol.rules.auction_rule import AuctionRule
+
+
+def _adopt(given: Any) -> AuctionRule:
+    """A rule of a guest, which may hand over the class or one made of it."""
+    rule = given() if isinstance(given, type) and issubclass(given, AuctionRule) else given
+    if not isinstance(rule, AuctionRule):
+        raise ConfigurationError(f"{given!r} is no AuctionRule", key="auction rule")
+    for name in ("sealed", "pays_offer"):
+        if not isinstance(getattr(rule, name), bool):
+            wrong = f"its {name} is {getattr(rule, name)!r}; true or false is wanted"
+            raise ConfigurationError(wrong, key="auction rule")
+    return rule
+
+
+RULES: Final = Sort("auction rule", "ramp.protocol.rules.shipped", "RULE", "ramp.auction_rules", _adopt)
+"""Auction rules by name."""

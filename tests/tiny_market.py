@@ -1,0 +1,34 @@
+"""The configuration of a market of a few small machines, for tests that need one and not a certain one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+TWO_SELLERS = {"alpha": (40, 20), "beta": (60, 30)}
+"""First and least price of each resource, credits per core-hour."""
+
+
+def tiny_market(
+    deposits: Mapping[str, int], *, prices: Mapping[str, tuple[int, int]] = TWO_SELLERS, cores: int = 64
+) -> str:
+    """The text of a configuration.
+
+    Args:
+        deposits: of each user, in credits.
+        prices: first and least price of each resource.
+        cores: of each machine; a quarter is taken by others.
+    """
+    users = [f'[[users]]\nname = "{name}"\ndeposit = {amount}\n' for name, amount in deposits.items()]
+    machine = f"""[machines.small]
+cores = {cores}
+cores_per_node = 8
+operating_system = "LINUX"
+architecture = "x86_64"
+plugin = "steady"
+options = {{ load = 0.25 }}
+"""
+    resources = [
+        f'[[resources]]\nname = "{name}"\nmachine = "small"\nstart_price = {start}\nminimum_price = {least}\n'
+        for name, (start, least) in prices.items()
+    ]
+    return "\n".join([*users, machine, *resources])

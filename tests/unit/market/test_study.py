@@ -1,0 +1,220 @@
+"""`simulation.market(...)`: what an auction study takes and what it gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ramp
+import simulation
+from ramp.model.request import RequestForQuotation
+from ramp.protocol.pricing import PriceQuestion
+
+CONFIG = """
+[[users]]
+name = "alice"
+deposit = 1000000
+
+[[users]]
+name = "poor"
+deposit = 1
+
+[machines.small]
+cores = 64
+cores_per_node = 8
+operating_system = "LINUX"
+architecture = "x86_64"
+plugin = "steady"
+options = { load = 0.25 }
+
+[[resources]]
+name = "alpha"
+machine = "small"
+start_price = 40
+minimum_price = 20
+
+[[resources]]
+name = "beta"
+machine = "small"
+start_price = 60
+minimum_price = 30
+"""
+
+
+@pytest.fixture
+def swarm(tmp_path: Path) -> Path:
+    path = tmp_path / "market.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def wanted(**terms: object) -> ramp.RequestTemplate:
+    return ramp.request(**{"cores": 8, "wall_time": "1h", "start": "+10min", "price": 70, **terms})
+
+
+def test_prices_are_those_of_the_papers_formula(swarm: Path) -> None:
+    """Section 6.2.3: the price asked less (start - minimum) / 4 x (1 - load), rounded.
+
+    The load is a quarter, so alpha goes down by 3.75 and beta by 5.625, from 70: alpha 66, beta 64; then alpha 60,
+    while beta's own offer stands; then beta 54.375, and alpha's offer stands.
+    """
+    study = simulation.market(wanted(), swarm=swarm, rounds=3)
+    assert study.prices[["round", "asked", "best", "offers", "refusals"]].tolist() == [
+        (1, 70, 64, 2, 0),
+        (2, 64, 60, 1, 1),
+        (3, 60, 54, 1, 1),
+    ]
+    (purchase,) = study.purchases
+    won = study.offers[study.offers["won"]]
+    assert won[["resource", "price", "cores", "start_s", "cost"]].tolist() == [("beta", 54, 8, 600, 43_200)]
+    assert (purchase.committed, purchase.cost, study.requests["cost"].tolist()) == (True, 43_200, [43_200])
+
+
+def test_messages_are_counted_by_kind_without_heartbeats(swarm: Path) -> None:
+    """One unit, one round, two resources that both offer: the paper's steps, each message once."""
+    study = simulation.market(wanted(), swarm=swarm, rounds=1)
+    assert study.messages == {
+        "DirectoryQuery": 1, "DirectoryListing": 1, "CallForProposals": 2, "Proposal": 2, "Acceptance": 1,
+        "Rejection": 1, "HoldGranted": 1, "PaymentOrder": 1, "FundsReserved": 1, "Commitment": 1, "Confirmed": 1,
+        "Signed": 1, "PaymentMade": 1, "Settled": 1,
+    }  # fmt: skip
+
+
+def test_requests_follow_one_another_or_come_at_their_times(swarm: Path) -> None:
+    one_by_one = simulation.market(wanted(), wanted(), swarm=swarm, users=1)
+    first, second = one_by_one.requests
+    assert second["submitted_s"] == first["submitted_s"] + first["duration_s"]
+    spaced = simulation.market(*[wanted()] * 3, swarm=swarm, users=2, every="1min")
+    assert spaced.requests["submitted_s"].tolist() == [0, 60, 120]
+    assert spaced.users == ("user1", "user2", "user1")
+
+
+def test_all_at_once_share_what_there_is(swarm: Path) -> None:
+    """Two machines with 48 free cores each serve two of three requests for 40; an offer holds nothing yet."""
+    study = simulation.market(*[wanted(cores=40, slack="0s")] * 3, swarm=swarm, users=3, every="0s")
+    assert sorted(study.requests["status"].tolist()) == ["committed", "committed", "withdrawn"]
+
+
+def test_several_units_are_bought_together_or_not_at_all(swarm: Path) -> None:
+    both = simulation.market([wanted(), wanted(cores=16)], swarm=swarm)
+    assert (both.requests["units"].tolist(), len(both.purchases[0].units)) == ([2], 2)
+    assert sorted(set(both.prices["unit"].tolist())) == [1, 2]
+    neither = simulation.market([wanted(), wanted(cores=16, price=1)], swarm=swarm)
+    assert neither.requests["status"].tolist() == ["no_offers"]
+
+
+def test_a_configured_buyer_without_money_is_refused_by_the_bank(swarm: Path) -> None:
+    study = simulation.market(wanted(), wanted(), swarm=swarm)
+    assert list(zip(study.users, study.requests["status"].tolist(), strict=True)) == [
+        ("alice", "committed"),
+        ("poor", "failed"),
+    ]
+
+
+def seventeen(question: PriceQuestion) -> int:
+    return 17
+
+
+def test_a_price_of_ones_own_for_all_or_for_some(swarm: Path) -> None:
+    everybody = simulation.market(wanted(), swarm=swarm, pricing=seventeen, quote_only=True)
+    assert set(everybody.offers["price"].tolist()) == {17}
+    beta = simulation.market(wanted(), swarm=swarm, rounds=1, pricing={"beta": seventeen}, quote_only=True)
+    assert {str(row["resource"]): int(row["price"]) for row in beta.offers}["beta"] == 17
+    assert beta.offers["price"].max() > 17
+    assert beta.purchases[0].status is ramp.RequestStatus.QUOTED
+
+
+def test_the_same_arguments_give_the_same_result(swarm: Path) -> None:
+    one, other = (simulation.market(wanted(), wanted(), swarm=swarm, seed=5) for _ in range(2))
+    assert (one.offers == other.offers).all()
+    assert one.purchases == other.purchases
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"swarm": "table3"}, "table3"),
+        ({"pricing": "rampe"}, "rampe"),
+        ({"pricing": {"alpah": "ramp"}}, "did you mean 'alpha'?"),
+        ({"users": 0}, "0 users; right would be at least one"),
+        ({"every": "soon"}, "every"),
+        ({"age": "old"}, "age"),
+        ({"rounds": 0}, "0 rounds; right would be 1 to 100"),
+        ({"prefer": "best"}, "best"),
+    ],
+)
+def test_bad_options_are_named(swarm: Path, options: dict[str, object], told: str) -> None:
+    with pytest.raises(ramp.ConfigurationError) as raised:
+        simulation.market(wanted(), **{"swarm": swarm, **options})
+    assert told in str(raised.value)
+
+
+def test_nothing_to_submit_is_an_error(swarm: Path) -> None:
+    with pytest.raises(ramp.ConfigurationError, match="nothing to submit"):
+        simulation.market(swarm=swarm)
+
+
+TORUS = """
+[[users]]
+name = "alice"
+deposit = 1000000
+
+[machines.rack]
+cores = 131072
+cores_per_node = 4
+operating_system = "LINUX"
+architecture = "powerpc"
+torus = true
+plugin = "modelled"
+options = { machine = "bgl", log = "synthetic", load = 0 }
+
+[[resources]]
+name = "rack1"
+machine = "rack"
+start_price = 40
+minimum_price = 20
+"""
+
+
+def test_cores_that_are_charged_beyond_what_was_asked_are_told(tmp_path: Path) -> None:
+    """A machine that sells whole midplanes of 512 nodes charges for one where 63 nodes are asked for."""
+    path = tmp_path / "torus.toml"
+    path.write_text(TORUS)
+    (quoted,) = simulation.market(wanted(cores=63, geometry="8x8x1"), swarm=path, quote_only=True).purchases
+    (bought,) = simulation.market(wanted(cores=63, geometry="8x8x1"), swarm=path).purchases
+    for purchase in (quoted, bought):
+        (unit,) = purchase.units
+        assert (unit.cores_asked, unit.bought.charges_more) == (63, True)
+        assert unit.cores > 63
+        assert unit.cost == unit.cores * unit.price * 100
+
+
+def test_the_greatest_cost_of_a_document_binds_like_the_option(swarm: Path) -> None:
+    """The offer of one round costs 8 x 64 = 512 credits; the smaller limit counts."""
+    (template,) = wanted().at(1_800_000_000_000_000).units
+    for in_document, option, status in (
+        (None, None, "committed"),
+        (51_199, None, "rejected"),
+        (51_200, "511.99", "rejected"),
+        (51_200, "600", "committed"),
+    ):
+        document = RequestForQuotation((template,), max_cost=in_document)
+        study = simulation.market(document, swarm=swarm, rounds=1, max_cost=option)
+        assert study.requests["status"].tolist() == [status]
+
+
+@pytest.mark.parametrize("first", ["import simulation", "import simulation.market.world, simulation"])
+def test_the_package_can_be_called_whatever_was_imported_before(first: str, swarm: Path) -> None:
+    code = f"""
+{first}
+import ramp
+study = simulation.market(ramp.request(cores=8, wall_time="1h", price=70), swarm={str(swarm)!r}, rounds=1)
+import simulation.market.network
+simulation.market.network.Network, simulation.market
+print(study.purchases[0].status)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("committed", "")

@@ -1,0 +1,373 @@
+"""Rules in use: what their calls say, who wins, what is paid, and what becomes of a rule that misbehaves."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ramp.errors import ConfigurationError, RemoteProtocolError, RuleFailed
+from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
+from ramp.model.instant import HOUR, MINUTE
+from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.price_paid import SECOND_PRICE
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.seal import Role
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.progress import RequestEnded
+from ramp.protocol.records import RequestStarted
+from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
+from ramp.protocol.rules.checked_rule import CheckedRule, RuleFault
+from ramp.protocol.rules.rule_book import RuleBook
+from ramp.protocol.timing import Timing
+from ramp.protocol.user.party import UserParty
+from ramp.runtime.auction_rules import RULES
+from simulation.market.counted_ids import CountedIds
+from simulation.market.virtual_notary import VirtualNotary
+
+UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+SELLERS = ("res1", "res2", "res3")
+
+
+class Buyer:
+    """A user with one request, among sellers whose every word is the test's."""
+
+    def __init__(self, rule: str = "", rules: Callable[[str], AuctionRule] = RULES.find, **options: Any) -> None:
+        ids, default = CountedIds("alice"), options.pop("default_rule", "open-rounds")
+        self.party = UserParty(
+            "alice", bank="bank", directory="directory", ids=ids, timing=Timing(), rules=RuleBook(rules, default)
+        )
+        units = tuple(replace(UNIT, number=number) for number in range(1, options.pop("units", 1) + 1))
+        wanted = ev.AuctionOptions(rule=rule, **options)
+        self.begun = self.party.handle(ev.RequestSubmitted("r1", RequestForQuotation(units), wanted), 0)
+        self.effects: list[fx.Effect] = list(self.begun)
+
+    def hear(
+        self, sender: str, content: Any, role: Role = Role.RESOURCE, *, seal: bool = True, now: int = 0
+    ) -> list[Any]:
+        message = Message(Performative.INFORM, sender, "alice", "r1", content)
+        message = VirtualNotary(sender, role).seal(message, now) if seal else message
+        self.effects = self.party.handle(ev.MessageReceived(message), now)
+        return self.effects
+
+    def called(self) -> list[c.CallForProposals]:
+        listing = c.DirectoryListing("r1", "resource-trader", SELLERS)
+        return sent(self.hear("directory", listing, Role.DIRECTORY), c.CallForProposals)
+
+    def offer(self, resource: str, price: int | None, **options: Any) -> list[Any]:
+        """A proposal, or a refusal for the price's sake."""
+        refused = (Refusal(1, RefusalCode.PRICE),)
+        made = () if price is None else (offer_of(resource, price),)
+        return self.hear(resource, c.Proposal("r1", 1, made, refused if price is None else ()), **options)
+
+    def bids(self, *prices: int | None) -> list[Any]:
+        self.called()
+        for seller, price in zip(SELLERS, prices, strict=True):
+            self.offer(seller, price)
+        return self.effects
+
+    def grant(self, resource: str, now: int = 0) -> list[Any]:
+        return self.hear(resource, c.HoldGranted("r1", f"offer-{resource}", "R-1", MINUTE), now=now)
+
+    @property
+    def agreement(self) -> Any:
+        return self.party.purchases["r1"].confirmation.agreements[0]  # type: ignore[union-attr]
+
+    @property
+    def outcome(self) -> Any:
+        return self.party.purchases["r1"].outcome
+
+
+def offer_of(resource: str, price: int, **changes: Any) -> Offer:
+    offer = Offer(f"offer-{resource}", "r1", 1, resource, price, HOUR, 2 * HOUR, 16, 0.5, 10 * MINUTE)
+    return replace(offer, **changes)
+
+
+def sent(effects: list[Any], kind: type) -> list[Any]:
+    messages = [effect.message.content for effect in effects if isinstance(effect, fx.Send)]
+    return [content for content in messages if isinstance(content, kind)]
+
+
+# -- what is called for --------------------------------------------------------------------------------------------
+
+
+def test_the_papers_calls_say_nothing_new() -> None:
+    buyer = Buyer()
+    assert {call.rule for call in buyer.called()} == {""}
+    buyer.offer("res1", 60, seal=False)
+    buyer.offer("res2", 50, seal=False)
+    (again, *_) = sent(buyer.offer("res3", None, seal=False), c.CallForProposals)
+    assert (again.round_number, again.request.units[0].cpu_hour_cost) == (2, 50)
+    assert [(bid.resource, bid.cpu_hour_cost) for bid in again.bids] == [("res1", 60), ("res2", 50)]
+
+
+@pytest.mark.parametrize("name", ["sealed-first-price", SECOND_PRICE])
+def test_a_sealed_auction_has_one_round_at_the_users_price(name: str) -> None:
+    buyer = Buyer(name, rounds=5)
+    calls = buyer.called()
+    assert [call.request.units[0].cpu_hour_cost for call in calls] == [70, 70, 70]
+    assert {call.rule for call in calls} == {SECOND_PRICE if name == SECOND_PRICE else ""}
+    buyer.offer("res1", 60)
+    buyer.offer("res2", 50)
+    effects = buyer.offer("res3", 55)
+    assert sent(effects, c.CallForProposals) == []
+    assert [each.offer_id for each in sent(effects, c.Acceptance)] == ["offer-res2"]
+
+
+@pytest.mark.parametrize("name", ["sealed-first-price", SECOND_PRICE])
+def test_the_extra_round_of_a_sealed_auction_shows_no_bids_and_asks_for_what_is_unmet_only(name: str) -> None:
+    buyer = Buyer(name, approval=ev.Approval.BEST_OFFER)
+    calls = sent(buyer.bids(None, None, None), c.CallForProposals)
+    assert calls
+    assert all(call.best_offer and call.bids == () for call in calls)
+
+
+def test_no_bid_of_the_extra_round_undercuts_a_sealed_one() -> None:
+    buyer = Buyer(SECOND_PRICE, approval=ev.Approval.BEST_OFFER, units=2)
+    buyer.called()
+    for seller, price in (("res1", 60), ("res2", 50)):
+        buyer.hear(seller, c.Proposal("r1", 1, (offer_of(seller, price),), (Refusal(2, RefusalCode.PRICE),)))
+    buyer.offer("res3", None)
+    late = offer_of("res3", 40)
+    effects = buyer.hear("res3", c.Proposal("r1", 2, (late, replace(late, offer_id="o2", unit=2))))
+    assert [each.offer_id for each in sent(effects, c.Rejection)] == [late.offer_id]
+
+
+def test_unsigned_offers_are_not_taken_where_the_winner_is_shown_them() -> None:
+    buyer = Buyer(SECOND_PRICE)
+    buyer.called()
+    with pytest.raises(RemoteProtocolError, match="not sealed"):
+        buyer.offer("res1", 50, seal=False)
+    with pytest.raises(RemoteProtocolError, match="certified as user"):
+        buyer.offer("res1", 50, role=Role.USER)
+
+
+# -- what is paid --------------------------------------------------------------------------------------------------
+
+
+def test_first_price_is_paid_as_offered_with_nothing_new_in_the_agreement() -> None:
+    buyer = Buyer("sealed-first-price")
+    buyer.bids(60, 50, 55)
+    buyer.grant("res2")
+    assert (buyer.agreement.cost, buyer.agreement.price) == (50 * 16 * 100, None)
+
+
+def test_second_price_is_that_of_the_next_offer_which_the_agreement_shows() -> None:
+    buyer = Buyer(SECOND_PRICE)
+    buyer.bids(60, 50, 55)
+    buyer.grant("res2")
+    agreement = buyer.agreement
+    assert (agreement.offer.cpu_hour_cost, agreement.cost) == (50, 55 * 16 * 100)
+    assert agreement.price.runner_up == offer_of("res3", 55)
+    assert agreement.price.seal.signer == "res3"
+
+
+def test_a_single_bidder_is_paid_the_cap() -> None:
+    buyer = Buyer(SECOND_PRICE)
+    buyer.bids(None, 50, None)
+    buyer.grant("res2")
+    assert (buyer.agreement.cost, buyer.agreement.price.runner_up) == (70 * 16 * 100, None)
+
+
+def test_after_a_refused_hold_the_next_offer_that_remains_sets_the_price() -> None:
+    buyer = Buyer(SECOND_PRICE)
+    buyer.bids(60, 50, 55)
+    buyer.hear("res2", c.HoldRefused("r1", "offer-res2", RefusalCode.SLOT_TAKEN))
+    buyer.grant("res3")
+    assert (buyer.agreement.resource, buyer.agreement.cost) == ("res3", 60 * 16 * 100)
+    other = Buyer(SECOND_PRICE)
+    other.bids(None, 50, 55)
+    other.hear("res2", c.HoldRefused("r1", "offer-res2", RefusalCode.SLOT_TAKEN))
+    other.grant("res3")
+    assert (other.agreement.cost, other.agreement.price.runner_up) == (70 * 16 * 100, None)
+
+
+def test_an_offer_that_has_lapsed_sets_no_price() -> None:
+    buyer = Buyer(SECOND_PRICE)
+    buyer.called()
+    short = c.Proposal("r1", 1, (offer_of("res3", 55, valid_for=1),))
+    buyer.hear("res3", short)
+    buyer.offer("res1", 60)
+    buyer.offer("res2", 50)
+    buyer.grant("res2", now=2)
+    assert buyer.agreement.cost == 60 * 16 * 100
+
+
+def test_the_limit_is_on_what_is_paid_not_on_what_is_offered() -> None:
+    buyer = Buyer(SECOND_PRICE, max_cost=54 * 16 * 100)
+    buyer.bids(60, 50, 55)
+    assert buyer.outcome.status is RequestStatus.REJECTED
+    assert "880.00 credits together" in buyer.outcome.reason
+
+
+def test_a_quotation_shows_what_would_be_paid() -> None:
+    buyer = Buyer(SECOND_PRICE, quote_only=True)
+    buyer.bids(60, 50, 55)
+    (unit,) = buyer.outcome.units
+    assert (unit.offer.cpu_hour_cost, unit.cost, buyer.outcome.rule) == (50, 55 * 16 * 100, SECOND_PRICE)
+
+
+def test_the_owner_is_asked_about_what_would_be_paid() -> None:
+    buyer = Buyer(SECOND_PRICE, approval=ev.Approval.ASK)
+    asked = [effect.progress for effect in buyer.bids(60, 50, 55) if isinstance(effect, fx.Report)][-1]
+    assert (asked.costs, asked.offers[0].cpu_hour_cost) == ((55 * 16 * 100,), 50)
+
+
+def test_second_price_makes_the_truth_the_best_bid() -> None:
+    """Vickrey 1961, by brute force: whatever the two others bid, no bid earns a seller more than what it needs."""
+    rule = RULES.find(SECOND_PRICE)
+    grid = range(9)
+    unit = replace(UNIT, cpu_hour_cost=6)
+
+    def gain(need: int, bid: int, others: tuple[int, int]) -> int:
+        prices = {"res1": bid, "res2": others[0], "res3": others[1]}
+        made = tuple(offer_of(name, price) for name, price in prices.items() if price <= unit.cpu_hour_cost)
+        if not made:
+            return 0
+        bids = UnitBids(unit, unit.cpu_hour_cost, made)
+        first, *remaining = rule.winners(bids)
+        if first.resource != "res1":
+            return 0
+        return rule.price(bids, first, remaining).cost - offer_of("res1", need).cost
+
+    lies = 0
+    for need, bid, *others in itertools.product(grid, repeat=4):
+        truth, other = gain(need, need, (others[0], others[1])), gain(need, bid, (others[0], others[1]))
+        assert truth >= other, (need, bid, others)
+        lies += truth > other
+    assert lies > 0  # a rule that pays everybody alike would pass the rest
+
+
+def test_first_price_does_not() -> None:
+    """The reason for the other: whoever bids its need by first price earns nothing."""
+    bids = UnitBids(UNIT, 70, (offer_of("res1", 40), offer_of("res2", 60)))
+    rule = CheckedRule("sealed-first-price", RULES.find("sealed-first-price"))
+    assert rule.price(bids, bids.offers[0], bids.offers[1:]).cost == bids.offers[0].cost
+
+
+# -- which rule ----------------------------------------------------------------------------------------------------
+
+
+def test_the_rule_is_on_record_and_the_agents_default_too() -> None:
+    for buyer in (Buyer(SECOND_PRICE), Buyer(default_rule=SECOND_PRICE)):
+        (started,) = [e.record for e in buyer.begun if isinstance(e, fx.Persist)]
+        assert isinstance(started, RequestStarted)
+        assert started.options.rule == SECOND_PRICE
+    assert Buyer("open-rounds", default_rule=SECOND_PRICE).party.purchases["r1"].options.rule == "open-rounds"
+
+
+def test_a_rule_that_nobody_knows_ends_the_request_before_anything_is_said() -> None:
+    buyer = Buyer("secondprice")
+    (report,) = buyer.begun
+    assert isinstance(report, fx.Report)
+    assert isinstance(report.progress, RequestEnded)
+    outcome = report.progress.outcome
+    assert (outcome.status, outcome.code) == (RequestStatus.FAILED, RuleFault.UNKNOWN)
+    assert "did you mean 'second-price'" in outcome.reason
+
+
+def test_what_is_no_rule_is_not_taken() -> None:
+    with pytest.raises(ConfigurationError, match="is no AuctionRule"):
+        RULES.find("simulation.market.specs:UserSpec")
+    with pytest.raises(ConfigurationError, match="no auction rule is called 'second'"):
+        RULES.find("second")
+
+
+# -- guests --------------------------------------------------------------------------------------------------------
+
+
+class Misbehaving(AuctionRule):
+    """Answers in one method what it is told to."""
+
+    pays_offer = False
+
+    def __init__(self, method: str, answer: Any) -> None:
+        self._method, self._answer = method, answer
+
+    def _or(self, method: str, right: Any) -> Any:
+        if method != self._method:
+            return right
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer(right) if callable(self._answer) else self._answer
+
+    def next_asks(self, bidding: Bidding) -> Any:
+        return self._or("next_asks", None)
+
+    def winners(self, bids: UnitBids) -> Any:
+        return self._or("winners", bids.offers)
+
+    def price(self, bids: UnitBids, winner: Offer, remaining: Any) -> Any:
+        return self._or("price", Price(winner.cost))
+
+
+WRONG = [
+    ("next_asks", ValueError("no idea"), RuleFault.RAISED),
+    ("next_asks", "70", RuleFault.WRONG_ASK),
+    ("next_asks", {}, RuleFault.WRONG_ASK),
+    ("next_asks", {1: 71}, RuleFault.WRONG_ASK),
+    ("next_asks", {1: -1}, RuleFault.WRONG_ASK),
+    ("next_asks", {1: True}, RuleFault.WRONG_ASK),
+    ("next_asks", {1: 50.0}, RuleFault.WRONG_ASK),
+    ("next_asks", {1: 50, 2: 50}, RuleFault.WRONG_ASK),
+    ("winners", RuntimeError("no idea"), RuleFault.RAISED),
+    ("winners", None, RuleFault.WRONG_WINNER),
+    ("winners", (), RuleFault.WRONG_WINNER),
+    ("winners", "offer-res1", RuleFault.WRONG_WINNER),
+    ("winners", (offer_of("res9", 10),), RuleFault.WRONG_WINNER),
+    ("winners", lambda offers: (offers[0], offers[0]), RuleFault.WRONG_WINNER),
+    ("winners", lambda offers: (replace(offers[0], cpu_hour_cost=1),), RuleFault.WRONG_WINNER),
+    ("price", KeyError("no idea"), RuleFault.RAISED),
+    ("price", 88_000, RuleFault.WRONG_PRICE),
+    ("price", Price(79_999), RuleFault.WRONG_PRICE),
+    ("price", Price(112_001), RuleFault.WRONG_PRICE),
+    ("price", Price(88_000.0), RuleFault.WRONG_PRICE),  # type: ignore[arg-type]
+    ("price", Price(88_000, offer_of("res9", 55)), RuleFault.WRONG_PRICE),
+    ("price", Price(88_000, offer_of("res2", 50)), RuleFault.WRONG_PRICE),
+]
+
+
+@pytest.mark.parametrize(("method", "answer", "code"), WRONG, ids=str)
+def test_a_rule_that_fails_ends_its_auction_with_a_code_and_nothing_else(
+    method: str, answer: Any, code: RuleFault
+) -> None:
+    rules = {"bad": Misbehaving(method, answer), "open-rounds": RULES.find("open-rounds")}
+    buyer = Buyer("bad", rules=lambda name: rules[name])
+    buyer.bids(60, 50, 55)
+    assert (buyer.outcome.status, buyer.outcome.code) == (RequestStatus.FAILED, code)
+    assert "the auction rule bad failed" in buyer.outcome.reason
+    assert {each.offer_id for each in sent(buyer.effects, c.Rejection)} == {f"offer-{name}" for name in SELLERS}
+    # the agent goes on
+    again = ev.RequestSubmitted("r2", RequestForQuotation((UNIT,)), ev.AuctionOptions())
+    assert sent(buyer.party.handle(again, 1), c.DirectoryQuery)
+
+
+def test_a_rule_that_fails_when_slots_are_held_lets_them_go() -> None:
+    answers = iter((Price(90_000), Price(1)))  # the first for the owner's limit, the second for the agreement
+    buyer = Buyer("bad", rules=lambda _: Misbehaving("price", lambda _: next(answers)))
+    buyer.bids(60, 50, 55)
+    assert [each.offer_id for each in sent(buyer.grant("res2"), c.HoldCancelled)] == ["offer-res2"]
+    buyer.hear("res2", c.HoldCancelled("r1", "offer-res2"))
+    assert (buyer.outcome.status, buyer.outcome.code) == (RequestStatus.FAILED, RuleFault.WRONG_PRICE)
+
+
+def test_a_rule_without_end_is_ended() -> None:
+    rule = CheckedRule("endless", Misbehaving("next_asks", {1: 70}))
+    bids = (UnitBids(UNIT, 70, ()),)
+    assert rule.next_asks(Bidding(99, 3, bids)) == {1: 70}
+    with pytest.raises(RuleFailed, match="more than 100 rounds"):
+        rule.next_asks(Bidding(100, 3, bids))
+
+
+def test_a_sealed_rule_that_tells_of_bids_by_its_price_is_ended() -> None:
+    class Telling(Misbehaving):
+        sealed = True
+
+    with pytest.raises(RuleFailed, match="tells of bids"):
+        CheckedRule("telling", Telling("next_asks", {1: 50})).next_asks(Bidding(1, 3, (UnitBids(UNIT, 70, ()),)))

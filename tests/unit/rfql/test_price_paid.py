@@ -1,0 +1,146 @@
+"""Agreements whose price another offer sets, as signed documents: what survives the wire, and what a forger can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ramp.errors import DocumentError
+from ramp.model import contents
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, PricePaid, Signed
+from ramp.model.instant import MINUTE, SECOND, Instant
+from ramp.model.offer import RefusalCode
+from ramp.model.price_paid import SECOND_PRICE
+from ramp.model.seal import Role, Seal
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.rfql.signing.verification import FileReport, verify_file
+from ramp.runtime.keys.store import KeyStore
+
+OTHER = "ricc1@localhost"
+
+
+@pytest.fixture(scope="module")
+def other_notary(store: KeyStore, now: Instant) -> XmlNotary:
+    store.issue(OTHER, Role.RESOURCE, now)
+    return store.notary(OTHER)
+
+
+@pytest.fixture
+def sealed_offer(agreement: Agreement, now: Instant) -> Callable[..., PricePaid]:
+    """A runner-up's offer at 60, changed or not, sealed by whoever."""
+
+    def seal(notary: XmlNotary, **changes: object) -> PricePaid:
+        offer = replace(agreement.offer, offer_id="offer-18", resource=OTHER, cpu_hour_cost=60, **changes)  # type: ignore[arg-type]
+        proposal = contents.Proposal(agreement.request_id, 1, (offer,))
+        message = Message(Performative.PROPOSE, notary.name, agreement.user, agreement.request_id, proposal)
+        made = notary.seal(message, now - SECOND).seal
+        assert made is not None
+        return PricePaid(SECOND_PRICE, offer, made)
+
+    return seal
+
+
+@pytest.fixture
+def report(
+    tmp_path: Path,
+    store: KeyStore,
+    agreement: Agreement,
+    user_notary: XmlNotary,
+    resource_notary: XmlNotary,
+    now: Instant,
+) -> Callable[..., FileReport]:
+    """What `ramp verify` finds in the agreement with a price, signed by both."""
+
+    def verify(price: PricePaid | None, cost: int = 60 * 12_800, change: tuple[str, str] = ("", "")) -> FileReport:
+        body = replace(agreement, price=price, cost=cost)
+        signed = resource_notary.sign(user_notary.sign(Signed(body), now), now + SECOND)
+        path = tmp_path / "agreement.xml"
+        path.write_text(signed.document.replace(*change) if change[0] else signed.document)
+        return verify_file(path, store.ca_certificates(), now)
+
+    return verify
+
+
+def test_a_price_set_by_another_offer_is_verified(report, sealed_offer, other_notary) -> None:
+    price = sealed_offer(other_notary)
+    found = report(price)
+    assert found.holds, found.failure
+    assert found.agreement is not None
+    assert found.agreement.price == price
+    said = "second-price: 7 680.00 credits are paid for an offer of 7 040.00 credits"
+    assert f"{said}; the sealed offer offer-18 of {OTHER} sets the price" in found.passed
+    assert any(f"seal of {OTHER} over the whole message" in each for each in found.passed)
+    assert found.as_dict()["agreement"]["rule"] == SECOND_PRICE
+
+
+def test_a_single_bidder_is_paid_the_cap(report) -> None:
+    assert report(PricePaid(SECOND_PRICE), 70 * 12_800).holds
+    assert "not_the_rules_price" in report(PricePaid(SECOND_PRICE)).failure
+
+
+def test_what_is_paid_as_offered_has_nothing_new(agreement: Agreement, user_notary: XmlNotary, now: Instant) -> None:
+    document = user_notary.sign(Signed(agreement), now).document
+    assert "PricePaid" not in document
+    assert "rule" not in document
+
+
+def test_another_price_than_the_rules_fails(report, sealed_offer, other_notary) -> None:
+    assert "not_the_rules_price: 7 600.00 credits" in report(sealed_offer(other_notary), 760_000).failure
+    assert "runner_up_expired" in report(sealed_offer(other_notary, valid_for=SECOND // 2)).failure
+    assert "runner_up_foreign" in report(sealed_offer(other_notary, cores=64)).failure
+
+
+def test_a_runner_up_sealed_by_the_buyer_fails(report, sealed_offer, user_notary) -> None:
+    """A user's certificate is no resource's, whatever name the offer bears."""
+    with pytest.raises(DocumentError):
+        sealed_offer(user_notary)
+
+
+def test_a_runner_up_sealed_by_the_winner_itself_fails(report, sealed_offer, resource_notary) -> None:
+    assert "runner_up_forged" in report(sealed_offer(resource_notary)).failure
+
+
+def test_a_changed_offer_fails_by_its_seal(report, sealed_offer, other_notary, store: KeyStore) -> None:
+    price = sealed_offer(other_notary)
+    assert price.seal is not None
+    text = price.seal.text.replace('cpuHourCost="60"', 'cpuHourCost="56"')
+    assert text != price.seal.text
+    forged = replace(price, runner_up=replace(price.runner_up, cpu_hour_cost=56), seal=replace(price.seal, text=text))
+    assert "the seal does not fit the message" in report(forged, 56 * 12_800).failure
+
+
+def test_another_markets_offer_fails(report, sealed_offer, tmp_path: Path, agreement: Agreement, now: Instant) -> None:
+    elsewhere = KeyStore(tmp_path / "elsewhere")
+    elsewhere.create_ca(now)
+    elsewhere.issue(OTHER, Role.RESOURCE, now)
+    found = report(sealed_offer(elsewhere.notary(OTHER)))
+    assert not found.holds
+    assert OTHER in found.failure
+
+
+def test_something_else_sealed_is_no_offer(report, agreement: Agreement, other_notary: XmlNotary, now: Instant) -> None:
+    refused = contents.HoldRefused(agreement.request_id, "offer-18", RefusalCode.SLOT_TAKEN)
+    message = Message(Performative.REFUSE, OTHER, agreement.user, agreement.request_id, refused)
+    seal = other_notary.seal(message, now).seal
+    assert isinstance(seal, Seal)
+    price = PricePaid(SECOND_PRICE, replace(agreement.offer, offer_id="offer-18", resource=OTHER), seal)
+    assert "the sealed message holds a HoldRefused; right would be a Proposal" in report(price).failure
+
+
+def test_an_offer_that_is_not_in_the_proposal_fails(report, sealed_offer, other_notary) -> None:
+    price = sealed_offer(other_notary)
+    found = report(replace(price, runner_up=replace(price.runner_up, offer_id="offer-99")))
+    assert "'offer-99' is not in the proposal" in found.failure
+
+
+def test_resource_and_bank_read_the_seal_as_well(
+    agreement: Agreement, sealed_offer, other_notary, user_notary: XmlNotary, verifier: XmlNotary, now: Instant
+) -> None:
+    price = sealed_offer(other_notary)
+    body = replace(agreement, price=price, cost=60 * 12_800)
+    signed = user_notary.sign(Signed(body), now)
+    assert verifier.verify(signed.document, now + MINUTE).body == body
