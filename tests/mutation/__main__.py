@@ -8,9 +8,9 @@ refuses, and runs the tests that reach the changed function. A mutant that no te
 with a reason, or this ends with exit code 1. Changes of nothing but words for people (a text with a blank in it, and
 what a `check_` function calls a value in its message) are counted apart: no test should hold them to the letter.
 
-Verdicts stay in the folder `mutants`. What was caught is not tried again until its function changes; a survivor is tried
-every time, with the tests that are new or have changed. `make clean` forgets all, as one has to after tests were taken
-away.
+Verdicts stay in the folder `mutants`. What was caught is not tried again until its function changes; a survivor is
+tried every time, with the tests that are new or have changed. `make clean` forgets all, as one has to after tests were
+taken away.
 """
 
 from __future__ import annotations

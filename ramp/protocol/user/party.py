@@ -398,20 +398,11 @@ class UserParty:
     def _recover_request(self, request_id: str, records: Sequence[RequestRecord], now: Instant) -> list[Effect]:
         missing, records = completed(request_id, records)
         started = next((record for record in records if isinstance(record, RequestStarted)), None)
-<<<<<<< HEAD
         if started is None:
             return missing
-        purchase = self._new_purchase(RequestSubmitted(request_id, started.request, started.options))
-=======
-        if started is None or not any(isinstance(record, FundsAsked) for record in records):
-            missing, records = completed(request_id, records)
-            started = next((record for record in records if isinstance(record, RequestStarted)), None)
-            if started is None:
-                return missing
         # what is on record goes on without its rule: no auction does, and prices that are agreed stand
         again = RequestSubmitted(request_id, started.request, started.options)
         purchase = self._new_purchase(again, CheckedRule(PAPER_RULE, AuctionRule()))
->>>>>>> main
         for record in records:
             if isinstance(record, FundsAsked):
                 for agreement in record.agreements:
