@@ -143,3 +143,22 @@ def test_a_failure_that_is_told_twice_voids_once(bank: Any, said: Any) -> None:
     bank.order()
     assert c.OrderVoided in map(type, said(bank.hear("res1", FAILED, 20)))
     assert bank.hear("res1", FAILED, 21) == []
+
+
+def test_the_banks_clock_is_told_to_who_asks(bank: Any) -> None:
+    """Everybody dates by it what the bank will judge by its date."""
+    (sent,) = bank.hear("res1", c.ClockQuery("q7"), 12_345, conversation="q7")
+    assert (sent.message.receiver, sent.message.conversation_id, sent.message.in_reply_to) == ("res1", "q7", "w")
+    assert (sent.message.performative, sent.message.content) == (Performative.INFORM, c.ClockReading("q7", 12_345))
+
+
+def test_a_bank_that_comes_back_voids_what_ran_out_and_knows_what_is_open(bank: Any, said: Any) -> None:
+    bank.order(bank.line(1), order_id="o1", until=2 * MINUTE)
+    bank.order(bank.line(2), order_id="o2", until=5 * MINUTE)
+    told = said(bank.restart(3 * MINUTE))
+    assert [each.order_id for each in told if isinstance(each, c.OrderVoided)] == ["o1"]
+    assert bank.reserved() == 96_000
+    assert [
+        type(each) for each in said(bank.countersign(bank.line(2), 3 * MINUTE, order_id="o2", valid_until=5 * MINUTE))
+    ]
+    assert bank.posted("res1") == 96_000

@@ -112,3 +112,9 @@ def test_a_refusal_is_told(keeper: Any) -> None:
 def test_what_is_nothing_for_a_keeper(keeper: Any) -> None:
     with pytest.raises(RemoteProtocolError, match="Confirmed is nothing for a keeper"):
         keeper.hear("res1", c.Confirmed("a1", "o1"))
+
+
+def test_a_keeper_that_comes_back_waits_for_its_owner(keeper: Any) -> None:
+    """What was not answered is asked again by a person, who has seen no answer."""
+    assert keeper.party.recover((), 5) == []
+    assert keeper.party.deadline is None
