@@ -153,12 +153,12 @@ def test_the_banks_clock_is_told_to_who_asks(bank: Any) -> None:
 
 
 def test_a_bank_that_comes_back_voids_what_ran_out_and_knows_what_is_open(bank: Any, said: Any) -> None:
-    bank.order(bank.line(1), order_id="o1", until=2 * MINUTE)
-    bank.order(bank.line(2), order_id="o2", until=5 * MINUTE)
+    for number, until in ((1, 2 * MINUTE), (2, 5 * MINUTE), (3, 3 * MINUTE)):
+        bank.order(bank.line(number, cost=50_000), order_id=f"o{number}", until=until)
     told = said(bank.restart(3 * MINUTE))
-    assert [each.order_id for each in told if isinstance(each, c.OrderVoided)] == ["o1"]
-    assert bank.reserved() == 96_000
-    assert [
-        type(each) for each in said(bank.countersign(bank.line(2), 3 * MINUTE, order_id="o2", valid_until=5 * MINUTE))
-    ]
-    assert bank.posted("res1") == 96_000
+    assert [each.order_id for each in told if isinstance(each, c.OrderVoided)] == ["o1", "o3"]
+    assert bank.reserved() == 50_000
+    assert bank.order(bank.line(2, cost=50_000), order_id="o2", until=5 * MINUTE, now=3 * MINUTE).order_id == "o2"
+    (voided,) = [each for each in said(bank.tick(5 * MINUTE)) if isinstance(each, c.OrderVoided)]
+    assert voided.order_id == "o2"
+    assert bank.reserved() == 0
