@@ -72,7 +72,7 @@ swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checke
 slow: $(STAMP)   ## the slower tests, and every property with all of its examples
 	RAMP_EXAMPLES=all $(PYTEST) -n auto --dist loadfile -m "(slow or hypothesis) and not e2e" --ignore tests/e2e
 
-# More than an hour at first on two cores; verdicts are kept, and only what is new or survived is tried again.
+# Half an hour or so at first on two cores; verdicts are kept, and only what is new or survived is tried again.
 mutants: $(STAMP) ## changes in the machines that no test notices (MUTANTS="ramp.protocol.bank.party*": these only)
 	$(BIN)/python -m pip install --quiet --editable . --group mutation
 	$(BIN)/python -m tests.mutation $(MUTANTS)

@@ -76,8 +76,6 @@ def check_references(entries: Iterable[Entry]) -> list[str]:
                         findings.append(f"{transfer.transfer_id} references the unknown account {account_id}")
                     elif state[account_id].closed_at is not None:
                         findings.append(f"{transfer.transfer_id} references the closed account {account_id}")
-            case _:
-                pass  # moves nothing
     return findings
 
 

@@ -22,13 +22,12 @@ def sealed_by(message: Message, role: Role) -> Seal:
     seal = message.seal
     kind = type(message.content).__name__
     if seal is None:
-        raise RemoteProtocolError(f"{kind} is not sealed", conversation_id=message.conversation_id)
+        raise RemoteProtocolError(f"{kind} is not sealed")
     if seal.signer != message.sender or seal.receiver != message.receiver:
-        raise RemoteProtocolError(f"{kind} bears another's seal", conversation_id=message.conversation_id)
+        raise RemoteProtocolError(f"{kind} bears another's seal")
     if seal.role is not role:
         raise RemoteProtocolError(
-            f"{kind} is for a {role.value} to say; {seal.signer} is certified as {seal.role.value}",
-            conversation_id=message.conversation_id,
+            f"{kind} is for a {role.value} to say; {seal.signer} is certified as {seal.role.value}"
         )
     return seal
 
@@ -45,8 +44,7 @@ def sealed_lately(message: Message, role: Role, now: Instant, timing: Timing) ->
     if abs(now - seal.signed_at) > timing.message_age:
         raise RemoteProtocolError(
             f"{type(message.content).__name__} was sealed at {iso(seal.signed_at)}, the clock here says {iso(now)}; "
-            f"right would be at most {seconds(timing.message_age):g} s apart",
-            conversation_id=message.conversation_id,
+            f"right would be at most {seconds(timing.message_age):g} s apart"
         )
     return seal
 
@@ -58,5 +56,5 @@ def said_by(message: Message, name: str, role: Role) -> Seal:
         RemoteProtocolError: as `sealed_by`, or if somebody else has sent it.
     """
     if message.sender != name:
-        raise RemoteProtocolError(f"{message.sender} speaks for {name}", conversation_id=message.conversation_id)
+        raise RemoteProtocolError(f"{message.sender} speaks for {name}")
     return sealed_by(message, role)

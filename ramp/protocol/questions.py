@@ -109,9 +109,7 @@ class Questions:
         if question.role is not None:
             said_by(message, question.send.message.receiver, question.role)
         elif message.sender != question.send.message.receiver:
-            raise RemoteProtocolError(
-                f"{message.sender} speaks for {question.send.message.receiver}", conversation_id=query_id
-            )
+            raise RemoteProtocolError(f"{message.sender} speaks for {question.send.message.receiver}")
 
     def again(self, query_id: str, now: Instant) -> list[Effect]:
         """Ask the next part of a question whose answer comes in several."""

@@ -309,9 +309,16 @@ def test_a_void_for_which_no_order_can_come_is_not_remembered(funded: Ledger, us
     assert again.code == "other"  # nothing was kept of the first
 
 
+def test_a_remembered_void_gives_its_reason_on_one_line(funded: Ledger) -> None:
+    voided = funded.void_order("o-1", "alice", UNTIL, at=5, code="unwanted", reason="too\n late")
+    assert voided.reason == "too late"
+    assert funded.reserve_order("o-1", "alice", LINES, UNTIL, at=10).reason == "too late"
+
+
 def test_a_remembered_void_is_forgotten_at_its_deadline(funded: Ledger) -> None:
     latest = 5 + VOID_REMEMBERED_MAX
     funded.void_order("o-1", "alice", latest, at=5, code="unwanted", reason="", evidence="<void/>")
+    assert len(funded.evidence("o-1")) == 1
     late = funded.reserve_order("o-1", "alice", LINES, latest, at=latest)
     assert (late.state, late.code) == (OrderState.REFUSED, "expired")
     funded.void_order("o-2", "alice", UNTIL, at=6, code="unwanted", reason="", evidence="<2/>")

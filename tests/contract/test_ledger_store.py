@@ -11,6 +11,8 @@ from ramp.errors import ConfigurationError, LedgerRefusal
 from ramp.ledger.account import AMOUNT_MAX, ISSUE_LIMIT, ISSUING_ACCOUNT, AccountKind, Balance
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import OrderLine, OrderState
+from ramp.ledger.overview import OVERVIEW_LIMIT_MAX
+from ramp.ledger.refusals import CERTIFICATE_LENGTH_MAX
 from ramp.ledger.text import ledger_text, parse_ledger
 from ramp.ledger.transfer import TransferKind
 from ramp.model.contents import StatementLine
@@ -118,6 +120,7 @@ def test_a_nonce_is_good_once_for_each_signer_and_until_it_expires(ledger: Ledge
     assert not ledger.use_nonce("alice", "n-2", expires_at=60, now=60)
     assert not ledger.use_nonce("alice", "n-1", expires_at=100, now=100)
     assert ledger.use_nonce("alice", "n-1", expires_at=300, now=200)
+    assert ledger.use_nonce("alice", "n-1", expires_at=400, now=300)  # it has expired at that very instant
 
 
 def test_certificates_are_on_file(funded: Ledger) -> None:
@@ -130,6 +133,24 @@ def test_certificates_are_on_file(funded: Ledger) -> None:
     assert (
         refusal_code(lambda: funded.register_certificate("alice", "-----BEGIN PRIVATE KEY-----")) == "malformed_value"
     )
+
+
+def test_a_certificate_of_the_greatest_length_is_taken_and_a_longer_one_is_not(funded: Ledger) -> None:
+    longest = PEM.ljust(CERTIFICATE_LENGTH_MAX)
+    funded.register_certificate("alice", longest)
+    assert funded.certificate("alice") == longest
+    assert refusal_code(lambda: funded.register_certificate("alice", longest + " ")) == "malformed_value"
+
+
+def test_a_certificate_may_have_white_space_before_it(funded: Ledger) -> None:
+    funded.register_certificate("alice", "\n" + PEM)
+    assert funded.certificate("alice") == "\n" + PEM
+
+
+@pytest.mark.parametrize("limit", [0, OVERVIEW_LIMIT_MAX + 1])
+def test_a_page_of_the_overview_has_a_greatest_size(funded: Ledger, limit: int) -> None:
+    assert funded.overview(None, None, limit=OVERVIEW_LIMIT_MAX) == funded.overview(None, None, limit=1)
+    assert refusal_code(lambda: funded.overview(None, None, limit=limit)) == "malformed_value"
 
 
 def reserve(ledger: Ledger, agreement_id: str, resource: str, cost: int, at: int) -> None:

@@ -1,20 +1,23 @@
 """Mutation testing: runs mutmut and compares the mutants that survive with those that are accounted for.
 
-    python -m tests.mutation [PATTERN...]      e.g. "ramp.protocol.bank.party*"; without a pattern what is not known yet
+    python -m tests.mutation [PATTERN...]      e.g. "ramp.protocol.bank.*"; without a pattern all
+    python -m tests.mutation --report          what is known so far, module by module
 
 mutmut changes one thing at a time in the modules that `[tool.mutmut]` of pyproject.toml names, leaves out what mypy
 refuses, and runs the tests that reach the changed function. A mutant that no test notices has to be in survivors.txt
 with a reason, or this ends with exit code 1. Changes of nothing but words for people (a text with a blank in it, and
 what a `check_` function calls a value in its message) are counted apart: no test should hold them to the letter.
 
-Verdicts stay in the folder `mutants`; survivors are always tried again. `make clean` forgets all.
+Verdicts stay in the folder `mutants`. What was caught is not tried again until its function changes; a survivor is
+tried every time, with the tests that are new or have changed. `make clean` forgets all, as one has to after tests were
+taken away.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import os
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -26,8 +29,11 @@ from mutmut.mutation.diff_apply import get_diff_for_mutant, read_functions_from_
 from mutmut.stats import status_by_exit_code
 from mutmut.utils.file_utils import walk_mutatable_files
 
+from tests.mutation import quick_runs
+
 SURVIVORS = Path(__file__).with_name("survivors.txt")
-CAUGHT = ("killed", "timeout", "segfault", "caught by type check")
+REFUSED = "caught by type check"
+CAUGHT = ("killed", "timeout", "segfault", REFUSED)
 REASONS = ("equivalent", "harmless", "open")
 
 
@@ -145,40 +151,37 @@ def forget_survivors() -> None:
             data.save()
 
 
-def main(patterns: list[str]) -> int:
-    """Run mutmut and say what survives.
+def report(accounted: dict[Mutant, str]) -> int:
+    """Say what became of all mutants, module by module, and which survive without a reason.
 
     Args:
-        patterns: names of mutants to try, with `*`; none for all that are not known to be caught.
+        accounted: the mutants that may survive.
 
     Returns:
-        Exit status: 0 if every survivor is accounted for, 1 if not, or mutmut's own.
+        Exit status: 0 if every survivor is accounted for, 1 if not.
     """
-    accounted = read_accounted(SURVIVORS.read_text())
-    programs = Path(sys.executable).parent
-    forget_survivors()
-    environment = {**os.environ, "RAMP_EXAMPLES": "all", "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run([programs / "mutmut", "run", "--max-children", "2", *patterns], env=environment, check=False)
-    if done.returncode:
-        return done.returncode
     counts: dict[str, Counter[str]] = {}
     new: list[Mutant] = []
+    needed: set[Mutant] = set()
     for name, path, status in verdicts():
         if status not in (*CAUGHT, "not checked"):
             mutant = mutant_of(name, path)
-            if changes_words_only(name, path):
-                status = "words"
-            elif mutant in accounted:
+            if mutant in accounted:
+                needed.add(mutant)
                 status = accounted[mutant].split(":")[0]
+            elif changes_words_only(name, path):
+                status = "words"
             else:
                 status = "new"
                 new.append(mutant)
-        counts.setdefault(str(path.parent), Counter())[status] += 1
-    for package, of_package in sorted(counts.items()):
-        caught = sum(of_package[status] for status in CAUGHT)
-        judged = of_package.total() - of_package["words"] - of_package["not checked"]
-        parts = ", ".join(f"{number} {status}" for status, number in of_package.most_common())
-        print(f"{package}: {caught} of {judged} caught, {caught / max(judged, 1):.1%} ({parts})")
+        counts.setdefault(str(path), Counter())[status] += 1
+    for module, of_module in sorted(counts.items()):
+        print(f"{module}: {_score(of_module)}")
+    print(f"all: {_score(sum(counts.values(), Counter()))}")
+    for mutant in accounted.keys() - needed:
+        module = mutant.place.split()[0]
+        if not counts.get(module, Counter({"not checked": 1}))["not checked"]:
+            print(f"\nno longer survives, or is no longer there:\n{mutant.place}\n" + "\n".join(mutant.change))
     for mutant in new:
         print(f"\n{mutant.place}\n" + "\n".join(mutant.change))
     if new:
@@ -186,5 +189,33 @@ def main(patterns: list[str]) -> int:
     return 1 if new else 0
 
 
+def _score(counted: Counter[str]) -> str:
+    """What the tests have caught of what mypy lets pass."""
+    caught = sum(counted[status] for status in CAUGHT if status != REFUSED)
+    judged = counted.total() - counted["words"] - counted["not checked"] - counted[REFUSED]
+    parts = ", ".join(f"{number} {status}" for status, number in counted.most_common())
+    return f"{caught} of {judged} caught by a test, {caught / judged:.1%} ({parts})" if judged else f"({parts})"
+
+
+def main() -> int:
+    """Run mutmut unless only a report is wanted, and say what survives.
+
+    Returns:
+        Exit status: 0 if every survivor is accounted for, 1 if not, or if the tests fail without any mutant.
+    """
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="names of mutants to try, with *")
+    parser.add_argument("--processes", type=int, default=2, help="mutants tried at a time (2)")
+    parser.add_argument("--report", action="store_true", help="try nothing, say what is known")
+    options = parser.parse_args()
+    accounted = read_accounted(SURVIVORS.read_text())
+    if not options.report:
+        os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # where mypy is
+        os.environ["RAMP_EXAMPLES"] = "all"
+        forget_survivors()
+        quick_runs.run(options.patterns, options.processes)
+    return report(accounted)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -237,7 +237,7 @@ def _void_unseen(records: Records, void: RememberedVoid) -> Order:
     at = void.voided_at
     there = _remembered(records, void.order_id, void.user, at)
     if there is None:
-        there = replace(void, code=str(void.code), reason=one_line(void.reason))
+        there = replace(void, reason=one_line(void.reason))
         balance = records.balances([void.user]).get(void.user)
         known = balance is not None and balance.account.closed_at is None and balance.account.kind is AccountKind.USER
         if known and at < void.valid_until <= at + VOID_REMEMBERED_MAX:

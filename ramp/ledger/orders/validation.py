@@ -78,8 +78,6 @@ class _Walk:
                 self._settled(order)
             case AgreementCountersigned():
                 self._countersigned(entry)
-            case _:
-                pass  # no order's
 
     def end_order(self) -> None:
         """Find what is missing of the order whose transfers were due."""
@@ -101,8 +99,7 @@ class _Walk:
                 self._find(f"{transfer.transfer_id} is {transfer.state} without an order that says so")
             return
         line, order = self._due.popleft(), self._order
-        settled_at = None if order.state is OrderState.RESERVED else order.settled_at
-        said = (order.order_id, line.agreement_id, order.user, line.resource, line.cost, settled_at)
+        said = (order.order_id, line.agreement_id, order.user, line.resource, line.cost, order.settled_at)
         done = (
             transfer.order_id,
             transfer.agreement_id,

@@ -165,9 +165,7 @@ class BankParty:
             case NotUnderstood():
                 return []
             case _:
-                raise RemoteProtocolError(
-                    f"{type(content).__name__} is nothing for a bank", conversation_id=message.conversation_id
-                )
+                raise RemoteProtocolError(f"{type(content).__name__} is nothing for a bank")
 
     def _on_order(self, message: Message, order: PaymentOrder, now: Instant) -> list[Effect]:
         """Vote: set everything aside, or refuse for good."""
@@ -235,9 +233,7 @@ class BankParty:
         sealed_by(message, Role.USER)
         seal, failed = claim.failed_seal, claim.failed
         if seal.role is not Role.RESOURCE or seal.receiver != message.sender:
-            raise RemoteProtocolError(
-                "the failure is not a resource's word to its buyer", conversation_id=message.conversation_id
-            )
+            raise RemoteProtocolError("the failure is not a resource's word to its buyer")
         call_id = self._wait(message)
         detail = failed.detail or str(failed.code)
         return [

@@ -161,18 +161,13 @@ class DirectoryParty:
             case NotUnderstood():
                 return []
             case _:
-                raise RemoteProtocolError(
-                    f"{type(message.content).__name__} is nothing for a directory",
-                    conversation_id=message.conversation_id,
-                )
+                raise RemoteProtocolError(f"{type(message.content).__name__} is nothing for a directory")
 
     def _check(self, message: Message, service: str, now: Instant) -> None:
         role = ROLE_OF_SERVICE.get(service)
         if role is None:
             known = ", ".join(sorted(ROLE_OF_SERVICE))
-            raise RemoteProtocolError(
-                f"there is no service {service!r}; right would be {known}", conversation_id=message.conversation_id
-            )
+            raise RemoteProtocolError(f"there is no service {service!r}; right would be {known}")
         sealed_lately(message, role, now, self._timing)
 
     def _list(self, service: str, name: str, number: int, lease: Duration, now: Instant) -> int:

@@ -133,9 +133,8 @@ class Participant(ParticipantAnswers):
             self._retry.again(now)
             self.deadline = self._retry.due
             return [self._to_bank()]
-        if self.state is S.SOLD and self._retry.due is None and self.deadline is not None:
-            return [self._request(now)]  # the slot begins: the bank's word from now on is final
-        return []
+        # else the sold slot begins: the bank's word from now on is final
+        return [self._request(now)] if self.state is S.SOLD else []
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`.
@@ -388,9 +387,7 @@ class Participant(ParticipantAnswers):
 
     def _check_signer(self, signed: Signed, named: str) -> None:
         if signed.signers != (self.user,) or named != self.user:
-            raise RemoteProtocolError(
-                "the document is not signed by the buyer, and by the buyer only", conversation_id=self.conversation_id
-            )
+            raise RemoteProtocolError("the document is not signed by the buyer, and by the buyer only")
 
     def _problem(self, commitment: Commitment) -> str:
         """What is wrong with an agreement and its vote for this hold, or the empty string."""

@@ -279,13 +279,10 @@ class ResourceParty:
                 return []
             case Unverified():
                 raise RemoteProtocolError(
-                    f"{content.kind} {content.reference} does not verify: {content.code}: {content.detail}",
-                    conversation_id=message.conversation_id,
+                    f"{content.kind} {content.reference} does not verify: {content.code}: {content.detail}"
                 )
             case _:
-                raise RemoteProtocolError(
-                    f"{type(content).__name__} is nothing for a resource", conversation_id=message.conversation_id
-                )
+                raise RemoteProtocolError(f"{type(content).__name__} is nothing for a resource")
 
     def _on_acceptance(self, message: Message, acceptance: Acceptance, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
@@ -364,7 +361,7 @@ class ResourceParty:
 
     def _check_user(self, participant: Participant, message: Message) -> None:
         if message.sender != participant.user:
-            raise RemoteProtocolError("the offer was made to another user", conversation_id=message.conversation_id)
+            raise RemoteProtocolError("the offer was made to another user")
 
     def _reply(
         self,

@@ -155,9 +155,7 @@ class Auction(StateMachine[AuctionState]):
                 ),
             )
             return self._on_proposal(message.sender, proposal, now) if message.sender in self._resources else []
-        raise RemoteProtocolError(
-            f"{type(content).__name__} has no place in an auction", conversation_id=self.conversation_id
-        )
+        raise RemoteProtocolError(f"{type(content).__name__} has no place in an auction")
 
     def approve(self, approved: bool, now: Instant) -> list[Effect]:
         """The owner's answer; outside the approving state it is ignored."""
@@ -290,9 +288,7 @@ class Auction(StateMachine[AuctionState]):
         if self.state not in (AuctionState.BIDDING, AuctionState.BEST_OFFERS):
             return []
         if sender not in self._resources or proposal.round_number > self._round_number:
-            raise RemoteProtocolError(
-                f"{sender} was not called in round {proposal.round_number}", conversation_id=self.conversation_id
-            )
+            raise RemoteProtocolError(f"{sender} was not called in round {proposal.round_number}")
         current = proposal.round_number == self._round_number
         if (sender, proposal.round_number) in self._heard:
             return []  # judged once: a copy would be held against a lower price, and reject an offer that still counts

@@ -162,6 +162,8 @@ class Confirmation(StateMachine[ConfirmationState]):
     def handle(self, message: Message, now: Instant) -> list[Effect]:
         """Take what the bank says of the order or a resource of its unit; late and doubled messages are harmless.
 
+        A HoldRefused has to concern one of the units: see `concerns`.
+
         Raises:
             RemoteProtocolError: if the content has no place here, or is not its sender's own word.
         """
@@ -182,9 +184,7 @@ class Confirmation(StateMachine[ConfirmationState]):
             case NotUnderstood():
                 return []
             case _:
-                raise RemoteProtocolError(
-                    f"{type(content).__name__} has no place in a commitment", conversation_id=self.conversation_id
-                )
+                raise RemoteProtocolError(f"{type(content).__name__} has no place in a commitment")
         return self._armed(effects)
 
     def concerns(self, offer_id: str) -> bool:
@@ -283,7 +283,7 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     def _on_reserved(self, vote: FundsReserved, seal: Seal, now: Instant) -> list[Effect]:
         if (vote.user, vote.lines, vote.valid_until) != (self._user, order_lines(self.agreements), self.valid_until):
-            raise RemoteProtocolError("the bank's vote is for another order", conversation_id=self.conversation_id)
+            raise RemoteProtocolError("the bank's vote is for another order")
         self._to_bank.answered(now)
         margin = self._pace.timing.decision_margin
         if min(self._held_until, self._asked_at + vote.valid_for) < now + margin:
@@ -300,7 +300,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._to_bank.answered(now)
         paid = {payment.agreement_id: payment.transfer_id for payment in posted.transfers}
         if paid.keys() != self._units.keys():
-            raise RemoteProtocolError("the bank has posted another order", conversation_id=self.conversation_id)
+            raise RemoteProtocolError("the bank has posted another order")
         effects: list[Effect] = [
             Persist(OrderClosed(self.conversation_id, self.order_id, posted.transfers, "", seal, now))
         ]
@@ -314,15 +314,13 @@ class Confirmation(StateMachine[ConfirmationState]):
         return effects
 
     def _recover_closed(self, closed: OrderClosed) -> list[Effect]:
+        """It is posted: an order that was closed without a payment is not taken up again."""
         self._enter(S.ENDED, "recover")
         for payment in closed.transfers:
             unit = self._units[payment.agreement_id]
             unit.transfer_id = payment.transfer_id
             unit.stage = UnitStage.SETTLED if unit.failed is None else UnitStage.FAILED
-        if closed.transfers:
-            self._conclude_posted()
-        else:
-            self.result = ConfirmationResult(False, closed.detail)
+        self._conclude_posted()
         return self._armed([])
 
     # -- voiding -------------------------------------------------------------------------------------------------
@@ -389,9 +387,7 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     def _on_hold_refused(self, message: Message, refused: HoldRefused, now: Instant) -> list[Effect]:
         """The resource has not accepted the agreement, so it can never ask for its money."""
-        unit = next((each for each in self._units.values() if each.agreement.offer.offer_id == refused.offer_id), None)
-        if unit is None:
-            return []
+        unit = next(each for each in self._units.values() if each.agreement.offer.offer_id == refused.offer_id)
         said_by(message, unit.resource, Role.RESOURCE)
         if self.state is not S.CONFIRMING or unit.stage is not UnitStage.CONFIRMING:
             return []
@@ -410,9 +406,7 @@ class Confirmation(StateMachine[ConfirmationState]):
     def _settle(self, unit: ConfirmedUnit, settled: Settled, now: Instant) -> list[Effect]:
         """The resource's proof that the bank has paid; one that comes after the end is only kept."""
         if self.state is S.RESERVING:
-            raise RemoteProtocolError(
-                "nothing is agreed yet that could be settled", conversation_id=self.conversation_id
-            )
+            raise RemoteProtocolError("nothing is agreed yet that could be settled")
         unit.check_proof(settled)
         agreement, payment, seal = unit.agreement, settled.payment, settled.payment_seal
         kept: list[Effect] = [SaveAgreement(agreement.agreement_id, settled.agreement, seal.text)]

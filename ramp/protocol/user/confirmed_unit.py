@@ -88,15 +88,11 @@ class ConfirmedUnit:
         """
         agreement = self.agreement
         if settled.agreement.body != agreement or settled.agreement.signers != (agreement.user, agreement.resource):
-            raise RemoteProtocolError(
-                "the proof is of another agreement or lacks a signature", conversation_id=agreement.request_id
-            )
+            raise RemoteProtocolError("the proof is of another agreement or lacks a signature")
         payment, seal = settled.payment, settled.payment_seal
         told = (seal.signer, seal.role, seal.receiver) == (agreement.bank, Role.BANK, agreement.resource)
         if not told or (payment.agreement_id, payment.amount) != (agreement.agreement_id, agreement.cost):
-            raise RemoteProtocolError(
-                "the proof lacks the bank's word that this was paid", conversation_id=agreement.request_id
-            )
+            raise RemoteProtocolError("the proof lacks the bank's word that this was paid")
 
     def bought(self) -> BoughtUnit:
         """The unit as the outcome has it."""

@@ -354,9 +354,7 @@ class UserParty:
             | OrderPosted,
         ):
             return []
-        raise RemoteProtocolError(
-            f"{type(content).__name__} belongs to no conversation here", conversation_id=message.conversation_id
-        )
+        raise RemoteProtocolError(f"{type(content).__name__} belongs to no conversation here")
 
     def _purchase_of(self, message: Message) -> Purchase | None:
         """The purchase that a message belongs to; what the bank says unasked names the order only."""
@@ -398,13 +396,10 @@ class UserParty:
     # -- bookkeeping ---------------------------------------------------------------------------------------------
 
     def _recover_request(self, request_id: str, records: Sequence[RequestRecord], now: Instant) -> list[Effect]:
-        missing: list[Effect] = []
+        missing, records = completed(request_id, records)
         started = next((record for record in records if isinstance(record, RequestStarted)), None)
-        if started is None or not any(isinstance(record, FundsAsked) for record in records):
-            missing, records = completed(request_id, records)
-            started = next((record for record in records if isinstance(record, RequestStarted)), None)
-            if started is None:
-                return missing
+        if started is None:
+            return missing
         # what is on record goes on without its rule: no auction does, and prices that are agreed stand
         again = RequestSubmitted(request_id, started.request, started.options)
         purchase = self._new_purchase(again, CheckedRule(PAPER_RULE, AuctionRule()))

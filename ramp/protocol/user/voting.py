@@ -140,7 +140,7 @@ class Voting(StateMachine[VotingState]):
             self._forget_cancelling(message.sender, content.offer_id, now)
             self._end_if_cancelled("HoldCancelled")
         elif not isinstance(content, NotUnderstood):
-            raise RemoteProtocolError(f"{type(content).__name__} is no vote", conversation_id=self.conversation_id)
+            raise RemoteProtocolError(f"{type(content).__name__} is no vote")
         return self._armed(effects)
 
     def withdraw(self, now: Instant) -> list[Effect]:
@@ -238,7 +238,7 @@ class Voting(StateMachine[VotingState]):
     def _check_voter(self, sender: str, offer_id: str) -> None:
         ballot = self._ballot_of(offer_id)
         if ballot is not None and sender != ballot.offer.resource:
-            raise RemoteProtocolError(f"{sender} votes on another's offer", conversation_id=self.conversation_id)
+            raise RemoteProtocolError(f"{sender} votes on another's offer")
 
     def _on_granted(self, sender: str, granted: HoldGranted, seal: Seal, now: Instant) -> list[Effect]:
         ballot = self._ballot_of(granted.offer_id)

@@ -89,6 +89,32 @@ def test_a_voided_order_has_no_findings() -> None:
     assert book.balance("alice").available == 100
 
 
+def test_what_a_void_has_given_back_may_be_spent_and_its_agreements_refused() -> None:
+    whole = replace(RESERVED, order_id="o-2", lines=(OrderLine("a-3", "hector", 100),), entered_at=30, valid_until=200)
+    pay = Transfer("payment:a-3", "alice", "hector", 100, "a-3", TransferKind.PAYMENT, 30, order_id="o-2")
+    voided = [*START, *ENTER, OrderSettled(VOIDED), VOID_1, VOID_2, AgreementRefused(Refusal("a-1", "no", "", 25))]
+    assert Book([*voided, OrderEntered(whole), TransferEntered(pay)]).validate() == []
+
+
+def test_every_refund_is_looked_at_and_all_of_a_payment_together() -> None:
+    stray = [replace(REFUND, transfer_id=f"refund:{name}", agreement_id=name, reverses=name) for name in ("x", "y")]
+    findings = Book([*START, *map(TransferEntered, stray)]).validate()
+    assert [line for line in findings if "is no posted payment" in line] == [
+        "refund:x reverses x, which is no posted payment",
+        "refund:y reverses y, which is no posted payment",
+    ]
+    parts = [replace(stray[number], amount=40, reverses="payment:a-1") for number in (0, 1)]
+    findings = Book([*START, TransferEntered(PAYMENT), *map(TransferEntered, parts)]).validate()
+    assert [line for line in findings if "above the charge" in line] == [
+        "refund:y brings refunds of payment:a-1 above the charge"
+    ]
+
+
+def test_every_account_is_looked_at() -> None:
+    findings = validate([*START, *ENTER], {})
+    assert [line.split(" is kept as ")[0] for line in findings] == ["account alice", "account hector", "account market"]
+
+
 def test_a_sound_ledger_from_before_there_were_orders_has_no_findings() -> None:
     entries = [
         *START,
@@ -168,6 +194,8 @@ def test_transfers_of_unknown_accounts_are_found() -> None:
     with pytest.raises(LedgerCorrupt, match="nobody"):
         Book([*START, stray])
     assert any("unknown account nobody" in line for line in validate([*START, stray], {}))
+    spent = TransferEntered(replace(PAYMENT, debit_account="nobody"))
+    assert any("brings nobody 60 minor units below" in line for line in validate([*START, spent], {}))
 
 
 def test_kept_balances_are_compared_with_the_transfers() -> None:

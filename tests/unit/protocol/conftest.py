@@ -315,7 +315,7 @@ class OneBank(One):
 
     def restart(self, now: int) -> list[fx.Effect]:
         self.party = BankParty("bank", timing=Timing())
-        return self.answered(self.party.start(now), now)
+        return self.answered(self.party.recover((), now), now)
 
     def tick(self, now: int) -> list[fx.Effect]:
         return self.answered(self.party.tick(now), now)

@@ -8,7 +8,7 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.acl import Performative
-from ramp.model.instant import HOUR
+from ramp.model.instant import HOUR, MILLISECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
@@ -74,3 +74,15 @@ def test_one_that_has_voted_is_not_asked_again(alice_with_two_units: Any) -> Non
     alice.auction(same_resource=False)
     alice.grant("res1", 1)
     assert asked(alice.tick(alice.party.deadline)) == ["res2"]
+
+
+def test_a_slow_refusal_is_a_round_trip_like_any_other(alice: Any) -> None:
+    """The next best is given more time before it is asked again than if the refusal had come at once (RFC 6298)."""
+    pauses = []
+    for slow in (0, 900 * MILLISECOND):
+        one = type(alice)()
+        auction_of_three(one)
+        refused = c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN)
+        assert asked(one.hear("res1", refused, slow)) == ["res2"]
+        pauses.append(one.party.deadline - slow)
+    assert pauses[0] < pauses[1]

@@ -117,3 +117,48 @@ def test_every_refusal_says_why(bank: Any, said: Any, seal_for: Any) -> None:
         "RefundRefused",
     ]
     assert [each for each in answers if not each.detail] == []
+
+
+def test_a_buyer_is_told_which_agreements_never_came(bank: Any, said: Any) -> None:
+    here, missing = bank.line(1), bank.line(2, "res2")
+    bank.order(here, missing)
+    bank.countersign(here, units_total=2)
+    (voided,) = [each for each in said(bank.tick(2 * MINUTE)) if isinstance(each, c.OrderVoided)]
+    assert voided.awaited == (missing,)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "deposits"), [(None, None, 3), (10, None, 2), (None, 10, 2), (10, 10, 1), (21, None, 0)]
+)
+def test_the_overview_is_of_its_period(
+    bank: Any, said: Any, since: int | None, until: int | None, deposits: int
+) -> None:
+    for number, at in enumerate((10, 20)):
+        bank.ledger.deposit(f"more-{number}", "mallory", 1, at=at)
+    (told,) = said(bank.hear("keeper", c.OverviewQuery("q", since, until), 30))
+    assert len(told.trades) == deposits
+
+
+def test_a_failure_that_is_told_twice_voids_once(bank: Any, said: Any) -> None:
+    bank.order()
+    assert c.OrderVoided in map(type, said(bank.hear("res1", FAILED, 20)))
+    assert bank.hear("res1", FAILED, 21) == []
+
+
+def test_the_banks_clock_is_told_to_who_asks(bank: Any) -> None:
+    """Everybody dates by it what the bank will judge by its date."""
+    (sent,) = bank.hear("res1", c.ClockQuery("q7"), 12_345, conversation="q7")
+    assert (sent.message.receiver, sent.message.conversation_id, sent.message.in_reply_to) == ("res1", "q7", "w")
+    assert (sent.message.performative, sent.message.content) == (Performative.INFORM, c.ClockReading("q7", 12_345))
+
+
+def test_a_bank_that_comes_back_voids_what_ran_out_and_knows_what_is_open(bank: Any, said: Any) -> None:
+    for number, until in ((1, 2 * MINUTE), (2, 5 * MINUTE), (3, 3 * MINUTE)):
+        bank.order(bank.line(number, cost=50_000), order_id=f"o{number}", until=until)
+    told = said(bank.restart(3 * MINUTE))
+    assert [each.order_id for each in told if isinstance(each, c.OrderVoided)] == ["o1", "o3"]
+    assert bank.reserved() == 50_000
+    assert bank.order(bank.line(2, cost=50_000), order_id="o2", until=5 * MINUTE, now=3 * MINUTE).order_id == "o2"
+    (voided,) = [each for each in said(bank.tick(5 * MINUTE)) if isinstance(each, c.OrderVoided)]
+    assert voided.order_id == "o2"
+    assert bank.reserved() == 0

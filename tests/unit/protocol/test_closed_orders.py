@@ -70,9 +70,8 @@ def test_a_voided_order_is_void_after_a_restart(alice: Any, restarted_user: Any)
 def test_a_posting_of_somebody_elses_agreements_closes_nothing(alice: Any, refused: Any) -> None:
     alice.committed()
     alice.hear("res1", alice.failed())
-    with refused as caught:
+    with refused:
         alice.hear("bank", c.OrderPosted(alice.confirmation.order_id, (c.PaymentMade("a-other", "t", 5),)))
-    assert caught.value.conversation_id == "r1"
     assert alice.confirmation.state.value == "voiding"
 
 

@@ -58,6 +58,26 @@ def test_an_overview_without_trades_is_one_page(keeper: Any) -> None:
     assert answer(keeper.hear("bank", page(accounts=True))) == c.MarketOverview("v1", 9, ACCOUNTS)
 
 
+def test_an_older_answer_to_the_first_question_is_not_taken_for_the_last_page(keeper: Any) -> None:
+    """The question was sent twice; when it was answered first there was one page only."""
+    ask(keeper)
+    keeper.hear("bank", FIRST)
+    assert keeper.hear("bank", page(1, accounts=True)) == []
+    keeper.hear("bank", SECOND)
+    assert len(answer(keeper.hear("bank", LAST)).trades) == 5
+
+
+@pytest.mark.parametrize("following", [1, 2])
+def test_a_bank_that_goes_in_circles_is_not_followed(keeper: Any, following: int) -> None:
+    ask(keeper)
+    keeper.hear("bank", FIRST)
+    assert keeper.hear("bank", page(6, 7, following=following)) == []
+
+
+def test_the_overview_is_asked_for_a_period(keeper: Any, said: Any) -> None:
+    assert said(keeper.party.handle(ev.OverviewAsked("v1", 3, 7), 0)) == [c.OverviewQuery("v1", 3, 7, 0)]
+
+
 def test_an_overview_nobody_asked_for_is_old_news(keeper: Any) -> None:
     assert keeper.hear("bank", LAST) == []
 
@@ -92,3 +112,9 @@ def test_a_refusal_is_told(keeper: Any) -> None:
 def test_what_is_nothing_for_a_keeper(keeper: Any) -> None:
     with pytest.raises(RemoteProtocolError, match="Confirmed is nothing for a keeper"):
         keeper.hear("res1", c.Confirmed("a1", "o1"))
+
+
+def test_a_keeper_that_comes_back_waits_for_its_owner(keeper: Any) -> None:
+    """What was not answered is asked again by a person, who has seen no answer."""
+    assert keeper.party.recover((), 5) == []
+    assert keeper.party.deadline is None

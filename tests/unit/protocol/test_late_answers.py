@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
@@ -160,12 +161,16 @@ def test_a_slot_counts_as_free_only_when_every_release_is_answered_and_sure() ->
             all_of_it.asked("k")
         for in_doubt in order:
             assert "k" in all_of_it
+            assert all_of_it
             all_of_it.answered("k", 0, in_doubt=in_doubt)
+        assert "k" in all_of_it
+        assert all_of_it
         assert all_of_it.deadline == SECOND
         assert all_of_it.tick(SECOND) == ["k"]
         assert all_of_it.deadline is None
         all_of_it.answered("k", 2 * SECOND, in_doubt=False)
         assert not all_of_it
+        assert "k" not in all_of_it
 
 
 def test_a_release_in_doubt_is_repeated_after_pauses_that_grow() -> None:
@@ -243,6 +248,13 @@ def test_two_buyers_may_call_their_questions_the_same(resource: Any) -> None:
     assert (to_mallory.message.receiver, to_alice.message.receiver) == ("mallory", "alice")
     assert to_alice.message.content.query_id == to_mallory.message.content.query_id == "q"
     assert resource.party.handle(ev.MachineDescribed(first.call_id, "{}"), 0) == []
+
+
+def test_a_buyer_sees_the_machines_snapshot_and_what_the_seller_adds(resource: Any) -> None:
+    (asked,) = resource.hear("alice", c.MachineQuery("q", HOUR))
+    (told,) = resource.party.handle(ev.MachineDescribed(asked.call_id, '{"free": 12}'), 0)
+    added = {"operating_system": None, "architecture": None, "start_price": 60}
+    assert json.loads(told.message.content.snapshot) == {"free": 12, **added}
 
 
 def test_questions_that_a_machine_never_answers_do_not_fill_the_memory(

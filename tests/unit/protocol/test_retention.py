@@ -22,7 +22,16 @@ def test_the_standard_outlasts_everything_that_peers_may_say() -> None:
     longest = max(ORDER_VALIDITY_MAX, SEAL_AGE_MAX, timing.offer_validity, timing.agreement_validity)
     assert longest + timing.message_age <= RETENTION_MIN
     assert timing.retention >= least_retention(timing) >= RETENTION_MIN
-    assert least_retention(Timing(offer_validity=5 * HOUR)) == 5 * HOUR
+
+
+@pytest.mark.parametrize("limit", ["offer_validity", "agreement_validity", "hold_time"])
+def test_nothing_is_forgotten_while_it_may_still_be_used(limit: str) -> None:
+    assert least_retention(Timing(**{limit: 5 * HOUR})) == 5 * HOUR
+
+
+def test_nothing_is_forgotten_while_a_message_of_it_is_believed() -> None:
+    """The two clocks may be apart by as much as a message may be old."""
+    assert least_retention(Timing(message_age=5 * HOUR)) == 10 * HOUR
 
 
 def test_nothing_goes_early_and_all_goes_in_batches() -> None:

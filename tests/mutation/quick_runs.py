@@ -1,0 +1,228 @@
+"""mutmut's run, made quick: tests are collected once, and mypy looks again only after a mutant has changed.
+
+A survivor is tried again with those tests only that are new or have changed.
+
+mutmut starts pytest anew for each mutant, which takes some seconds where a mutant's tests take some hundredths. Here
+all tests are collected once, and every mutant's process is forked from there. What is replaced are two places of mutmut
+3.8.1: the runner of tests (`PytestRunner.run_tests` and what is around it) and the filter by mypy, which reads the
+line index of the mutants that mutmut writes instead of parsing them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import resource
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+import _pytest.config
+import _pytest.main
+import mutmut.__main__ as program
+import mutmut.workers.isolation as isolation
+import pytest
+from mutmut.__main__ import collect_source_file_mutation_data
+from mutmut.configuration import config
+from mutmut.mutation.data import MutantLineSpans, SourceFileMutationData
+from mutmut.mutation.file_mutation import FailedTypeCheckMutant, MutatedMethodLocation
+from mutmut.mutation.trampoline import set_mutant_under_test
+from mutmut.runners.harness import ListAllTestsResult, PytestRunner
+from mutmut.state import state
+from mutmut.type_checking import TypeCheckingError, run_type_checker
+from mutmut.utils.file_utils import change_cwd, walk_mutatable_files
+from mutmut.utils.format_utils import get_mutant_name
+
+#: seconds of processor time that a mutant may take beyond what its tests take without it by the clock
+PROCESSOR_SECONDS_MORE = 3
+#: bytes of address space that a mutant may take: an endless loop that collects must end
+MEMORY_MAX = 4 << 30
+REFUSED = Path("mutants/refused-by-mypy.json")
+KILLERS = Path("mutants/killers")  # lines of a mutant, a tab, and the test that has noticed it
+SURVIVED = Path("mutants/survived")  # lines of a mutant, a tab, and the files of tests that have not noticed it
+
+Trial = tuple[SourceFileMutationData, str, int | None]
+
+
+class CollectedTests(PytestRunner):
+    """Runs the tests of a mutant in a process forked from one that has collected all of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._session: pytest.Session | None = None
+        self._items: dict[str, pytest.Item] = {}
+
+    def list_all_tests(self) -> ListAllTestsResult:
+        """All tests of the selection, as mutmut calls them."""
+        self._collect()
+        return ListAllTestsResult(ids=set(self._items))
+
+    def run_forced_fail(self) -> int:
+        """Whether a test notices that all functions raise; in a process of its own."""
+        self._collect()
+        return isolation.run_in_fork(lambda: self.run_tests(mutant_name=None, tests=self._items))
+
+    def run_tests(self, *, mutant_name: str | None, tests: Iterable[str]) -> int:
+        """Run tests until one fails.
+
+        Args:
+            mutant_name: the mutant that is switched on, None for none; then the tests run in a process of their own.
+            tests: their ids.
+
+        Returns:
+            Exit status as pytest's: 0 if all pass, 1 if one fails.
+        """
+        self._collect()
+        if mutant_name is None and os.environ.get("MUTANT_UNDER_TEST") != "fail":
+            return isolation.run_in_fork(lambda: self._run([self._items[each] for each in tests or self._items]))
+        passed = _passed_before(mutant_name) if mutant_name is not None else set()
+        first = {each: number for number, each in enumerate(_killers_like(mutant_name or ""))}
+        ordered = sorted(tests, key=lambda each: first.get(each, len(first)))
+        chosen = [self._items[each] for each in ordered if _text_of_tests(self._items[each].path) not in passed]
+        seconds = sum(state().duration_by_test.get(each, 0.0) for each in tests)
+        limit = math.ceil(time.process_time() + seconds + PROCESSOR_SECONDS_MORE)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+        status = self._run(chosen, mutant_name)
+        if mutant_name is not None and status == 0:
+            texts = {_text_of_tests(self._items[each].path) for each in tests}
+            with SURVIVED.open("a") as told:
+                told.write(f"{_text_of_mutant(mutant_name)}\t{' '.join(sorted(texts))}\n")
+        return status
+
+    def _collect(self) -> None:
+        if self._session is not None:
+            return
+        set_mutant_under_test("")
+        arguments = ["--rootdir=.", "--tb=no", "-q", "-s", *self._pytest_add_cli_args]
+        with change_cwd("mutants"):
+            prepared = _pytest.config._prepareconfig([*arguments, *self._pytest_add_cli_args_test_selection])
+            session = _pytest.main.Session.from_config(prepared)
+            prepared._do_configure()
+            prepared.hook.pytest_sessionstart(session=session)
+            session.perform_collect()
+            prepared.pluginmanager.unregister(name="terminalreporter")  # nobody reads it
+            prepared._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # one folder for all processes
+        self._session = session
+        self._items = {item.nodeid: item for item in session.items}
+
+    def _run(self, items: list[pytest.Item], mutant_name: str | None = None) -> int:
+        assert self._session is not None
+        with change_cwd("mutants"):
+            for item, following in zip(items, [*items[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if self._session.testsfailed:
+                    if mutant_name is not None:
+                        with (Path("..") / KILLERS).open("a") as told:
+                            told.write(f"{mutant_name}\t{item.nodeid}\n")
+                    return 1
+        return 0
+
+
+@cache
+def _text_of_tests(path: Path) -> str:
+    """A short name of a file of tests and of the conftest.py beside it, as they are: other names, other tests.
+
+    Lines of imports do not count, for a module may have moved.
+    """
+    files = [each for each in (path, path.with_name("conftest.py")) if each.exists()]
+    lines = [line for each in files for line in each.read_text().splitlines()]
+    return _short("\n".join(line for line in lines if not line.startswith(("from ", "import "))))
+
+
+def _text_of_mutant(mutant_name: str) -> str:
+    """A short name of a mutant's function as it is written."""
+    module, _, function = mutant_name.rpartition(".")
+    spans = MutantLineSpans.load(Path(*module.split(".")).with_suffix(".py"))
+    assert spans is not None, "mutmut has written it with the mutants"
+    return _short("".join(spans.read_function_sources([function])))
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _passed_before(mutant_name: str) -> set[str]:
+    """Files of tests that have not noticed a mutant: as long as both are as they were, they need not try again."""
+    try:
+        known = [line.split("\t") for line in SURVIVED.read_text().splitlines()]
+    except FileNotFoundError:
+        return set()
+    its_own = _text_of_mutant(mutant_name)
+    return {text for mutant, texts in known if mutant == its_own for text in texts.split()}
+
+
+def _killers_like(mutant_name: str) -> list[str]:
+    """The tests that have noticed mutants of the same function, or else module: the most successful first."""
+    try:
+        known = [line.split("\t") for line in KILLERS.read_text().splitlines()]
+    except FileNotFoundError:
+        return []
+    function, module = mutant_name.rpartition("__mutmut_")[0], mutant_name.rpartition(".")[0]
+    of_function = Counter(test for name, test in known if name.rpartition("__mutmut_")[0] == function)
+    of_module = Counter(test for name, test in known if name.rpartition(".")[0] == module)
+    return list(dict.fromkeys(test for test, _ in [*of_function.most_common(), *of_module.most_common(20)]))
+
+
+def refused_by_mypy() -> dict[str, FailedTypeCheckMutant]:
+    """The mutants that mypy refuses, by name; from the last time if no mutant has changed since."""
+    paths = [path for path in sorted(walk_mutatable_files()) if MutantLineSpans.load(path) is not None]
+    fingerprint = hashlib.sha256(repr(config().type_check_command).encode())
+    for path in paths:
+        fingerprint.update((Path("mutants") / path).read_bytes())
+    try:
+        known, found = json.loads(REFUSED.read_text())
+    except FileNotFoundError:
+        known, found = "", {}
+    if known != fingerprint.hexdigest():
+        found = _ask_mypy(paths)
+        REFUSED.write_text(json.dumps([fingerprint.hexdigest(), found]))
+    return {name: _refusal(name, *found[name]) for name in found}
+
+
+def _ask_mypy(paths: list[Path]) -> dict[str, tuple[str, int, str]]:
+    with change_cwd("mutants"):
+        errors = run_type_checker(config().type_check_command)
+    found: dict[str, tuple[str, int, str]] = {}
+    for path in paths:
+        spans = MutantLineSpans.load(path)
+        of_file = [error for error in errors if error.file_path == (Path("mutants") / path).absolute()]
+        for error in of_file:
+            for function, span in spans.span_by_function_name.items() if spans is not None else ():
+                if span.start <= error.line_number <= span.end and "__mutmut_" in function:
+                    found[get_mutant_name(path, function)] = (str(path), error.line_number, error.error_description)
+    return found
+
+
+def _refusal(name: str, path: str, line: int, why: str) -> FailedTypeCheckMutant:
+    place = MutatedMethodLocation(
+        file=Path(path), function_name=name.rpartition(".")[2], line_number_start=line, line_number_end=line
+    )
+    return FailedTypeCheckMutant(method_location=place, name=name, error=TypeCheckingError(Path(path), line, why))
+
+
+def _not_yet_tried(*, mutant_names: Sequence[str]) -> tuple[list[Trial], dict[str, SourceFileMutationData]]:
+    mutants, data_by_path = collect_source_file_mutation_data(mutant_names=list(mutant_names))
+    return [each for each in mutants if each[2] is None], data_by_path
+
+
+def run(patterns: list[str], processes: int) -> None:
+    """Try the mutants that have no verdict.
+
+    Args:
+        patterns: patterns of the mutants' names; none for all.
+        processes: how many are tried at a time.
+
+    Raises:
+        SystemExit: if the tests fail without any mutant.
+    """
+    shutil.rmtree("mutants/tests", ignore_errors=True)  # mutmut copies them, and leaves there what was taken away
+    isolation.PytestRunner = CollectedTests  # type: ignore[misc]
+    program.filter_mutants_with_type_checker = refused_by_mypy
+    program.collect_source_file_mutation_data = _not_yet_tried
+    program._run(patterns, processes)

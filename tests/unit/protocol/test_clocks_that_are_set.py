@@ -1,0 +1,220 @@
+"""A clock is set: what a duration was meant by stays as far away as it was, in every state of every conversation.
+
+Two equal parties; the clock of one is set by an hour forward or back. From then on both have to do the same at times
+that are an hour apart. Whole markets under such steps: tests/simulation/test_clock_steps.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ramp.model import contents as c
+from ramp.model.acl import Performative
+from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.progress import RequestEnded
+
+TICKS = 12
+
+
+def outline(effects: list[Any]) -> list[tuple[Any, ...]]:
+    """What is done, without the instants in it."""
+    return [
+        (type(each), each.message.receiver, type(each.message.content)) if isinstance(each, fx.Send) else (type(each),)
+        for each in effects
+    ]
+
+
+def agree(one: Any, other: Any, by: int, act: Callable[[Any, int], Any] | None = None) -> int:
+    """Let both act at the same true time, and then at every deadline until all has ended; how often they acted.
+
+    How long what has ended is kept is dated, and not looked at here.
+    """
+    if act is not None:
+        assert outline(act(one, SECOND)) == outline(act(other, SECOND + by))
+    for times in range(TICKS):
+        due = one.party.deadline
+        assert other.party.deadline == (None if due is None else due + by)
+        if due is None:
+            return times
+        assert other.party.tick(due + by - 1) == []  # not earlier
+        effects = one.party.tick(due)
+        assert outline(effects) == outline(other.party.tick(due + by))
+        if any(isinstance(each, fx.Report) and isinstance(each.progress, RequestEnded) for each in effects):
+            return times + 1
+    return TICKS
+
+
+def listing(one: Any) -> None:
+    one.command(ev.ResourcesAsked("listing"))
+
+
+def discovering(one: Any) -> None:
+    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+    one.command(ev.RequestSubmitted("r1", RequestForQuotation((unit,)), ev.AuctionOptions(rounds=2)))
+
+
+def bidding(one: Any) -> None:
+    discovering(one)
+    one.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+
+
+def bidding_again(one: Any) -> None:
+    bidding(one)
+    one.hear("res1", c.Proposal("r1", 1, (one.offer("res1", 50),)), 10, performative=Performative.PROPOSE)
+
+
+def voting(one: Any) -> None:
+    one.auction()
+
+
+def asking_for_funds(one: Any) -> None:
+    one.auction()
+    one.grant()
+
+
+def confirming(one: Any) -> None:
+    one.committed()
+
+
+def voiding(one: Any) -> None:
+    one.committed()
+    one.hear("res1", one.failed())
+
+
+def withdrawn(one: Any) -> None:
+    one.auction()
+    one.grant()
+    one.command(ev.RequestWithdrawn("r1"))
+
+
+def cancelling(one: Any) -> None:
+    one.command(ev.AgreementCancelled(one.bought(), "no"))
+
+
+def claiming(one: Any) -> None:
+    one.bought()
+    one.hear("res1", one.failed())
+
+
+def asking_the_bank(one: Any) -> None:
+    one.command(ev.AccountAsked("q", None, None))
+
+
+USER = [
+    listing, discovering, bidding, bidding_again, voting, asking_for_funds, confirming, voiding, withdrawn, cancelling,
+    claiming, asking_the_bank,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+@pytest.mark.parametrize("story", USER)
+def test_a_user_does_the_same_an_hour_apart(story: Any, by: int, parties: Any) -> None:
+    one, other = parties["alice"](), parties["alice"]()
+    story(one)
+    story(other)
+    other.party.clock_set(by)
+    assert agree(one, other, by)
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_a_hold_that_was_granted_lasts_as_long_as_it_was_promised(by: int, parties: Any, said: Any) -> None:
+    """One of two units is held when the clock is set; the money is asked for, and spent, before that hold ends."""
+    one, other = parties["alice"](units=2), parties["alice"](units=2)
+    for each in (one, other):
+        each.auction()
+        each.grant(unit=1, hold_for=MINUTE)
+    other.party.clock_set(by)
+    assert agree(one, other, by, lambda each, now: each.grant(unit=2, now=now))
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+@pytest.mark.parametrize("late", [False, True])
+def test_the_banks_vote_is_measured_from_when_it_was_asked(late: bool, by: int, parties: Any) -> None:
+    def act(each: Any, now: int) -> Any:
+        return each.vote(now + (UNTIL_TOO_LATE if late else 0))
+
+    one, other = parties["alice"](), parties["alice"]()
+    for each in (one, other):
+        asking_for_funds(each)
+    other.party.clock_set(by)
+    assert outline(act(one, SECOND)) == outline(act(other, SECOND + by))
+
+
+UNTIL_TOO_LATE = 118 * SECOND
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_round_trips_are_measured_across_the_step(by: int, parties: Any) -> None:
+    """The pause before a first repetition comes from them (RFC 6298): a step must not look like a slow line."""
+    one, other = parties["alice"](), parties["alice"]()
+    for each in (one, other):
+        voting(each)
+    other.party.clock_set(by)
+    assert agree(one, other, by, lambda each, now: each.grant(now=now))
+
+
+# -- resources -------------------------------------------------------------------------------------------------------
+
+
+def idle(one: Any) -> None:
+    one.party.start(0)
+
+
+def held(one: Any) -> None:
+    one.party.start(0)
+    one.hold()
+
+
+def committed(one: Any) -> None:
+    one.party.start(0)
+    offer, _ = one.hold()
+    one.commit(offer)
+
+
+def held_and_unasked(one: Any) -> None:
+    one.party.start(0)
+    offer, _ = one.hold()
+    one.hear("alice", c.HoldCancelled("r1", offer.offer_id))
+
+
+@pytest.mark.parametrize("by", [-20 * SECOND, 20 * SECOND])
+@pytest.mark.parametrize("story", [idle, held, committed, held_and_unasked])
+def test_a_resource_does_the_same_at_other_times(story: Any, by: int, parties: Any) -> None:
+    one, other = parties["res"](), parties["res"]()
+    story(one)
+    story(other)
+    other.party.clock_set(by)
+    for _ in range(TICKS):
+        due = one.party.deadline
+        assert other.party.deadline == due + by
+        assert outline(one.party.tick(due)) == outline(other.party.tick(due + by))
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_a_release_in_doubt_is_tried_again_as_soon_as_before(by: int, parties: Any) -> None:
+    one, other = parties["res"](), parties["res"]()
+    for each in (one, other):
+        each.party.start(0)
+        offer, _ = each.hold()
+        each.hear("alice", c.HoldCancelled("r1", offer.offer_id))
+        each.party.handle(ev.SlotFreed(offer.offer_id, ev.MachineInDoubt("the line is down")), 0)
+    other.party.clock_set(by)
+    due = one.party.deadline
+    assert other.party.deadline == due + by
+    assert outline(one.party.tick(due)) == outline(other.party.tick(due + by))
+    assert due < SECOND + 500 * MILLISECOND
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_a_keeper_asks_again_as_soon_as_before(by: int, parties: Any) -> None:
+    one, other = parties["keeper"](), parties["keeper"]()
+    for each in (one, other):
+        each.party.handle(ev.OverviewAsked("q", None, None), 0)
+    other.party.clock_set(by)
+    assert agree(one, other, by)

@@ -1,0 +1,127 @@
+"""What has ended stays at hand for an hour after its last date, then leaves memory and goes to the archive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ramp.model import contents as c
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.offer import RefusalCode
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.timing import Timing
+
+RETENTION = Timing().retention
+SLOT_END = 2 * HOUR
+VALID_UNTIL = 2 * MINUTE
+
+
+def archived(effects: list[Any]) -> list[tuple[str, ...]]:
+    return [each.references for each in effects if isinstance(each, fx.Archive)]
+
+
+def submit(one: Any, request_id: str, now: int) -> None:
+    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+    one.command(ev.RequestSubmitted(request_id, RequestForQuotation((unit,)), ev.AuctionOptions(rounds=1)), now)
+
+
+# -- users -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_bought_is_kept_until_an_hour_after_its_slot(alice: Any) -> None:
+    agreement_id = alice.bought()
+    assert alice.party.deadline == SLOT_END + RETENTION
+    assert archived(alice.tick(SLOT_END + RETENTION - 1)) == []
+    assert archived(alice.tick(SLOT_END + RETENTION)) == [("r1", agreement_id)]
+    assert (alice.party.purchases, alice.party.agreements, alice.party.deadline) == ({}, {}, None)
+
+
+def test_what_came_to_nothing_is_kept_until_an_hour_after_its_agreement_was_valid(alice: Any) -> None:
+    alice.committed()
+    agreement = alice.confirmation.agreements[0]
+    alice.hear("res1", alice.failed())
+    alice.hear("bank", c.OrderVoided(agreement.order_id, "withdrawn"))
+    alice.hear("res2", c.HoldRefused("r1", "offer-res2-1", RefusalCode.SLOT_TAKEN))
+    assert alice.outcome is not None
+    assert alice.party.deadline == VALID_UNTIL + RETENTION
+    assert archived(alice.tick(VALID_UNTIL + RETENTION)) == [("r1", agreement.agreement_id)]
+
+
+def test_what_nobody_offered_for_is_kept_for_an_hour(alice: Any) -> None:
+    submit(alice, "r1", 5)
+    while alice.outcome is None:
+        ended = alice.party.deadline
+        alice.tick(ended)
+    assert alice.party.deadline == ended + RETENTION
+    assert archived(alice.tick(ended + RETENTION)) == [("r1",)]
+
+
+def test_what_is_being_given_back_is_kept_until_the_bank_has_answered(alice: Any) -> None:
+    agreement_id = alice.bought()
+    late = SLOT_END + RETENTION
+    alice.hear("res1", alice.failed(), late - SECOND)  # its own word, long after: the buyer claims its money
+    assert archived(alice.tick(late)) == []
+    assert agreement_id in alice.party.agreements
+    alice.hear("bank", c.RefundMade(agreement_id, "t", 5), late + SECOND)
+    assert alice.party.deadline == late + RETENTION
+    assert archived(alice.tick(late + RETENTION)) == [("r1", agreement_id)]
+
+
+def test_after_a_restart_it_goes_as_early(alice: Any, restarted_user: Any) -> None:
+    agreement_id = alice.bought()
+    again, _ = restarted_user(alice.journal, HOUR)
+    assert again.party.deadline == SLOT_END + RETENTION
+    assert archived(again.tick(SLOT_END + RETENTION)) == [("r1", agreement_id)]
+
+
+@pytest.mark.parametrize(("later", "rounds"), [(10 * MINUTE - 1, 1), (10 * MINUTE, 0)])
+def test_rounds_leave_memory_once_no_offer_of_theirs_stands(alice: Any, later: int, rounds: int) -> None:
+    """Looked at whenever another request ends."""
+    alice.bought()
+    submit(alice, "r2", later - Timing().discovery_limit)
+    assert len(alice.outcome.rounds) == 1
+    while alice.party.purchases["r2"].outcome is None:
+        alice.tick(alice.party.deadline)
+    assert len(alice.outcome.rounds) == rounds
+    assert alice.party.agreement_state("agreement-alice-1") == "active"
+
+
+# -- resources -------------------------------------------------------------------------------------------------------
+
+
+def gone(effects: list[Any]) -> list[tuple[str, ...]]:
+    told = [each.keys for each in effects if isinstance(each, fx.ForgetSlots)]
+    assert told == archived(effects)  # machine and archive hear the same
+    return told
+
+
+def run_to(one: Any, end: int) -> list[Any]:
+    """Every deadline up to an instant; what was done in all."""
+    effects: list[Any] = []
+    while one.party.deadline is not None and one.party.deadline <= end:
+        effects += one.answered(one.party.tick(one.party.deadline), one.party.deadline)
+    return effects
+
+
+def test_a_slot_that_was_let_go_is_kept_for_an_hour_and_a_sold_one_longer(resource: Any) -> None:
+    resource.party.start(0)
+    sold = resource.sell()
+    free, _ = resource.hold("r2")
+    resource.hear("alice", c.HoldCancelled("r2", free.offer_id), MINUTE, conversation="r2")
+    resource.party.handle(ev.SlotFreed(free.offer_id, None), MINUTE)
+    assert gone(run_to(resource, MINUTE + RETENTION - 1)) == []
+    assert gone(run_to(resource, MINUTE + RETENTION)) == [(free.offer_id,)]
+    assert set(resource.party.participants) == {sold.offer_id}
+
+
+def test_a_slot_whose_release_the_machine_has_not_answered_is_kept(resource: Any) -> None:
+    resource.party.start(0)
+    free, _ = resource.hold()
+    resource.hear("alice", c.HoldCancelled("r1", free.offer_id), MINUTE)
+    assert gone(run_to(resource, MINUTE + RETENTION)) == []
+    resource.party.handle(ev.SlotFreed(free.offer_id, None), MINUTE + RETENTION)
+    assert gone(run_to(resource, MINUTE + 2 * RETENTION)) == [(free.offer_id,)]
+    assert resource.party.participants == {}
