@@ -351,7 +351,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("method", "answer", "code"), WRONG, ids=str)
+@pytest.mark.parametrize(
+    ("method", "answer", "code"), WRONG, ids=[f"{number}-{each[2]}" for number, each in enumerate(WRONG)]
+)
 def test_a_rule_that_fails_ends_its_auction_with_a_code_and_nothing_else(
     method: str, answer: Any, code: RuleFault
 ) -> None:
