@@ -55,5 +55,7 @@ class Unpaid:
     def remove(self, user: str, offer_id: str) -> None:
         """It is paid or free again."""
         slots = self._slots.get(user)
-        if slots is not None and slots.pop(offer_id, None) is not None and not slots:
-            del self._slots[user]
+        if slots is not None:
+            slots.pop(offer_id, None)
+            if not slots:
+                del self._slots[user]

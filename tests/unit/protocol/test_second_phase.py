@@ -151,3 +151,15 @@ def test_what_is_asked_of_an_unknown_slot_is_refused_by_name(resource: Any) -> N
     assert (sent.message.in_reply_to, sent.message.conversation_id) == ("w", "r7")
     (sent,) = resource.hear("alice", c.Acceptance("r7", "o7"), conversation="r7")
     assert (sent.message.in_reply_to, sent.message.conversation_id) == ("w", "r7")
+
+
+def test_one_slot_that_is_let_go_makes_room_for_one(resource_with: Any, said: Any) -> None:
+    """The buyer's other slots count on; what was never held, or is let go again, changes nothing."""
+    one = resource_with(holds_max=2)
+    (first, _), (second, _) = one.hold("r1", cores=2), one.hold("r2", cores=2)
+    assert said(one.hold("r3", cores=2)[1])[-1].code is RefusalCode.QUOTA
+    for _ in range(2):
+        one.hear("alice", c.HoldCancelled("r2", second.offer_id), conversation="r2")
+    assert isinstance(said(one.hold("r4", cores=2)[1])[-1], c.HoldGranted)
+    assert said(one.hold("r5", cores=2)[1])[-1].code is RefusalCode.QUOTA
+    assert one.state(first) == "held"
