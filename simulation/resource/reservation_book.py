@@ -206,7 +206,7 @@ class ReservationBook:
             for key in gone:
                 self._forgotten(key)
             assert self._path is not None
-            self._write_anew(self._path)  # an older program would not know the line
+            self._write_anew(self._path, {"op": "forget", "keys": gone})  # an older program would not know the line
         else:
             self.write({"op": "forget", "keys": gone}, descriptor)
 
@@ -221,7 +221,7 @@ class ReservationBook:
         self._apply(record)
 
     def _append(self, record: dict[str, Any], descriptor: int) -> None:
-        data = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        data = _line(record)
         assert self._path is not None
         with storing(self._path):
             os.ftruncate(descriptor, self._read_bytes)  # drops a line that a crash cut short
@@ -255,18 +255,26 @@ class ReservationBook:
                 raise
             os.close(descriptor)  # it was written anew while this process waited for it
 
-    def _write_anew(self, path: Path) -> None:
-        """Put a journal in the file's place that has only what is known; within `writing`, so nobody else writes."""
+    def _write_anew(self, path: Path, last: dict[str, Any] | None = None) -> None:
+        """Put a journal in the file's place that has only what is known; within `writing`, so nobody else writes.
+
+        Where somebody has to live through all changes again, all lines stay, and `last` comes behind them.
+        """
         with storing(path):
             with path.open("rb") as journal:
                 lines = journal.read(self._read_bytes).splitlines(keepends=True)[1:]
             records = [(line, json.loads(line)) for line in lines]
-            kept = [(line, record) for line, record in records if record.get("key") in self._entries]
+            kept = records
+            if self._on_change is None:
+                kept = [(line, record) for line, record in records if record.get("key") in self._entries]
+            elif last is not None:
+                kept = [*records, (_line(last), last)]
             holds = sum(record["op"] == "hold" for _, record in kept)
             header = {**self._header(), "held_ever": self._held_ever - holds}
-            data = [json.dumps(header, separators=(",", ":")).encode() + b"\n", *(line for line, _ in kept)]
-            write_whole(path, b"".join(data), private=True)
+            data = b"".join([_line(header), *(line for line, _ in kept)])
+            write_whole(path, data, private=True)
             sync_folder(path.parent)
+        self._told_bytes = len(data)  # nothing in it is news
         self._begin_reading()
         self._read_new()
 
@@ -389,6 +397,10 @@ class BookWriter:
     def forget(self, keys: Sequence[str], now: Instant) -> None:
         """Forget keys that are over and that nobody asks for again; those that are live stay."""
         self._book.forget(keys, now, self._descriptor)
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
 def _write_whole(descriptor: int, data: bytes, offset: int) -> None:

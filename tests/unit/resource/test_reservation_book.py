@@ -125,6 +125,27 @@ def test_a_book_of_version_1_becomes_one_of_version_2_when_it_first_forgets(tmp_
     assert book(tmp_path).next_reservation_id() == old.next_reservation_id() == "m1-4"
 
 
+def test_a_book_of_version_1_keeps_its_lines_for_who_lives_through_them_and_tells_nothing_twice(tmp_path: Path) -> None:
+    sell(book(tmp_path), "a", "b")
+    path = tmp_path / "m1.reservations.jsonl"
+    _, *rest = path.read_text().splitlines(keepends=True)
+    path.write_text('{"format":"ramp-reservations","version":1,"resource":"m1"}\n' + "".join(rest))
+    told: list[Change] = []
+    old = book(tmp_path, on_change=told.append)
+    lived = [(change.key, change.reservation) for change in told]
+    assert [key for key, _ in lived] == ["a", "a", "b", "b"]
+    forget(old, "a")
+    assert old.standing("a", LATER) is Standing.UNKNOWN
+    assert [(change.key, change.reservation) for change in told] == lived
+    sell(old, "c")
+    assert [change.key for change in told[4:]] == ["c", "c"]
+    again: list[Change] = []
+    after = book(tmp_path, on_change=again.append)
+    assert [(change.key, change.reservation) for change in again[:4]] == lived
+    assert after.standing("a", LATER) is Standing.UNKNOWN
+    assert after.next_reservation_id() == "m1-4"
+
+
 def test_a_later_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m1.reservations.jsonl"
     path.write_text('{"format":"ramp-reservations","version":3,"resource":"m1","held_ever":0}\n')
