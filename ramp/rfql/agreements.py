@@ -130,10 +130,11 @@ def _read_price(element: Element | None, opener: Opener) -> PricePaid | None:
     if offer_id is None and not len(element):
         return PricePaid(rule)
     proposal, seal = read_sealed(element, contents.Proposal, opener)
-    runner_up = next((offer for offer in proposal.offers if offer.offer_id == offer_id), None)
-    if runner_up is None:
-        raise MeaningViolation(f"PricePaid: offerId {offer_id!r} is not in the proposal of {seal.signer}")
-    return PricePaid(rule, runner_up, seal)
+    meant = [offer for offer in proposal.offers if offer.offer_id == offer_id]
+    if len(meant) != 1:
+        found = "more than once" if meant else "not"
+        raise MeaningViolation(f"PricePaid: offerId {offer_id!r} is {found} in the proposal of {seal.signer}")
+    return PricePaid(rule, meant[0], seal)
 
 
 def _read_agreement(element: Element, opener: Opener) -> Agreement:

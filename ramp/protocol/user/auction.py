@@ -117,6 +117,7 @@ class Auction(StateMachine[AuctionState]):
         self._asked: dict[int, RequestUnit] = {}
         self._answered: dict[str, Duration] = {}
         self._heard: set[tuple[str, int]] = set()
+        self._named: set[tuple[str, str]] = set()
         self._offers: list[Offer] = []
         self._decided: frozenset[int] = frozenset()
         self._refusals: list[ResourceRefusal] = []
@@ -292,6 +293,7 @@ class Auction(StateMachine[AuctionState]):
         current = proposal.round_number == self._round_number
         if (sender, proposal.round_number) in self._heard:
             return []  # judged once: a copy would be held against a lower price, and reject an offer that still counts
+        self._name_offers(sender, proposal)
         self._heard.add((sender, proposal.round_number))
         self._final.add(sender, proposal.refusals)
         effects: list[Effect] = []
@@ -308,6 +310,17 @@ class Auction(StateMachine[AuctionState]):
             return effects + self._close_round("Proposal", now)
         self._arm()
         return effects + [self._call(name) for name in again]
+
+    def _name_offers(self, sender: str, proposal: Proposal) -> None:
+        """Note what a seller calls its offers: under a name that stands for two, the winner would be shown the wrong one.
+
+        Raises:
+            RemoteProtocolError: if a name comes again.
+        """
+        names = {(sender, offer.offer_id) for offer in proposal.offers}
+        if len(names) < len(proposal.offers) or names & self._named:
+            raise RemoteProtocolError(f"{sender} uses the id of an offer again in round {proposal.round_number}")
+        self._named |= names
 
     def _consider(self, sender: str, offer: Offer, seal: Seal | None) -> list[Effect]:
         unit = self._asked.get(offer.unit)

@@ -178,6 +178,20 @@ def test_an_offer_that_is_called_like_anothers_does_not_spoil_its_seal() -> None
     assert (buyer.agreement.price.runner_up.resource, buyer.agreement.price.seal.signer) == ("res3", "res3")
 
 
+def test_a_seller_that_uses_an_offers_id_again_is_not_heard() -> None:
+    """Its seal would be shown to the winner for another offer of the same name."""
+    buyer = Buyer(SECOND_PRICE, approval=ev.Approval.BEST_OFFER, units=2)
+    buyer.called()
+    twice = (offer_of("res3", 55, unit=2), offer_of("res3", 55))
+    with pytest.raises(RemoteProtocolError, match="uses the id of an offer again in round 1"):
+        buyer.hear("res3", c.Proposal("r1", 1, twice))
+    for seller, price in (("res1", 60), ("res2", 50), ("res3", 55)):
+        buyer.hear(seller, c.Proposal("r1", 1, (offer_of(seller, price),), (Refusal(2, RefusalCode.PRICE),)))
+    with pytest.raises(RemoteProtocolError, match="uses the id of an offer again in round 2"):
+        buyer.hear("res3", c.Proposal("r1", 2, (offer_of("res3", 55, unit=2),)))
+    buyer.hear("res2", c.Proposal("r1", 2, (offer_of("res2", 50, unit=2, offer_id="offer-new"),)))
+
+
 def test_a_quotation_where_the_rule_has_failed_is_at_the_price_offered() -> None:
     answers = iter((Price(55 * 1600), Price(1)))
     options = {"quote_only": True, "rules": lambda _: Misbehaving("price", lambda _: next(answers))}

@@ -137,6 +137,18 @@ def test_an_offer_that_is_not_in_the_proposal_fails(report, sealed_offer, other_
     assert "'offer-99' is not in the proposal" in found.failure
 
 
+def test_an_offer_whose_id_is_twice_in_the_proposal_fails(
+    report, sealed_offer, agreement: Agreement, other_notary: XmlNotary, now: Instant
+) -> None:
+    """It would depend on the reader which of the two sets the price."""
+    price = sealed_offer(other_notary)
+    elsewhere = replace(price.runner_up, unit=9)
+    proposal = contents.Proposal(agreement.request_id, 1, (price.runner_up, elsewhere))
+    message = Message(Performative.PROPOSE, OTHER, agreement.user, agreement.request_id, proposal)
+    twice = replace(price, seal=other_notary.seal(message, now).seal)
+    assert "'offer-18' is more than once in the proposal" in report(twice).failure
+
+
 def test_resource_and_bank_read_the_seal_as_well(
     agreement: Agreement, sealed_offer, other_notary, user_notary: XmlNotary, verifier: XmlNotary, now: Instant
 ) -> None:
