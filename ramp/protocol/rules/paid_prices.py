@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
+from xml.sax.saxutils import escape
 
 from ramp.model.agreement import PricePaid
 from ramp.model.instant import Instant
@@ -12,6 +14,18 @@ from ramp.model.price_paid import stands_at
 from ramp.model.seal import Seal
 from ramp.protocol.rules.auction_rule import UnitBids
 from ramp.protocol.rules.checked_rule import CheckedRule
+
+RUNNER_UP_BYTES_MAX: Final = 50_000
+"""Most bytes of a sealed proposal in the winner's commitment, whose limit is 90 000 with all that goes along.
+
+The answer to a request of 150 units fits, beside an order of 150 lines.
+"""
+
+
+def passed_on_bytes(seal: Seal) -> int:
+    """Bytes of a sealed message in a commitment: as text within the signed agreement, which is text within it again."""
+    once = escape(seal.text, {"\r": "&#13;"})
+    return len(escape(once).encode())
 
 
 @dataclass(frozen=True, slots=True)

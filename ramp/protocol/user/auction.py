@@ -36,7 +36,7 @@ from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
 from ramp.protocol.rules.auction_rule import Bidding
 from ramp.protocol.rules.checked_rule import CheckedRule
-from ramp.protocol.rules.paid_prices import PaidPrices
+from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, PaidPrices, passed_on_bytes
 from ramp.protocol.tables import AUCTION, AuctionState
 from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.user.calls import Calls
@@ -282,8 +282,14 @@ class Auction(StateMachine[AuctionState]):
         )
 
     def _seal_of(self, message: Message) -> Seal | None:
-        """The seal of a proposal: where the winner is shown others' offers, all have to be signed."""
-        return message.seal if self.rule.pays_offer else sealed_by(message, Role.RESOURCE)
+        """The seal of a proposal: where the winner is shown others' offers, all have to be signed, and short enough."""
+        if self.rule.pays_offer:
+            return message.seal
+        seal = sealed_by(message, Role.RESOURCE)
+        if (size := passed_on_bytes(seal)) > RUNNER_UP_BYTES_MAX:
+            too_large = f"a proposal of {size} bytes as passed on; the winner can be shown {RUNNER_UP_BYTES_MAX}"
+            raise RemoteProtocolError(f"{message.sender} has sent {too_large}")
+        return seal
 
     def _on_proposal(self, sender: str, proposal: Proposal, now: Instant, seal: Seal | None = None) -> list[Effect]:
         if self.state not in (AuctionState.BIDDING, AuctionState.BEST_OFFERS):
@@ -312,7 +318,7 @@ class Auction(StateMachine[AuctionState]):
         return effects + [self._call(name) for name in again]
 
     def _name_offers(self, sender: str, proposal: Proposal) -> None:
-        """Note what a seller calls its offers: under a name that stands for two, the winner would be shown the wrong one.
+        """Note what a seller calls its offers: by an id that stands for two, the winner would be shown the wrong one.
 
         Raises:
             RemoteProtocolError: if a name comes again.

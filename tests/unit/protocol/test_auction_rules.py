@@ -24,6 +24,7 @@ from ramp.protocol.progress import RequestEnded
 from ramp.protocol.records import RequestStarted
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 from ramp.protocol.rules.checked_rule import CheckedRule, RuleFault
+from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
@@ -190,6 +191,22 @@ def test_a_seller_that_uses_an_offers_id_again_is_not_heard() -> None:
     with pytest.raises(RemoteProtocolError, match="uses the id of an offer again in round 2"):
         buyer.hear("res3", c.Proposal("r1", 2, (offer_of("res3", 55, unit=2),)))
     buyer.hear("res2", c.Proposal("r1", 2, (offer_of("res2", 50, unit=2, offer_id="offer-new"),)))
+
+
+@pytest.mark.parametrize("padding", ["x" * (RUNNER_UP_BYTES_MAX + 1), "&" * (RUNNER_UP_BYTES_MAX // 9 + 1)])
+def test_a_proposal_that_is_too_long_to_be_shown_to_the_winner_is_not_taken(padding: str) -> None:
+    """A loser that pads its own would make the winner's commitment too large for the wire."""
+    buyer = Buyer(SECOND_PRICE)
+    buyer.called()
+    proposal = c.Proposal("r1", 1, (offer_of("res3", 55),))
+    message = VirtualNotary("res3", Role.RESOURCE).seal(
+        Message(Performative.PROPOSE, "res3", "alice", "r1", proposal), 0
+    )
+    assert message.seal is not None
+    padded = replace(message, seal=replace(message.seal, text=padding))
+    with pytest.raises(RemoteProtocolError, match="res3 has sent a proposal of 50"):
+        buyer.party.handle(ev.MessageReceived(padded), 0)
+    buyer.party.handle(ev.MessageReceived(replace(padded, seal=replace(message.seal, text=padding[9:]))), 0)
 
 
 def test_a_quotation_where_the_rule_has_failed_is_at_the_price_offered() -> None:

@@ -13,14 +13,17 @@ from ramp.model import contents
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, PricePaid, Signed
 from ramp.model.instant import MINUTE, SECOND, Instant
-from ramp.model.offer import RefusalCode
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.seal import Role, Seal
+from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, passed_on_bytes
+from ramp.rfql.codec import encode
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.verification import FileReport, verify_file
 from ramp.runtime.keys.store import KeyStore
 
 OTHER = "ricc1@localhost"
+ID = "3f0b7a6e-4f0e-4c39-9d0a-{:012}"
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +150,46 @@ def test_an_offer_whose_id_is_twice_in_the_proposal_fails(
     message = Message(Performative.PROPOSE, OTHER, agreement.user, agreement.request_id, proposal)
     twice = replace(price, seal=other_notary.seal(message, now).seal)
     assert "'offer-18' is more than once in the proposal" in report(twice).failure
+
+
+@pytest.mark.parametrize(("units", "detail"), [(150, ""), (1, "<" * 4000), (1, "\"'&" * 900), (1, "x\r" * 400)])
+def test_what_may_be_a_runner_up_fits_the_winners_commitment(
+    units: int,
+    detail: str,
+    agreement: Agreement,
+    other_notary: XmlNotary,
+    user_notary: XmlNotary,
+    store: KeyStore,
+    now: Instant,
+) -> None:
+    other = replace(agreement.offer, offer_id=ID.format(1), resource=OTHER, cpu_hour_cost=60)
+    offers = tuple(replace(other, offer_id=ID.format(unit), unit=unit) for unit in range(1, units + 1))
+    refusals = (Refusal(2, RefusalCode.PRICE, detail=detail),) if detail else ()
+    proposal = contents.Proposal(agreement.request_id, 1, offers, refusals)
+    seal = other_notary.seal(
+        Message(Performative.PROPOSE, OTHER, agreement.user, agreement.request_id, proposal), now
+    ).seal
+    assert seal is not None
+    assert passed_on_bytes(seal) <= RUNNER_UP_BYTES_MAX
+    lines = tuple(
+        contents.OrderLine(ID.format(line), agreement.resource, 10**6, ID.format(line)) for line in range(150)
+    )
+    vote = contents.FundsReserved("order-6", agreement.user, lines, MINUTE, agreement.valid_until, now)
+    said = (
+        store.notary(agreement.bank)
+        .seal(Message(Performative.AGREE, agreement.bank, agreement.user, "request-4", vote), now)
+        .seal
+    )
+    assert said is not None
+
+    def document(price: PricePaid) -> int:
+        signed = user_notary.sign(Signed(replace(agreement, price=price, cost=60 * 12_800)), now)
+        commitment = contents.Commitment(signed, vote, said)
+        message = Message(Performative.CONFIRM, agreement.user, agreement.resource, "request-4", commitment)
+        return len(encode(user_notary.seal(message, now)).body.encode())
+
+    grown = document(PricePaid(SECOND_PRICE, other, seal)) - document(PricePaid(SECOND_PRICE))
+    assert 0 < grown - passed_on_bytes(seal) < 200  # the element around it
 
 
 def test_resource_and_bank_read_the_seal_as_well(
