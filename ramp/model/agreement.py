@@ -7,12 +7,19 @@ document that the user signs (section 5.1.1, step 8) and the resource countersig
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from ramp.model.communicative_acts import Interaction, Performative, said
-from ramp.model.instant import Instant
+from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
+
+ORDER_VALIDITY_MAX: Final[Duration] = 15 * MINUTE
+"""The bank refuses orders that would keep money aside for longer than this from now on; a purchase takes seconds.
+
+So no agreement that it pays was issued longer than this before its `valid_until`, whatever its buyer has written.
+"""
 
 
 @dataclass(frozen=True, slots=True)

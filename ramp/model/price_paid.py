@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Final
 
 from ramp.model import money
-from ramp.model.agreement import Agreement, PricePaid
-from ramp.model.instant import iso
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, PricePaid
+from ramp.model.instant import MINUTE, iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
 from ramp.model.seal import Role, Seal
@@ -110,6 +110,10 @@ def _runner_up_problem(agreement: Agreement, price: PricePaid, other: Offer) -> 
         return PriceProblem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} was made for something else")
     if unmet := shortcoming(agreement.request, other):
         return PriceProblem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} does not meet the request: {unmet}")
+    if agreement.valid_until - agreement.issued_at > ORDER_VALIDITY_MAX:
+        # its buyer says when it was issued, the bank how long it may stand: dated back, it would revive lapsed offers
+        most = f"agreements stand for at most {ORDER_VALIDITY_MAX // MINUTE} minutes, this one is dated back"
+        return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} may not stand any more: {most}")
     if not stands_at(other, seal, agreement.issued_at):
         ended = iso(seal.signed_at + other.valid_for)
         return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} stood until {ended} only")

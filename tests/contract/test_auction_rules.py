@@ -75,7 +75,7 @@ def test_no_unit_is_paid_above_its_cap_or_below_its_winners_offer(
         priced = prices.of(1, winner, winners[index + 1 :], MINUTE)
         assert winner.cost <= priced.cost <= cap_cost(unit, winner)
         agreement = Agreement(
-            "a", "r", 1, "user", winner.resource, "bank", unit, winner, "R", priced.cost, MINUTE, "order", HOUR,
+            "a", "r", 1, "user", winner.resource, "bank", unit, winner, "R", priced.cost, MINUTE, "order", 3 * MINUTE,
             price=priced.price,
         )  # fmt: skip
         assert price_problem(agreement) is None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Cancellation, Signed
 from ramp.model.contents import (
     AccountQuery,
     AccountQueryRefused,
@@ -57,9 +57,6 @@ BAD_TERMS = "bad_terms"
 BAD_PRICE = "bad_price"
 UNKNOWN = "unknown_agreement"
 NOT_OWN = "not_own_account"
-
-ORDER_VALIDITY_MAX: Duration = 15 * MINUTE
-"""Orders that would keep money aside for longer are refused; a purchase takes seconds."""
 
 
 class BankParty:

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.protocol.bank.party import ORDER_VALIDITY_MAX
 from ramp.protocol.resource.recent import Recent
 from ramp.protocol.retention import ARCHIVE_PAUSE, RETENTION_MIN, Retention, least_retention
 from ramp.protocol.timing import Timing

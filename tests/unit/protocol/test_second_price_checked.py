@@ -9,7 +9,7 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, PricePaid, Signed
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, PricePaid, Signed
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE, PriceFault, price_problem
@@ -22,11 +22,12 @@ WON = Offer("offer-res", "r1", 1, "res", 50, HOUR, 2 * HOUR, 16, 0.5, 10 * MINUT
 NEXT = replace(WON, offer_id="offer-other", resource="other", cpu_hour_cost=55)
 SEAL = Seal("other", Role.RESOURCE, "alice", "r1", 0, "sealed")
 PRICE = PricePaid(SECOND_PRICE, NEXT, SEAL)
+LAST = MINUTE + ORDER_VALIDITY_MAX
 PAID = 55 * 16 * 100
 
 
 def agreement(price: PricePaid | None = PRICE, cost: int = PAID, **changes: Any) -> Agreement:
-    made = Agreement("a1", "r1", 1, "alice", "res", "bank", UNIT, WON, "R", cost, MINUTE, "o1", HOUR, price=price)
+    made = Agreement("a1", "r1", 1, "alice", "res", "bank", UNIT, WON, "R", cost, MINUTE, "o1", LAST, price=price)
     return replace(made, **changes)
 
 
@@ -62,6 +63,7 @@ WRONG = {
     "too late": (agreement(shown(end=4 * HOUR)), PriceFault.RUNNER_UP_FOREIGN),
     "above the cap": (agreement(shown(cpu_hour_cost=71)), PriceFault.RUNNER_UP_FOREIGN),
     "expired": (agreement(shown(valid_for=MINUTE)), PriceFault.RUNNER_UP_EXPIRED),
+    "dated back": (agreement(valid_until=LAST + 1), PriceFault.RUNNER_UP_EXPIRED),
     "too low": (agreement(shown(cpu_hour_cost=49), 49 * 1600), PriceFault.RUNNER_UP_TOO_LOW),
     "paid less than the next": (agreement(cost=PAID - 1), PriceFault.NOT_THE_RULES),
     "paid more than the next": (agreement(cost=PAID + 1), PriceFault.NOT_THE_RULES),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import MILLISECOND, SECOND
-from ramp.protocol.bank.party import ORDER_VALIDITY_MAX
 from ramp.protocol.timing import Pace, Retry, Timing, earliest
 from ramp.runtime.ledger.bank_ledger import NONCE_LIFETIME
 
