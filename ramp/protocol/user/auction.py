@@ -8,8 +8,8 @@ the request, one extra round lets resources make their best offer (section 4.1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message, Performative
@@ -57,6 +57,7 @@ class AuctionResult:
         meets_request: of each unit, whether its candidates meet the request.
         prices: say what is paid for each.
         code: of a rule that has failed, or empty.
+        shown: what the owner was told that each offer shown would cost, in minor units; empty where nobody was asked.
     """
 
     status: RequestStatus | None
@@ -65,6 +66,7 @@ class AuctionResult:
     meets_request: dict[int, bool]
     prices: PaidPrices
     code: str = ""
+    shown: Mapping[Offer, int] = field(default_factory=dict)
 
 
 class Auction(StateMachine[AuctionState]):
@@ -119,6 +121,7 @@ class Auction(StateMachine[AuctionState]):
         self._heard: set[tuple[str, int]] = set()
         self._named: set[tuple[str, str]] = set()
         self._offers: list[Offer] = []
+        self._shown: dict[Offer, int] = {}
         self._decided: frozenset[int] = frozenset()
         self._refusals: list[ResourceRefusal] = []
         self._last_bids: tuple[Bid, ...] = ()
@@ -427,6 +430,7 @@ class Auction(StateMachine[AuctionState]):
         self._calls = None
         self._arm()
         best = [(number, offers[0]) for number, offers in self._made.chosen.items()]
+        self._shown = {offer: cost for (_, offer), cost in zip(best, costs, strict=True)}
         asked = ApprovalAsked(
             self.conversation_id,
             tuple(offer for _, offer in best),
@@ -451,7 +455,7 @@ class Auction(StateMachine[AuctionState]):
         offered = self._made.all()
         chosen = self._made.chosen or offered
         meets = {number: self._made.is_met(number) for number in chosen}
-        self.result = AuctionResult(status, reason, chosen, meets, self._made.prices, code)
+        self.result = AuctionResult(status, reason, chosen, meets, self._made.prices, code, self._shown)
         kept = {offer for offers in chosen.values() for offer in offers} if status is None else set()
         text = reason or ("only a quotation was asked for" if status is not None else "the rule passes it over")
         return [

@@ -248,7 +248,7 @@ class Purchase:
             )
             return self._end(result.status, result.reason, shown, now, result.code)
         self._won = result
-        self._voting = self._vote(result.candidates)
+        self._voting = self._vote(result, result.candidates)
         return self._voting.start(now)
 
     def _quoted(self, result: AuctionResult, number: int, offers: Sequence[Offer], now: Instant) -> BoughtUnit:
@@ -261,15 +261,15 @@ class Purchase:
             return quoted
         return replace(quoted, paid=None if priced.price is None else priced.cost)
 
-    def _vote(self, candidates: dict[int, tuple[Offer, ...]]) -> Voting:
-        prices = self._won.prices if self._won is not None else None
+    def _vote(self, won: AuctionResult, candidates: dict[int, tuple[Offer, ...]]) -> Voting:
         return Voting(
             self.request_id,
             candidates,
             user=self._user,
             pace=self._pace,
             max_cost=self.options.max_cost,
-            prices=prices,
+            prices=won.prices,
+            shown=won.shown,
         )
 
     def _after_voting(self, voting: Voting, now: Instant) -> list[Effect]:
@@ -302,12 +302,12 @@ class Purchase:
             return self._end(status, result.reason, result.units, now)
         self._blamed |= result.blamed
         left = self._voting.remaining(self._blamed) if self._voting is not None and result.blamed else {}
-        if not left or not all(left.values()):
+        if self._won is None or not left or not all(left.values()):
             warning = self._clock_warning() if result.expired else ""
             reason = f"{result.reason}; {warning}" if warning else result.reason
             return self._end(RequestStatus.FAILED, reason, (), now)
         self.confirmation = None  # nothing was paid: go on with the next best of every unit
-        self._voting = self._vote(left)
+        self._voting = self._vote(self._won, left)
         return self._voting.start(now)
 
     def _end(

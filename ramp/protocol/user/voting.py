@@ -7,7 +7,7 @@ hold is cancelled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ramp.errors import RemoteProtocolError, RuleFailed
@@ -30,6 +30,9 @@ from ramp.protocol.user.evaluator import over_limit
 
 INTERRUPTED = "the user agent was interrupted before the decision; nothing was bought"
 """Reason of a request that a restarted coordinator presumes aborted."""
+
+PRICE_RISEN = "the price has risen since it was approved"
+"""Reason of a request whose owner was shown less: another offer, by which a price was found, has lapsed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class Voting(StateMachine[VotingState]):
         pace: of the buying agent.
         max_cost: most that all units may cost together, in minor units: a next best offer may be dearer.
         prices: say what is paid; None where each is paid as it was offered.
+        shown: what the owner was told that offers would cost, in minor units: they are not bought for more.
     """
 
     def __init__(
@@ -90,6 +94,7 @@ class Voting(StateMachine[VotingState]):
         pace: Pace,
         max_cost: int | None = None,
         prices: PaidPrices | None = None,
+        shown: Mapping[Offer, int] | None = None,
     ) -> None:
         super().__init__(request_id, VOTING, VotingState.NEW)
         self.result: VotingResult | None = None
@@ -97,6 +102,7 @@ class Voting(StateMachine[VotingState]):
         self._pace = pace
         self._max_cost = max_cost
         self._prices = prices
+        self._shown = shown or {}
         self._ballots = {number: _Ballot(number, offers, Retry(pace)) for number, offers in candidates.items()}
         self._cancelling: dict[str, tuple[Offer, Retry, Instant]] = {}
         self._end_status = RequestStatus.FAILED
@@ -268,6 +274,11 @@ class Voting(StateMachine[VotingState]):
         over = over_limit([unit.priced.cost for unit in held if unit.priced is not None], self._max_cost)
         if over:
             return self._abort(RequestStatus.REJECTED, over, "HoldGranted", now)
+        if any(
+            unit.priced is not None and unit.priced.cost > self._shown.get(unit.offer, unit.priced.cost)
+            for unit in held
+        ):
+            return self._abort(RequestStatus.REJECTED, PRICE_RISEN, "HoldGranted", now)
         self._enter(VotingState.AGREED, "HoldGranted")
         self.result = VotingResult(None, "", held)
         return []

@@ -268,6 +268,31 @@ def test_the_owner_is_asked_about_what_would_be_paid() -> None:
     assert (asked.costs, asked.offers[0].cpu_hour_cost) == ((55 * 16 * 100,), 50)
 
 
+def test_an_offer_is_not_bought_for_more_than_the_owner_was_shown() -> None:
+    """The runner-up lapses while the owner thinks, and the cap would be paid."""
+    buyer = Buyer(SECOND_PRICE, approval=ev.Approval.ASK)
+    buyer.called()
+    buyer.hear("res3", c.Proposal("r1", 1, (offer_of("res3", 55, valid_for=MINUTE),)))
+    buyer.offer("res1", None)
+    buyer.offer("res2", 50)
+    buyer.party.handle(ev.OffersApproved("r1", True), 2 * MINUTE)
+    assert [each.offer_id for each in sent(buyer.grant("res2", 2 * MINUTE), c.HoldCancelled)] == ["offer-res2"]
+    buyer.hear("res2", c.HoldCancelled("r1", "offer-res2"), now=2 * MINUTE)
+    assert buyer.outcome.status is RequestStatus.REJECTED
+    assert buyer.outcome.reason == "the price has risen since it was approved"
+
+
+@pytest.mark.parametrize("passed_over", [False, True])
+def test_what_the_owner_was_shown_holds_for_that_offer_only(passed_over: bool) -> None:
+    buyer = Buyer(SECOND_PRICE, approval=ev.Approval.ASK)
+    buyer.bids(60, 50, 55)
+    buyer.party.handle(ev.OffersApproved("r1", True), MINUTE)
+    if passed_over:
+        buyer.hear("res2", c.HoldRefused("r1", "offer-res2", RefusalCode.SLOT_TAKEN), now=MINUTE)
+    buyer.grant("res3" if passed_over else "res2", MINUTE)
+    assert buyer.agreement.cost == (60 if passed_over else 55) * 16 * 100
+
+
 def test_second_price_makes_the_truth_the_best_bid() -> None:
     """Vickrey 1961, by brute force: whatever the two others bid, no bid earns a seller more than what it needs."""
     rule = RULES.find(SECOND_PRICE)
