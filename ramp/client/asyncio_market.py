@@ -115,7 +115,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
                             on_event(event)
                         asked = following.heard(event)
                         if asked is not None:
-                            await line.send(Approved(approve(asked.offers, asked.meets)))
+                            await line.send(Approved(approve(asked)))
             except TransportError as error:
                 following.lost(error)
             if following.ended is not None:

@@ -6,24 +6,23 @@ comes, and call `lost` when the connection ends before the request has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ramp.client.line import refused
 from ramp.control.events import Event, MarketRefusalCode, Refused, RequestEnded
 from ramp.control.requests import Submit, Watch, Withdraw
 from ramp.errors import TransportError
-from ramp.model.offer import Offer
 from ramp.protocol.progress import ApprovalAsked
 
-Approver = Callable[[Sequence[Offer], Sequence[bool]], bool]
-"""Asks the owner about offers; the second list says which of them meet the request."""
+Approver = Callable[[ApprovalAsked], bool]
+"""Asks the owner about offers: which they are, whether each meets the request, and what would be paid for it."""
 
 OnEvent = Callable[[Event], None]
 """Told everything that goes on."""
 
 
-def nobody_approves(_: Sequence[Offer], __: Sequence[bool]) -> bool:
+def nobody_approves(_: ApprovalAsked) -> bool:
     """Says no, for requests that were submitted without asking."""
     return False
 

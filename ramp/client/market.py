@@ -101,7 +101,8 @@ class Market(MarketUser[Access]):
             rounds: rounds of bidding.
             round_time: limit of a round; it closes as soon as every answer is in.
             prefer: how offers are ranked.
-            approve: `"auto"`, `"best-offer"`, or a function of the offers that says whether to buy.
+            approve: `"auto"`, `"best-offer"`, or a function that says whether to buy, given a `ramp.ApprovalAsked`
+                with the offers, whether each meets the request, and what would be paid for it.
             max_cost: most to pay for everything together, in credits.
             rule: name of the auction rule (`ramp plugins list rule`), or `FILE.py:Name`; the market's own where empty.
             on_event: told everything that goes on: `ramp.RoundOpened`, `ramp.RoundClosed` and so on.
@@ -172,7 +173,7 @@ class Market(MarketUser[Access]):
                             on_event(event)
                         asked = following.heard(event)
                         if asked is not None:
-                            line.send(Approved(approve(asked.offers, asked.meets)))
+                            line.send(Approved(approve(asked)))
             except TransportError as error:
                 following.lost(error)
                 on_lost()

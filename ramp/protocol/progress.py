@@ -62,7 +62,7 @@ class ApprovalAsked:
     request_id: str
     offers: tuple[Offer, ...]
     meets: tuple[bool, ...]
-    costs: tuple[int, ...] = ()
+    costs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

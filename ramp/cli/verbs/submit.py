@@ -29,7 +29,6 @@ from ramp.control.events import Event, RequestEnded, RequestStanding
 from ramp.errors import ConfigurationError, RampError
 from ramp.model import money
 from ramp.model.instant import Duration
-from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.events import Approval, AuctionOptions, Preference
@@ -170,17 +169,15 @@ def follow(
     request_id = market.access.new_id("request")
     following = Following.begin(submission([request], options, market.access.now(), request_id))
 
-    def asked(offers: Sequence[Offer], meets: Sequence[bool]) -> bool:
+    def asked(question: ApprovalAsked) -> bool:
         view.pause()
-        return approve(offers, meets)
+        return approve(question)
 
     def show(event: Event) -> None:
         if isinstance(event, ClockCompared):
             view.pause()
             say(f"ramp: warning: {offset_text(event)}" if event.wrong else "ramp: the clock is right again")
         else:
-            if isinstance(event, ApprovalAsked) and isinstance(approve, AskAtTerminal):
-                approve.costs = event.costs
             view.show(event)
 
     def interrupted() -> None:
@@ -323,19 +320,14 @@ class AskAtTerminal:
     Args:
         short: makes agents' names short.
         request: what was asked for.
-
-    Attributes:
-        costs: what would be paid for each offer, in minor units; empty: what is offered.
     """
 
     def __init__(self, short: ShortName, request: RequestForQuotation) -> None:
         self._short = short
-        self.costs: Sequence[int] = ()
         self._asked = {unit.number: unit.cores.total for unit in request.units}
 
-    def __call__(self, offers: Sequence[Offer], meets: Sequence[bool]) -> bool:
+    def __call__(self, asked: ApprovalAsked) -> bool:
         """Show the offers and ask."""
-        costs = self.costs if len(self.costs) == len(offers) else [offer.cost for offer in offers]
         print_rows(
             ("Unit", "Resource", "Start", "End", "Cores", "Price", "Cost", "Meets request"),
             [
@@ -349,13 +341,13 @@ class AskAtTerminal:
                     money.credits_text(cost),
                     "yes" if meets_request else "no",
                 )
-                for offer, meets_request, cost in zip(offers, meets, costs, strict=True)
+                for offer, meets_request, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
             ],
             right=("Unit", "Cores", "Price", "Cost"),
             title="Offers (price in credits/core-hour, cost in credits)",
             error=True,
         )
-        total = money.credits_text(sum(costs))
+        total = money.credits_text(sum(asked.costs))
         try:
             return click.confirm(f"Buy for {total} credits?", default=False, err=True)
         except click.Abort:

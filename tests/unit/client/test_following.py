@@ -85,13 +85,13 @@ def test_a_market_that_has_ended_ends_the_wait(agent, script, monkeypatch, submi
 def test_offers_are_put_to_the_owner(agent, script, answer, submit):
     shown = []
 
-    def approve(offers, meets):
-        shown.append((offers[0].resource, meets))
+    def approve(asked):
+        shown.append((asked.offers[0].resource, asked.meets, asked.costs))
         return answer
 
     fake, market = agent([script.submitted, script.asked, script.ended()])
     submit(market, approve=approve)
-    assert shown == [("thunder1@localhost", (True,))]
+    assert shown == [("thunder1@localhost", (True,), (960_000,))]
     assert fake.heard[0].options.approval == "ask"
     assert fake.heard[1] == Approve(answer)
 

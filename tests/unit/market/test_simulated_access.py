@@ -60,7 +60,7 @@ def test_the_owner_is_asked_and_may_say_no(config: Path) -> None:
         shown = []
         for answer, status in ((False, "rejected"), (True, "committed")):
             ended = market.submit(
-                wanted(), approve=lambda offers, meets, answer=answer: shown.append((len(offers), meets)) or answer
+                wanted(), approve=lambda asked, answer=answer: shown.append((len(asked.offers), asked.meets)) or answer
             )
             assert ended.status == status
         assert shown == [(1, (True,))] * 2
