@@ -43,7 +43,7 @@ from ramp.protocol.user.calls import Calls
 from ramp.protocol.user.evaluator import lowest_bids, over_limit
 from ramp.protocol.user.final_refusals import FinalRefusals
 from ramp.protocol.user.offers_made import OffersMade
-from ramp.protocol.user.voting import reject
+from ramp.protocol.user.voting import REQUEST_ENDED, reject
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,7 +457,8 @@ class Auction(StateMachine[AuctionState]):
         meets = {number: self._made.is_met(number) for number in chosen}
         self.result = AuctionResult(status, reason, chosen, meets, self._made.prices, code, self._shown)
         kept = {offer for offers in chosen.values() for offer in offers} if status is None else set()
-        text = reason or ("only a quotation was asked for" if status is not None else "the rule passes it over")
+        # why is the owner's affair: it may tell of the most that is paid, or of what another has offered
+        text = "the rule passes it over" if status is None else REQUEST_ENDED
         return [
             self._reject(offer.resource, offer, text)
             for offers in offered.values()

@@ -21,7 +21,7 @@ from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.user.auction import Auction, AuctionResult
 from ramp.protocol.user.confirmation import Confirmation
-from ramp.protocol.user.voting import Voting, cancel_hold, reject
+from ramp.protocol.user.voting import REQUEST_ENDED, Voting, cancel_hold, reject
 
 
 class Purchase:
@@ -318,7 +318,7 @@ class Purchase:
         self.outcome = RequestOutcome(
             self.request_id, status, reason, rounds, units, self.started_at, duration, self.options.rule, code
         )
-        lost = "another offer was accepted" if status is RequestStatus.COMMITTED else "the request has ended"
+        lost = "another offer was accepted" if status is RequestStatus.COMMITTED else REQUEST_ENDED
         left = self._voting.losers() if self._voting is not None else ()
         return [
             Persist(RequestConcluded(self.request_id, self.outcome, now)),

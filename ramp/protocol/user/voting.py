@@ -31,6 +31,9 @@ from ramp.protocol.user.evaluator import over_limit
 INTERRUPTED = "the user agent was interrupted before the decision; nothing was bought"
 """Reason of a request that a restarted coordinator presumes aborted."""
 
+REQUEST_ENDED = "the request has ended"
+"""What sellers are told of a request that buys nothing."""
+
 PRICE_RISEN = "the price has risen since it was approved"
 """Reason of a request whose owner was shown less: another offer, by which a price was found, has lapsed meanwhile."""
 

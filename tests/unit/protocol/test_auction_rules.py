@@ -28,6 +28,7 @@ from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
+from ramp.protocol.user.voting import REQUEST_ENDED
 from ramp.runtime.auction_rules import RULES
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
@@ -253,6 +254,8 @@ def test_the_limit_is_on_what_is_paid_not_on_what_is_offered() -> None:
     buyer.bids(60, 50, 55)
     assert buyer.outcome.status is RequestStatus.REJECTED
     assert "880.00 credits together" in buyer.outcome.reason
+    told = sent(buyer.effects, c.Rejection)
+    assert {each.reason for each in told} == {REQUEST_ENDED}, "sellers learn neither the limit nor a price"
 
 
 def test_a_quotation_shows_what_would_be_paid() -> None:
@@ -418,7 +421,8 @@ def test_a_rule_that_fails_ends_its_auction_with_a_code_and_nothing_else(
     buyer.bids(60, 50, 55)
     assert (buyer.outcome.status, buyer.outcome.code) == (RequestStatus.FAILED, code)
     assert "the auction rule bad failed" in buyer.outcome.reason
-    assert {each.offer_id for each in sent(buyer.effects, c.Rejection)} == {f"offer-{name}" for name in SELLERS}
+    told = sent(buyer.effects, c.Rejection)
+    assert {(each.offer_id, each.reason) for each in told} == {(f"offer-{name}", REQUEST_ENDED) for name in SELLERS}
     # the agent goes on
     again = ev.RequestSubmitted("r2", RequestForQuotation((UNIT,)), ev.AuctionOptions())
     assert sent(buyer.party.handle(again, 1), c.DirectoryQuery)
