@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from ramp.errors import ConfigurationError
+from ramp.errors import ConfigurationError, plain, told
 from ramp.options import nearest_name
+
+REASON_MAX: Final = 1_000
+"""Characters of why a guest cannot be used."""
 
 _Declaration = TypeVar("_Declaration")
 
@@ -109,11 +112,9 @@ class Sort(Generic[_Declaration]):
         try:
             return self.adopt(load())
         except ConfigurationError as error:
-            raise ConfigurationError(f"{name}: {error.reason}", key=self.noun) from error
-        except Exception as error:
-            raise ConfigurationError(
-                f"{name} cannot be loaded: {type(error).__name__}: {error}", key=self.noun
-            ) from error
+            raise ConfigurationError(f"{name}: {plain(error.reason, REASON_MAX)}", key=self.noun) from error
+        except (Exception, SystemExit) as error:
+            raise ConfigurationError(f"{name} cannot be loaded: {told(error)}", key=self.noun) from error
 
 
 @cache

@@ -8,6 +8,25 @@ The command line turns a `RampError` into one line on standard error and its `ex
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
+
+TOLD_MAX: Final = 300
+"""Characters of what a guest's failure is called."""
+
+
+def plain(text: str, limit: int = TOLD_MAX) -> str:
+    """A text of a guest as one short line of characters that every document and terminal takes."""
+    words = " ".join(text[: 10 * limit].split())
+    return "".join(letter if letter.isprintable() else "?" for letter in words[:limit])
+
+
+def told(error: BaseException) -> str:
+    """What a guest has raised, in one short line; its own way to say so may raise as well."""
+    try:
+        said = str(error)
+    except (Exception, SystemExit):
+        said = "(it cannot be told what)"
+    return plain(f"{type(error).__name__}: {said}")
 
 
 class RampError(Exception):

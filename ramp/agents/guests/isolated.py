@@ -19,7 +19,7 @@ from typing import Final, Generic, TypeVar
 from ramp.agents.guests.messages import Asked, Blame, FromGuest, NonsenseSaid, NotOpened, Opened, Opening, Told
 from ramp.agents.guests.probes import PROBED, Probes
 from ramp.agents.guests.process import GuestGone, GuestProcess, how_ended
-from ramp.errors import ConfigurationError, PluginError
+from ramp.errors import ConfigurationError, PluginError, plain
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -30,7 +30,6 @@ from ramp.runtime.guests.answers import (
     Question,
     answer_problem,
     call_of,
-    plain,
     raised,
     without_answer,
 )

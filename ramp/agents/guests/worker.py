@@ -134,8 +134,8 @@ class _Worker:
 
 def _not_opened(error: Exception) -> Any:
     from ramp.agents.guests.messages import Blame, NotOpened
-    from ramp.errors import ConfigurationError, PluginError
-    from ramp.runtime.guests.answers import plain, raised
+    from ramp.errors import ConfigurationError, PluginError, plain
+    from ramp.runtime.guests.answers import raised
 
     if isinstance(error, ConfigurationError):
         return NotOpened(plain(str(error)), Blame.CONFIGURATION)

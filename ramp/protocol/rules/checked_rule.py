@@ -10,13 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from ramp.errors import RuleFailed
+from ramp.errors import RuleFailed, plain, told
 from ramp.model.offer import Offer
 from ramp.model.price_paid import cap_cost
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 
 ROUNDS_MAX: Final = 100
 """So many rounds an auction may have at most."""
+
+SHOWN_MAX: Final = 80
+"""Characters of an answer in a message."""
 
 _Answer = TypeVar("_Answer")
 
@@ -46,8 +49,8 @@ class CheckedRule:
 
     def __init__(self, name: str, rule: AuctionRule) -> None:
         self.name = name
-        self.sealed = rule.sealed is True
-        self.pays_offer = rule.pays_offer is True
+        self.sealed = self._guarded("sealed", lambda: rule.sealed is True)
+        self.pays_offer = self._guarded("pays_offer", lambda: rule.pays_offer is True)
         self._rule = rule
 
     def next_asks(self, bidding: Bidding) -> dict[int, int] | None:
@@ -56,21 +59,7 @@ class CheckedRule:
         Raises:
             RuleFailed: if the rule raises, or asks for something else, for more than before, or without end.
         """
-        asks = self._asked("next_asks", lambda: self._rule.next_asks(bidding))
-        if asks is None:
-            return None
-        before = {bids.unit.number: bids.asked for bids in bidding.units}
-        if not isinstance(asks, Mapping) or set(asks) != set(before):
-            raise self._failed(RuleFault.WRONG_ASK, f"it asks {asks!r:.80}; right would be a price for each unit")
-        for number, ask in asks.items():
-            if isinstance(ask, bool) or not isinstance(ask, int) or not 0 <= ask <= before[number]:
-                wrong = f"it asks {ask!r:.40} for unit {number}; right would be 0 to {before[number]}"
-                raise self._failed(RuleFault.WRONG_ASK, wrong)
-            if self.sealed and ask != before[number]:
-                raise self._failed(RuleFault.WRONG_ASK, "it is sealed and asks another price, which tells of bids")
-        if bidding.rounds_held >= ROUNDS_MAX:
-            raise self._failed(RuleFault.WRONG_ASK, f"it wants more than {ROUNDS_MAX} rounds")
-        return dict(asks)
+        return self._guarded("next_asks", lambda: self._asks(bidding, self._rule.next_asks(bidding)))
 
     def winners(self, bids: UnitBids) -> tuple[Offer, ...]:
         """The offers to accept for a unit, best first.
@@ -78,17 +67,7 @@ class CheckedRule:
         Raises:
             RuleFailed: if the rule raises, or names none, one twice, or one that was not made.
         """
-        won: object = self._asked("winners", lambda: self._rule.winners(bids))
-        if not isinstance(won, list | tuple) or not won:
-            raise self._failed(RuleFault.WRONG_WINNER, f"it lets win {won!r:.40}; right would be a list of offers")
-        if won is bids.offers:
-            return bids.offers
-        made = {offer.resource: offer for offer in bids.offers}  # at most one a resource
-        for offer in won:
-            if not isinstance(offer, Offer) or made.pop(offer.resource, None) != offer:
-                wrong = f"it lets win {getattr(offer, 'offer_id', offer)!r:.40}, which was not offered, or twice"
-                raise self._failed(RuleFault.WRONG_WINNER, wrong)
-        return tuple(won)
+        return self._guarded("winners", lambda: self._won(bids, self._rule.winners(bids)))
 
     def price(self, bids: UnitBids, winner: Offer, remaining: Sequence[Offer]) -> Price:
         """What the winner is paid.
@@ -98,22 +77,86 @@ class CheckedRule:
         """
         if self.pays_offer:
             return Price(winner.cost)
-        price = self._asked("price", lambda: self._rule.price(bids, winner, remaining))
-        if not isinstance(price, Price) or isinstance(price.cost, bool) or not isinstance(price.cost, int):
-            raise self._failed(RuleFault.WRONG_PRICE, f"it says {price!r:.60}; right would be a Price in minor units")
-        most = cap_cost(bids.unit, winner)
-        if not winner.cost <= price.cost <= most:
-            wrong = f"{price.cost} minor units for {winner.offer_id}; right would be {winner.cost} to {most}"
-            raise self._failed(RuleFault.WRONG_PRICE, wrong)
-        if price.set_by is not None and price.set_by not in remaining:
-            raise self._failed(RuleFault.WRONG_PRICE, "the offer that sets its price is none of those that remain")
-        return price
+        return self._guarded(
+            "price", lambda: self._priced(bids, winner, remaining, self._rule.price(bids, winner, remaining))
+        )
 
-    def _asked(self, method: str, ask: Callable[[], _Answer]) -> _Answer:
+    # What is answered belongs to the guest: to compare or to show it may raise as well, and nothing of it is kept.
+
+    def _asks(self, bidding: Bidding, asks: object) -> dict[int, int] | None:
+        if asks is None:
+            return None
+        before = {bids.unit.number: bids.asked for bids in bidding.units}
+        said = dict(asks) if isinstance(asks, Mapping) else {}
+        if said.keys() != before.keys():
+            raise self._failed(RuleFault.WRONG_ASK, f"it asks {_shown(asks)}; right would be a price for each unit")
+        for number, most in before.items():
+            ask = said[number]
+            if type(ask) is not int or not 0 <= ask <= most:
+                wrong = f"it asks {_shown(ask)} for unit {number}; right would be 0 to {most}"
+                raise self._failed(RuleFault.WRONG_ASK, wrong)
+            if self.sealed and ask != most:
+                raise self._failed(RuleFault.WRONG_ASK, "it is sealed and asks another price, which tells of bids")
+        if bidding.rounds_held >= ROUNDS_MAX:
+            raise self._failed(RuleFault.WRONG_ASK, f"it wants more than {ROUNDS_MAX} rounds")
+        return {number: said[number] for number in before}
+
+    def _won(self, bids: UnitBids, won: object) -> tuple[Offer, ...]:
+        if won is bids.offers:
+            return bids.offers
+        named = tuple(won) if isinstance(won, list | tuple) else ()
+        if not named:
+            raise self._failed(RuleFault.WRONG_WINNER, f"it lets win {_shown(won)}; right would be a list of offers")
+        left = list(bids.offers)
+        winners = []
+        for offer in named:
+            made = _same(offer, left)
+            if made is None:
+                shown = _shown(offer.offer_id if isinstance(offer, Offer) else offer)
+                raise self._failed(RuleFault.WRONG_WINNER, f"it lets win {shown}, which was not offered, or twice")
+            left.remove(made)
+            winners.append(made)
+        return tuple(winners)
+
+    def _priced(self, bids: UnitBids, winner: Offer, remaining: Sequence[Offer], price: object) -> Price:
+        if not isinstance(price, Price) or type(cost := price.cost) is not int:
+            raise self._failed(RuleFault.WRONG_PRICE, f"it says {_shown(price)}; right would be a Price in minor units")
+        most = cap_cost(bids.unit, winner)
+        if not winner.cost <= cost <= most:
+            wrong = f"{_shown(cost)} minor units for {winner.offer_id}; right would be {winner.cost} to {most}"
+            raise self._failed(RuleFault.WRONG_PRICE, wrong)
+        named = price.set_by
+        if named is None:
+            return Price(cost)
+        set_by = _same(named, remaining)
+        if set_by is None:
+            raise self._failed(RuleFault.WRONG_PRICE, "the offer that sets its price is none of those that remain")
+        return Price(cost, set_by)
+
+    def _guarded(self, method: str, answer: Callable[[], _Answer]) -> _Answer:
         try:
-            return ask()
-        except Exception as error:
-            raise self._failed(RuleFault.RAISED, f"{method}: {type(error).__name__}: {error}") from error
+            return answer()
+        except _Found:
+            raise
+        except (Exception, SystemExit) as error:
+            raise self._failed(RuleFault.RAISED, f"{method}: {told(error)}") from error
 
     def _failed(self, code: RuleFault, detail: str) -> RuleFailed:
-        return RuleFailed(code, self.name, detail)
+        return _Found(code, self.name, detail)
+
+
+class _Found(RuleFailed):
+    """What is found here to be wrong; a rule may raise `RuleFailed` itself."""
+
+
+def _same(named: object, among: Sequence[Offer]) -> Offer | None:
+    """The offer that a rule names; of another type it could claim to be any."""
+    return next((offer for offer in among if offer is named or (type(named) is Offer and offer == named)), None)
+
+
+def _shown(value: object) -> str:
+    """What a rule has answered, for messages."""
+    try:
+        return plain(repr(value), SHOWN_MAX)
+    except (Exception, SystemExit):
+        return f"a {type(value).__name__} that cannot be shown"

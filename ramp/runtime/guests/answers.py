@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final, assert_never
 
+from ramp.errors import told
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.plugins.answers import (
     PLACEMENT_MAX,
@@ -26,9 +27,6 @@ from ramp.runtime.guests.snapshot import SNAPSHOT_BYTES_MAX
 
 PRICE_MAX: Final = 10**9
 """Highest price that a strategy may name, in credits per core hour; far above any that makes sense."""
-
-REASON_MAX: Final = 300
-"""Characters of what a guest's failure is called."""
 
 SOURCES: Final = ("log", "synthetic", "live")
 """What may drive a machine's queue."""
@@ -89,25 +87,13 @@ def _refused(unit: int, reason: str) -> Refusal:
     return Refusal(unit, RefusalCode.PLUGIN_FAILED, detail=reason)
 
 
-def plain(text: str, limit: int = REASON_MAX) -> str:
-    """A text of a guest as one short line of characters that every document and terminal takes."""
-    words = " ".join(text[: 10 * limit].split())
-    return "".join(letter if letter.isprintable() else "?" for letter in words[:limit])
-
-
 OUT_OF_MEMORY: Final = "it needs more memory than it may have ([guests] memory_mb)"
 """Why a guest has failed that has hit the limit of its process."""
 
 
 def raised(error: BaseException) -> str:
-    """What a guest has raised, in one short line; its own way to say so may raise as well."""
-    if isinstance(error, MemoryError):
-        return OUT_OF_MEMORY
-    try:
-        said = str(error)
-    except Exception:
-        said = "(it cannot be told what)"
-    return plain(f"{type(error).__name__}: {said}")
+    """What a guest has raised, in one short line."""
+    return OUT_OF_MEMORY if isinstance(error, MemoryError) else told(error)
 
 
 # -- checks --------------------------------------------------------------------------------------------------------

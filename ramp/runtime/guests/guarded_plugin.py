@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar, assert_never
 
-from ramp.errors import PluginError, StorageFailed
+from ramp.errors import PluginError, StorageFailed, plain
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
@@ -20,7 +20,7 @@ from ramp.plugins.interface import ForgettingPlugin, ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.events import MachineInDoubt
-from ramp.runtime.guests.answers import call_of, plain, raised, snapshot_problem, without_answer
+from ramp.runtime.guests.answers import call_of, raised, snapshot_problem, without_answer
 from ramp.runtime.guests.health import Health
 from ramp.runtime.guests.snapshot import snapshot_text
 

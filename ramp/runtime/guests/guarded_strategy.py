@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ramp.errors import plain
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
 from ramp.protocol.effects import PriceSlots
 from ramp.protocol.events import SlotsPriced
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal, PricingStrategy
-from ramp.runtime.guests.answers import plain, price_problem, raised
+from ramp.runtime.guests.answers import price_problem, raised
 from ramp.runtime.guests.health import Health
 
 FAILED = "the price strategy failed: "

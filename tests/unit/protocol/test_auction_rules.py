@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,6 +81,12 @@ class Buyer:
     @property
     def agreement(self) -> Any:
         return self.party.purchases["r1"].confirmation.agreements[0]  # type: ignore[union-attr]
+
+    @property
+    def refused(self) -> Any:
+        """How a request ended before anything was said."""
+        (report,) = self.begun
+        return report.progress.outcome  # type: ignore[union-attr]
 
     @property
     def outcome(self) -> Any:
@@ -370,7 +377,7 @@ class Misbehaving(AuctionRule):
     def _or(self, method: str, right: Any) -> Any:
         if method != self._method:
             return right
-        if isinstance(self._answer, Exception):
+        if isinstance(self._answer, BaseException):
             raise self._answer
         return self._answer(right) if callable(self._answer) else self._answer
 
@@ -383,6 +390,46 @@ class Misbehaving(AuctionRule):
     def price(self, bids: UnitBids, winner: Offer, remaining: Any) -> Any:
         return self._or("price", Price(winner.cost))
 
+
+class Unspeakable(Exception):
+    """Whatever is done with it raises."""
+
+    def _raise(self, *_: object) -> Any:
+        raise SystemExit("never")
+
+    __str__ = __repr__ = __eq__ = __hash__ = __iter__ = __len__ = __bool__ = _raise  # type: ignore[assignment]
+
+
+class Anything(int):
+    """Says that it is whatever it is compared with."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ge__(self, other: object) -> bool:
+        return True
+
+    __le__ = __ge__
+    __hash__ = int.__hash__
+
+
+class AnyOffer(Offer):
+    """Says that it is the offer that it is compared with."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = Offer.__hash__
+
+
+class Sly(list[Any]):
+    """A list that cannot be read."""
+
+    def __iter__(self) -> Any:
+        raise Unspeakable
+
+
+ANY_OFFER = AnyOffer("offer-res9", "r1", 1, "res9", 55, HOUR, 2 * HOUR, 16, 0.5, 10 * MINUTE)
 
 WRONG = [
     ("next_asks", ValueError("no idea"), RuleFault.RAISED),
@@ -407,6 +454,22 @@ WRONG = [
     ("price", Price(88_000.0), RuleFault.WRONG_PRICE),  # type: ignore[arg-type]
     ("price", Price(88_000, offer_of("res9", 55)), RuleFault.WRONG_PRICE),
     ("price", Price(88_000, offer_of("res2", 50)), RuleFault.WRONG_PRICE),
+    ("next_asks", {1: 10**5000}, RuleFault.WRONG_ASK),
+    ("next_asks", {1: Anything(50)}, RuleFault.WRONG_ASK),
+    ("next_asks", [Unspeakable()], RuleFault.WRONG_ASK),
+    ("next_asks", {1: Unspeakable()}, RuleFault.WRONG_ASK),
+    ("next_asks", Unspeakable(), RuleFault.RAISED),
+    ("next_asks", SystemExit(3), RuleFault.RAISED),
+    ("next_asks", ValueError("\x1b[2J\0" * 9_999), RuleFault.RAISED),
+    ("next_asks", RuleFailed("rule_unknown", "another", "x" * 9_999), RuleFault.RAISED),
+    ("winners", Sly([1]), RuleFault.RAISED),
+    ("winners", [Unspeakable()], RuleFault.WRONG_WINNER),
+    ("winners", [ANY_OFFER], RuleFault.WRONG_WINNER),
+    ("price", Price(10**5000), RuleFault.WRONG_PRICE),
+    ("price", Price(Anything(88_000)), RuleFault.WRONG_PRICE),
+    ("price", Price(88_000, Unspeakable()), RuleFault.WRONG_PRICE),  # type: ignore[arg-type]
+    ("price", Price(88_000, ANY_OFFER), RuleFault.WRONG_PRICE),
+    ("price", Unspeakable(), RuleFault.RAISED),
 ]
 
 
@@ -421,11 +484,32 @@ def test_a_rule_that_fails_ends_its_auction_with_a_code_and_nothing_else(
     buyer.bids(60, 50, 55)
     assert (buyer.outcome.status, buyer.outcome.code) == (RequestStatus.FAILED, code)
     assert "the auction rule bad failed" in buyer.outcome.reason
+    assert len(buyer.outcome.reason) < 400
+    assert buyer.outcome.reason.isprintable()
     told = sent(buyer.effects, c.Rejection)
     assert {(each.offer_id, each.reason) for each in told} == {(f"offer-{name}", REQUEST_ENDED) for name in SELLERS}
     # the agent goes on
     again = ev.RequestSubmitted("r2", RequestForQuotation((UNIT,)), ev.AuctionOptions())
     assert sent(buyer.party.handle(again, 1), c.DirectoryQuery)
+
+
+def test_a_rule_whose_module_ends_the_program_ends_its_request_only(tmp_path: Path) -> None:
+    place = tmp_path / "leaving.py"
+    place.write_text("raise SystemExit('\\x1b[2J' + 'gone ' * 9_999)\n")
+    buyer = Buyer(f"{place}:Rule")
+    assert (buyer.refused.status, buyer.refused.code) == (RequestStatus.FAILED, RuleFault.UNKNOWN)
+    assert "SystemExit: ?[2Jgone" in buyer.refused.reason
+    assert len(buyer.refused.reason) < 1_000
+
+
+def test_a_rule_that_does_not_say_what_it_is_fails() -> None:
+    class Torn(AuctionRule):
+        @property
+        def sealed(self) -> bool:  # type: ignore[override]
+            raise SystemExit(1)
+
+    buyer = Buyer("torn", rules=lambda _: Torn())
+    assert (buyer.refused.status, buyer.refused.code) == (RequestStatus.FAILED, RuleFault.RAISED)
 
 
 def test_a_rule_that_fails_when_slots_are_held_lets_them_go() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ramp.errors import plain
 from ramp.model.instant import HOUR
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
@@ -16,7 +17,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
-from ramp.runtime.guests.answers import answer_problem, plain, raised, without_answer
+from ramp.runtime.guests.answers import answer_problem, raised, without_answer
 
 UNIT = RequestUnit(3, 70, 10 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 SLOT = Slot(HOUR, 2 * HOUR, 16, 0.5)
