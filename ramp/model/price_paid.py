@@ -22,6 +22,9 @@ from ramp.model.shortcoming import shortcoming
 SECOND_PRICE: Final = "second-price"
 """Name of the rule by which the cheapest other offer sets the price, or the cap where there is none."""
 
+CLOCKS_APART: Final = 5 * MINUTE
+"""So far ahead may the clock of who made an offer be, as of whoever begins something (`Timing.message_age`)."""
+
 
 class PriceFault(StrEnum):
     """What can be wrong with a price."""
@@ -73,8 +76,8 @@ def second_price(unit: RequestUnit, winner: Offer, runner_up: Offer | None) -> i
 
 
 def stands_at(offer: Offer, seal: Seal, at: int) -> bool:
-    """Whether an offer still stands at an instant, counted from when it was sealed."""
-    return at < seal.signed_at + offer.valid_for
+    """Whether an offer stands at an instant: sealed by then, as far as two clocks can tell, and not lapsed."""
+    return seal.signed_at - CLOCKS_APART <= at < seal.signed_at + offer.valid_for
 
 
 def price_problem(agreement: Agreement) -> PriceProblem | None:
@@ -115,8 +118,8 @@ def _runner_up_problem(agreement: Agreement, price: PricePaid, other: Offer) -> 
         most = f"agreements stand for at most {ORDER_VALIDITY_MAX // MINUTE} minutes, this one is dated back"
         return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} may not stand any more: {most}")
     if not stands_at(other, seal, agreement.issued_at):
-        ended = iso(seal.signed_at + other.valid_for)
-        return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} stood until {ended} only")
+        stood = f"from {iso(seal.signed_at)} until {iso(seal.signed_at + other.valid_for)} only"
+        return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} stood {stood}")
     if other.cost < agreement.offer.cost:
         low = f"{_text(other.cost)} of {other.offer_id} is below the {_text(agreement.offer.cost)} of the winner"
         return PriceProblem(PriceFault.RUNNER_UP_TOO_LOW, low)

@@ -12,7 +12,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, PricePaid, Signed
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer, RefusalCode
-from ramp.model.price_paid import SECOND_PRICE, PriceFault, price_problem
+from ramp.model.price_paid import CLOCKS_APART, SECOND_PRICE, PriceFault, price_problem
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.protocol import effects as fx
@@ -63,6 +63,10 @@ WRONG = {
     "too late": (agreement(shown(end=4 * HOUR)), PriceFault.RUNNER_UP_FOREIGN),
     "above the cap": (agreement(shown(cpu_hour_cost=71)), PriceFault.RUNNER_UP_FOREIGN),
     "expired": (agreement(shown(valid_for=MINUTE)), PriceFault.RUNNER_UP_EXPIRED),
+    "of a time to come": (
+        agreement(replace(PRICE, seal=replace(SEAL, signed_at=MINUTE + CLOCKS_APART + 1))),
+        PriceFault.RUNNER_UP_EXPIRED,
+    ),
     "dated back": (agreement(valid_until=LAST + 1), PriceFault.RUNNER_UP_EXPIRED),
     "too low": (agreement(shown(cpu_hour_cost=49), 49 * 1600), PriceFault.RUNNER_UP_TOO_LOW),
     "paid less than the next": (agreement(cost=PAID - 1), PriceFault.NOT_THE_RULES),
@@ -87,6 +91,8 @@ def test_what_is_right() -> None:
     assert price_problem(agreement()) is None
     assert price_problem(agreement(PricePaid(SECOND_PRICE), 70 * 1600)) is None
     assert price_problem(agreement(shown(cpu_hour_cost=50), 50 * 1600)) is None, "both ask the same"
+    ahead = agreement(replace(PRICE, seal=replace(SEAL, signed_at=MINUTE + CLOCKS_APART)))
+    assert price_problem(ahead) is None, "its clock is ahead of the buyer's"
     larger = agreement(shown(cores=32), 70 * 1600)
     assert price_problem(larger) is None, "the next offer costs more than the cap of this slot"
     assert price_problem(agreement(PricePaid("their-own"), 60 * 1600)) is None, "any rule's price within the bounds"
