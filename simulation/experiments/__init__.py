@@ -1,1 +1,1 @@
-"""Studies that reproduce the papers' tables and figures, one folder a paper."""
+"""Studies that reproduce the papers' tables and figures, one folder a paper; `trials` runs markets for them."""
