@@ -1,8 +1,7 @@
 """Link tables on disk, so that a wiring is searched once and not at every start.
 
 A file is named after the digest of the wiring, so a changed wiring never meets an old table. A file that cannot be read
-is made
-anew; a directory that cannot be written costs only the time of the next search.
+is made anew; a directory that cannot be written costs only the time of the next search.
 """
 
 from __future__ import annotations

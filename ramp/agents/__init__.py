@@ -1,1 +1,1 @@
-"""The only place that knows SPADE and XMPP."""
+"""Parties as agents: the roles, their processes, and the supervisor that starts them and keeps them alive."""

@@ -1,1 +1,1 @@
-"""The command line: one module a noun."""
+"""The command `ramp`: finding its verbs, and what they share; `verbs` has one module a noun, `views` what they show."""

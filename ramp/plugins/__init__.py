@@ -1,1 +1,1 @@
-"""The interface between a Resource Agent and the machine it sells, and its registry."""
+"""The interface between a Resource Agent and the machine it sells, how its answers are judged, and its contract."""

@@ -1,1 +1,1 @@
-"""What runs the pure machines: host, journal, clock, identifiers, configuration."""
+"""What runs the pure machines: host, journal, clock, identifiers, configuration, state folder, guests."""

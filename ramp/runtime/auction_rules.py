@@ -1,4 +1,4 @@
-"""All auction rules that are declared: in `ramp.protocol.rules`, by other packages, or at a place of one's own."""
+"""All auction rules: those declared in `ramp.protocol.rules.shipped`, by other packages, or at a place of one's own."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Parties on XMPP: addresses, connections, stanzas in and out. Only here and in the agents is SPADE known."""
+"""Parties on XMPP: addresses, connections, stanzas in and out. The only place with SPADE and slixmpp."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ramp.xmpp import spade_patches as speed
+from ramp.xmpp import spade_patches
 
-speed.import_spade()
+spade_patches.import_spade()
 
 from spade.agent import Agent  # noqa: E402 (after the import without SPADE's own server)
 from spade.behaviour import CyclicBehaviour  # noqa: E402

@@ -16,8 +16,8 @@ SENDERS_MAX = 20_000
 class SenderQuota:
     """A token bucket for every sender (as GCRA, ITU-T I.371: one number a sender says when its bucket is full again).
 
-    A sender may send `burst` messages at once and `messages_per_second` in the long run. The state of a bucket is
-    lost only if half of `senders_max` other senders have sent since its last message; it is then full.
+    A sender may send `burst` messages at once and `messages_per_sender_per_second` in the long run. The state of a
+    bucket is lost only if half of `senders_max` other senders have sent since its last message; it is then full.
 
     Args:
         limits: rate and burst.

@@ -22,8 +22,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ramp.errors import ConfigurationError, DocumentError, TransportError
-from ramp.xmpp import spade_patches as speed
-from ramp.xmpp import wire
+from ramp.xmpp import spade_patches, wire
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.behaviour import Agent, BaseTemplate, Courier, Message, PresenceManager, TraceStore, UnmatchedMessages
 from ramp.xmpp.complaints import Complaints
@@ -131,7 +130,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         if self.client is not None:
             raise TransportError(f"{self.jid}: was started before; make a new agent")
         self._adopt_loop()
-        raw = self.settings.fast and speed.apply()
+        raw = self.settings.fast and spade_patches.apply()
         self.client = MarketStream(
             str(self.jid),
             self.password,

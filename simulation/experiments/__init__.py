@@ -1,1 +1,1 @@
-"""Studies that reproduce the papers' tables and figures, one a file."""
+"""Studies that reproduce the papers' tables and figures, one folder a paper; `trials` runs markets for them."""

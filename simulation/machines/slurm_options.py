@@ -1,8 +1,7 @@
 """Requests in Slurm's words: the srun and sbatch options that Blue Gene support brought.
 
 `--geometry`/`-g`, `--no-rotate`/`-R`, `--conn-type`, `--node-use`, `--nodes`/`-N`, and the environment variables that
-stand for the
-first three. Option names and values as in Slurm 1.0 to 2.x.
+stand for the first three. Option names and values as in Slurm 1.0 to 2.x.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Pictures made from result files."""
+"""Pictures of one run and of a machine, and the style of all pictures."""

@@ -87,7 +87,7 @@ def run_window_first_fit(
     return BoxRun(schedule, box, int((~fits).sum()))
 
 
-# numba keeps these on disk until this file changes; after a change of box_choice.py or box_search.py, touch this file
+# numba keeps these on disk until this file changes; after a change of machines/boxes, touch this file
 @compiled
 def _give_back(
     arrays: BoxArrays,

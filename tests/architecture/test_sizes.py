@@ -1,4 +1,4 @@
-"""The limits of size that ARCHITECTURE.md states: a bigger room is two."""
+"""The limits of size that CONTRIBUTING.md states: a bigger room is two."""
 
 from __future__ import annotations
 

@@ -21,6 +21,10 @@ from ramp.runtime.ledger.store import LedgerStore
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
 
 
+POSTGRESQL = (pytest.mark.postgresql, pytest.mark.slow)
+"""A server of its own takes its time; what it shares with SQLite is tested with that all the time."""
+
+
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[str]:
     """URL of a PostgreSQL database where schemas may be made."""
@@ -75,7 +79,7 @@ def postgresql_url(postgresql_server: str) -> Iterator[str]:
     engine.dispose()
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=POSTGRESQL)])
 def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """URL of an empty database, on SQLite and on PostgreSQL."""
     if request.param == "postgresql":
@@ -83,7 +87,7 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'ledger.sqlite'}"
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=POSTGRESQL)])
 def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Ledger]]:
     """A function that opens one and the same ledger, anew at each call where it is kept in a database."""
     if request.param == "memory":

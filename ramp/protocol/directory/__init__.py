@@ -1,1 +1,1 @@
-"""The directory of resources as a state machine, and its pages."""
+"""The directory of resources as a state machine, and the pages of its listing."""

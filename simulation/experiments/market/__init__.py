@@ -1,1 +1,1 @@
-"""The market paper: rounds, units, users and scale."""
+"""The market paper: rounds, units, users, workloads, a network of hosts; and beyond it, scale and auction rules."""

@@ -4,7 +4,7 @@ The paper ran Table 2's first fifteen resources on fifteen hosts: ten in one lab
 in Europe, and found no significant effect but a greater variance. It tells no latencies; those here are typical of
 such paths. In virtual time messages also travel over links with latency, jitter and loss, which TCP hides as delay.
 Over XMPP there are two hosts, network namespaces with federated servers, the other sites' resources on the second
-(`market_hosts`). The link between them has latency, jitter and loss by tc netem where the kernel has it, else by a
+(`trials.hosts`). The link between them has latency, jitter and loss by tc netem where the kernel has it, else by a
 relay in front of each server; the summary's `line` says which. Where the machine permits no namespaces, the experiment
 says why and measures one host only.
 """

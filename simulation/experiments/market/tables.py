@@ -16,7 +16,7 @@ OLDEST_HOURS: Final = 72
 """Machines have been running for up to so long when a market opens; the paper's left theirs running between tests."""
 
 TIMING_NOTES: Final = {
-    Mode.SIMULATED: "virtual time: messages and bids take the mean service times of market_stations.Costs",
+    Mode.SIMULATED: "virtual time: messages and bids take the mean service times of trials.stations.Costs",
     Mode.XMPP: "wall time on one machine; what else ran on it makes every time an upper bound",
 }
 

@@ -1,1 +1,1 @@
-"""A market of torus machines: what shapes and prices do to one another."""
+"""A market of live torus machines: what request size, torus share and a price for fragmentation do."""

@@ -1,8 +1,8 @@
-"""Runs market plans on two hosts (`market_namespaces`), each with a Prosody of its own.
+"""Runs market plans on two hosts (`trials.namespaces`), each with a Prosody of its own.
 
 The two federate: users, bank, directory and the laboratory's resources live in one domain, the other sites' resources
 in the other, and every message between the two passes both servers and the link. Latency, jitter and loss are the
-kernel's (tc netem) where it has that, else those of a relay in front of each server (`market_relay`). Needs root, `ip`
+kernel's (tc netem) where it has that, else those of a relay in front of each server (`trials.relay`). Needs root, `ip`
 and Prosody with its resolver library.
 """
 

@@ -1,7 +1,7 @@
 """Hosts on one machine: network namespaces joined by a link with latency, jitter and loss.
 
 What the link does to packets is the kernel's (tc netem) where it has that, else a relay in front of each host's server
-does the same to what the servers say to each other (`market_relay`). Needs root and `ip`.
+does the same to what the servers say to each other (`trials.relay`). Needs root and `ip`.
 """
 
 from __future__ import annotations

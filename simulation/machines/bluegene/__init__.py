@@ -1,1 +1,1 @@
-"""Blue Gene/L: midplanes, lines with multi-toroidal links, and partitions."""
+"""Machines of cabled lines: Blue Gene/L with its multi-toroidal links, and the plain torus."""

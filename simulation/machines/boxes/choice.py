@@ -1,7 +1,7 @@
 """Which free box to take, compiled: the first, the one with the largest phi, or the one that leaves most room.
 
 Rows, states and tables are those of `simulation.machines.boxes.search`. numba keeps compiled functions on disk until
-their own file changes; after a change of box_search.py alone, touch this file.
+their own file changes; after a change of search.py alone, touch this file.
 """
 
 from __future__ import annotations

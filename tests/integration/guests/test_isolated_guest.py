@@ -299,7 +299,7 @@ OPENINGS = {
     "raise": "it does not open: ValueError: the parser of sinfo broke",
     "transient": "it does not open: the batch system is away",
     "exit": "it does not open: its process ended with status 3",
-    "hang": "it does not open within 4 s",
+    "hang": f"it does not open within {SHORT.open / SECOND:g} s",
 }
 
 

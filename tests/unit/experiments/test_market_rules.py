@@ -56,6 +56,7 @@ def test_more_rounds_of_open_bidding_by_the_papers_formula_cost_less() -> None:
     assert prices[0] > prices[-1]
 
 
+@pytest.mark.slow
 def test_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "SELLERS", {name: rules.SELLERS[name] for name in ("truthful", "shading")})
     summary = rules.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)

@@ -67,8 +67,18 @@ def seen(machine: ModelledMachine, now: Instant) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("machine", CORES)
-@pytest.mark.parametrize("scheduler", SCHEDULERS.names())
+QUICK = {"fcfs", "easy"}
+"""Schedulers that every run tries; the slower tests try all."""
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "machine"),
+    [
+        pytest.param(scheduler, machine, marks=[] if scheduler in QUICK else pytest.mark.slow)
+        for scheduler in SCHEDULERS.names()
+        for machine in CORES
+    ],
+)
 def test_a_kept_machine_sells_what_one_sells_that_lives_through_everything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str, scheduler: str
 ) -> None:

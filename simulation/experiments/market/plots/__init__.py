@@ -1,1 +1,1 @@
-"""Pictures of the market paper's studies, from their result files."""
+"""Pictures of the market experiments, from their result files."""

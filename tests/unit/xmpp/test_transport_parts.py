@@ -1,22 +1,18 @@
-"""The small parts of the transport: outbox, back-off, settings, certificate, speed-ups."""
+"""The small parts of the transport: outbox, back-off, settings, trust, speed-ups."""
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import importlib
 import ssl
-import stat
 import subprocess
 import sys
 
 import pytest
-from cryptography import x509
 
 from ramp.errors import ConfigurationError
 from ramp.servers import certificate
-from ramp.xmpp import spade_patches as speed
-from ramp.xmpp import stream
+from ramp.xmpp import spade_patches, stream
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.outbox import Outbox
 from ramp.xmpp.settings import TransportSettings
@@ -78,88 +74,29 @@ def test_one_context_a_trust(tmp_path):
     assert stream.tls_context(ca_file, True).verify_mode is ssl.CERT_REQUIRED
 
 
-def handshake(files, ca_file, server_name):
-    """A TLS handshake in memory, client and server."""
-    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server_context.load_cert_chain(files.certificate_file, files.key_file)
-    client_context = ssl.create_default_context(cafile=ca_file)
-    client_context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_STRICT
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = client_context.wrap_bio(to_client, to_server, server_hostname=server_name)
-    server = server_context.wrap_bio(to_server, to_client, server_side=True)
-    waiting = [client, server, client, server]
-    for side in waiting:
-        try:
-            side.do_handshake()
-        except ssl.SSLWantReadError:
-            continue
-    return client.version()
-
-
-def test_certificate_is_trusted_through_its_own_authority_only(tmp_path):
-    ours = certificate.ensure_server_certificate(tmp_path / "a", "market.test")
-    other = certificate.ensure_server_certificate(tmp_path / "b", "market.test")
-    assert handshake(ours, ours.ca_file, "market.test") == "TLSv1.3"
-    with pytest.raises(ssl.SSLCertVerificationError):
-        handshake(ours, other.ca_file, "market.test")
-    with pytest.raises(ssl.SSLCertVerificationError):
-        handshake(ours, ours.ca_file, "elsewhere.test")
-
-
-def test_certificate_is_kept_mended_and_private(tmp_path):
-    first = certificate.ensure_server_certificate(tmp_path, "localhost")
-    authority = first.ca_file.read_bytes()
-    assert certificate.ensure_server_certificate(tmp_path, "localhost").ca_file.read_bytes() == authority
-    assert stat.S_IMODE(first.key_file.stat().st_mode) == 0o600
-    first.certificate_file.write_bytes(b"half a certifi")
-    again = certificate.ensure_server_certificate(tmp_path, "localhost")
-    assert again.ca_file.read_bytes() != authority
-    assert handshake(again, again.ca_file, "localhost") == "TLSv1.3"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ca.pem", "localhost_cert.pem", "localhost_key.pem"]
-
-
-def test_certificate_does_not_begin_when_it_is_made(tmp_path, monkeypatch):
-    """So a clock that is set back keeps no agent out; one of an earlier version, which did, is made anew."""
-    late = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=5)
-    with monkeypatch.context() as earlier:
-        earlier.setattr(certificate, "VALID_FROM", late)
-        old = certificate.ensure_server_certificate(tmp_path, "localhost").certificate_file.read_bytes()
-    new = certificate.ensure_server_certificate(tmp_path, "localhost")
-    assert new.certificate_file.read_bytes() != old
-    for path in (new.ca_file, new.certificate_file):
-        found = x509.load_pem_x509_certificate(path.read_bytes())
-        assert found.not_valid_before_utc < late - datetime.timedelta(days=365)
-
-
-def test_certificate_near_its_end_is_renewed(tmp_path, monkeypatch):
-    authority = certificate.ensure_server_certificate(tmp_path, "localhost").ca_file.read_bytes()
-    monkeypatch.setattr(certificate, "RENEW_BEFORE_DAYS", certificate.VALID_DAYS + 1)
-    assert certificate.ensure_server_certificate(tmp_path, "localhost").ca_file.read_bytes() != authority
-
-
 def test_fast_key_derivation_is_that_of_rfc_6070():
     # RFC 6070, section 2: PBKDF2-HMAC-SHA1 test vectors
     class Mechanism:
         hash = hashlib.sha1
 
-    derive = speed._derive_key
+    derive = spade_patches._derive_key
     assert derive(Mechanism, b"password", b"salt", 1).hex() == "0c60c80f961f0e71f3a9b524af6012062fe037a6"
     assert derive(Mechanism, b"password", b"salt", 4096).hex() == "4b007901b765489abead49d926f721d065a429c1"
 
 
 def test_speed_ups_are_in_place_and_escape_as_before():
-    assert speed.apply() is True
+    assert spade_patches.apply() is True
     tostring = importlib.import_module("slixmpp.xmlstream.tostring")
     assert tostring.escape('<a b="c">&\'') == "&lt;a b=&quot;c&quot;&gt;&amp;&apos;"
     assert tostring.escape("<", use_cdata=True) == "<![CDATA[<]]>"
 
 
 def test_other_versions_are_left_alone(monkeypatch, caplog):
-    monkeypatch.setattr(speed, "EXPECTED_VERSIONS", {"spade": "4.1.4", "slixmpp-multiplatform": "1.11.0"})
+    monkeypatch.setattr(spade_patches, "EXPECTED_VERSIONS", {"spade": "4.1.4", "slixmpp-multiplatform": "1.11.0"})
     mechanisms = importlib.import_module("slixmpp.util.sasl.mechanisms")
     before = object()
     monkeypatch.setattr(mechanisms.SCRAM, "Hi", before)
-    assert speed.apply() is False
+    assert spade_patches.apply() is False
     assert mechanisms.SCRAM.Hi is before
     assert "slixmpp-multiplatform 1.12.0 (expected 1.11.0)" in caplog.text
 

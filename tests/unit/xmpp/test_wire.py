@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, TransportError
-from ramp.xmpp import spade_patches as speed
-from ramp.xmpp import wire
+from ramp.xmpp import spade_patches, wire
 
 # XML 1.0, production [2]: the ranges of Char
 XML_TEXT = st.text(
@@ -167,7 +166,7 @@ def test_bounce_names_condition_and_conversation():
 
 
 def test_plain_spade_reads_our_stanza_and_we_read_its():
-    speed.import_spade()
+    spade_patches.import_spade()
     from slixmpp import ClientXMPP
     from slixmpp.stanza import Message as MessageStanza
     from spade.message import Message

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from ramp.servers import embedded_router as server_router
+from ramp.servers import embedded_router
 from ramp.servers.embedded_router import Router
 
 
@@ -72,14 +72,14 @@ def test_messages_for_an_absent_account_come_later_in_order(router):
 
 
 def test_oldest_kept_message_goes_first(router, monkeypatch):
-    monkeypatch.setattr(server_router, "KEPT_PER_ACCOUNT_MAX", 3)
+    monkeypatch.setattr(embedded_router, "KEPT_PER_ACCOUNT_MAX", 3)
     for number in range(5):
         router.deliver(message(number), "alice@localhost/x")
     assert online(router).bodies == ["2", "3", "4"]
 
 
 def test_full_store_bounces_and_empties_again(router, monkeypatch):
-    monkeypatch.setattr(server_router, "KEPT_BYTES_MAX", 250)
+    monkeypatch.setattr(embedded_router, "KEPT_BYTES_MAX", 250)
     answers = [router.deliver(message(number), "alice@localhost/x") for number in range(3)]
     assert answers[0] is None
     assert condition(answers[-1]) == "resource-constraint"
