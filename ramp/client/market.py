@@ -19,7 +19,7 @@ from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState
 from ramp.client.request import Requestable
 from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resource, with_machines
-from ramp.client.submission import Approve, MarketUser, Prefer, auction_options
+from ramp.client.submission import ROUND_TIME, ROUNDS, Approve, MarketUser, Prefer, auction_options
 from ramp.client.times import duration_of
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved
@@ -83,8 +83,8 @@ class Market(MarketUser[Access]):
     def submit(
         self,
         *requests: Requestable,
-        rounds: int = 3,
-        round_time: str | timedelta = "15s",
+        rounds: int = ROUNDS,
+        round_time: str | timedelta = ROUND_TIME,
         prefer: Prefer = "cheapest",
         approve: Approve = "auto",
         max_cost: int | str | Decimal | None = None,
@@ -120,8 +120,8 @@ class Market(MarketUser[Access]):
     def quote(
         self,
         *requests: Requestable,
-        rounds: int = 3,
-        round_time: str | timedelta = "15s",
+        rounds: int = ROUNDS,
+        round_time: str | timedelta = ROUND_TIME,
         prefer: Prefer = "cheapest",
         rule: str = "",
         on_event: OnEvent | None = None,

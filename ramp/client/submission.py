@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 from ramp.client.access import SeenMarket
 from ramp.client.following import Approver
@@ -25,6 +25,10 @@ Approve = Literal["auto", "best-offer"] | Approver
 is asked about the offers before anything is bought."""
 
 Prefer = Literal["cheapest", "soonest"]
+
+ROUNDS: Final = AuctionOptions().rounds
+ROUND_TIME: Final = timedelta(microseconds=AuctionOptions().round_time)
+"""What holds where nobody says anything else."""
 
 A = TypeVar("A", bound=SeenMarket)
 

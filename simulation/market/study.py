@@ -18,7 +18,7 @@ import numpy as np
 
 from ramp.client.request import Requestable
 from ramp.client.results import Purchase, purchase_of
-from ramp.client.submission import Prefer, auction_options, submission
+from ramp.client.submission import ROUND_TIME, ROUNDS, Prefer, auction_options, submission
 from ramp.client.times import duration_of
 from ramp.control import answering
 from ramp.errors import ConfigurationError, TransportError
@@ -162,8 +162,8 @@ class MarketRun:
 def market(
     *requests: Requestable | Sequence[Requestable],
     swarm: str | Path | SwarmConfig = "table2",
-    rounds: int = 3,
-    round_time: str | timedelta = "15s",
+    rounds: int = ROUNDS,
+    round_time: str | timedelta = ROUND_TIME,
     prefer: Prefer = "cheapest",
     max_cost: int | str | Decimal | None = None,
     quote_only: bool = False,

@@ -24,7 +24,7 @@ from ramp.client.following import Approver, Following, nobody_approves
 from ramp.client.identifiers import one_request
 from ramp.client.market import Market
 from ramp.client.request import combined
-from ramp.client.submission import fixed_rule, submission
+from ramp.client.submission import ROUND_TIME, ROUNDS, fixed_rule, submission
 from ramp.control.events import Event, RequestEnded, RequestStanding
 from ramp.errors import ConfigurationError, RampError
 from ramp.model import money
@@ -44,8 +44,9 @@ PENDING_LIMIT_S: Final = 3.0
 """How long a User Agent may take to say what is pending once nobody waits any more, in seconds."""
 
 _auction_options = (
-    click.option("--rounds", type=click.IntRange(1, 100), default=3, show_default=True, help="Rounds of bidding."),
-    click.option("--round-time", type=DurationType(), default="15s", show_default=True, metavar="TIME",
+    click.option("--rounds", type=click.IntRange(1, 100), default=ROUNDS, show_default=True, help="Rounds of bidding."),
+    click.option("--round-time", type=DurationType(), default=f"{ROUND_TIME.total_seconds():g}s",
+                 show_default=True, metavar="TIME",
                  help="Limit of a round, in seconds or with a unit; it closes as soon as every answer is in."),
     click.option("--prefer", type=click.Choice([each.value for each in Preference]), default="cheapest",
                  show_default=True, help="How offers are ranked."),
