@@ -362,10 +362,36 @@ def test_a_rule_that_fails_ends_its_auction_with_a_code_and_nothing_else(
     buyer.bids(60, 50, 55)
     assert (buyer.outcome.status, buyer.outcome.code) == (RequestStatus.FAILED, code)
     assert "the auction rule bad failed" in buyer.outcome.reason
+    if code is RuleFault.RAISED:  # who mends the rule wants to know where
+        assert f"{method}: {type(answer).__name__}: " in buyer.outcome.reason
     assert {each.offer_id for each in sent(buyer.effects, c.Rejection)} == {f"offer-{name}" for name in SELLERS}
     # the agent goes on
     again = ev.RequestSubmitted("r2", RequestForQuotation((UNIT,)), ev.AuctionOptions())
     assert sent(buyer.party.handle(again, 1), c.DirectoryQuery)
+
+
+def test_a_rule_may_ask_for_nothing_and_pay_what_is_offered_or_the_cap() -> None:
+    """The ends of what is right belong to it."""
+    bids = UnitBids(UNIT, 70, (offer_of("res1", 50),))
+    assert CheckedRule("free", Misbehaving("next_asks", {1: 0})).next_asks(Bidding(1, 3, (bids,))) == {1: 0}
+    for cost in (80_000, 112_000):  # 16 cores for an hour at 50, and at the cap of 70
+        assert CheckedRule("paid", Misbehaving("price", Price(cost))).price(bids, bids.offers[0], ()) == Price(cost)
+
+
+def test_a_rule_that_says_no_price_pays_what_is_offered() -> None:
+    class Silent(AuctionRule):
+        pays_offer = False
+
+    buyer = Buyer("silent", rules=lambda _: Silent())
+    buyer.bids(60, 50, 55)
+    buyer.grant("res2")
+    assert buyer.agreement.cost == 80_000
+
+
+def test_a_rule_at_a_place_goes_by_its_own_name() -> None:
+    """Who is called hears the name, and has no such file."""
+    buyer = Buyer("rules/mine.py:Mine", rules=lambda _: Misbehaving("", None))
+    assert {call.rule for call in buyer.called()} == {"Mine"}
 
 
 def test_a_rule_that_fails_when_slots_are_held_lets_them_go() -> None:

@@ -110,6 +110,7 @@ def test_a_request_of_which_nothing_is_on_record_has_failed(alice: Any) -> None:
     (ended,) = reports(alice.party.resume("r1", (), 5), RequestEnded)
     assert ended.outcome.request_id == "r1"
     assert ended.outcome.status is RequestStatus.FAILED
+    assert (ended.outcome.started_at, ended.outcome.duration) == (5, 0)
     assert "r1" not in alice.party.purchases
     assert alice.party.deadline is None
     assert alice.party.resume("r1", (), 5) == []  # it is told once
@@ -135,7 +136,7 @@ def test_a_cancellation_of_which_nothing_is_on_record_has_failed(alice: Any) -> 
     alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
     (ended,) = reports(alice.party.resume(agreement_id, journal, SECOND), CancellationEnded)
     assert (ended.outcome.agreement_id, ended.outcome.done, ended.outcome.refund) == (agreement_id, False, 0)
-    assert ended.outcome.code == AGENT_FAILED
+    assert (ended.outcome.code, ended.outcome.detail) == (AGENT_FAILED, "the user agent failed before it was sent")
     assert alice.party.agreement_state(agreement_id) == "active"
     assert alice.party.resume(agreement_id, journal, SECOND) == []  # it is told once
 

@@ -46,6 +46,11 @@ def test_the_diagram_has_every_transition_and_no_other(name: str) -> None:
     assert drawn == {(move.state.value, move.stimulus, move.next_state.value) for move in TABLES[name]}
 
 
+def test_the_diagram_is_one_that_mermaid_draws() -> None:
+    """Its name of the kind, in its spelling, alone on the first line (Mermaid's manual, "State diagrams")."""
+    assert {mermaid(name).partition("\n")[0] for name in TABLES} == {"stateDiagram-v2"}
+
+
 class _Lamp(StateMachine[CancellationState]):
     def move(self, state: CancellationState, stimulus: str) -> None:
         self._enter(state, stimulus)
