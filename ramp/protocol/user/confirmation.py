@@ -437,6 +437,5 @@ class Confirmation(StateMachine[ConfirmationState]):
         if self.state is S.ENDED:
             self.deadline = None
             return effects
-        retries = [unit.retry.due for unit in self._units.values()] if self.state is S.CONFIRMING else []
-        self.deadline = earliest(self._limit, self._to_bank.due, *retries)
+        self.deadline = earliest(self._limit, self._to_bank.due, *(unit.retry.due for unit in self._units.values()))
         return effects

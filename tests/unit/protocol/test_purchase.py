@@ -160,9 +160,24 @@ def test_what_wants_an_answer_names_itself_and_says_until_when(alice: Any) -> No
     assert ("offer-res1-1", None) in replies(alice.tick(alice.party.deadline))
 
 
-def test_a_commitment_is_answered_under_its_agreement(alice: Any) -> None:
-    effects = alice.committed()
-    assert replies(effects) == [(alice.confirmation.agreements[0].agreement_id, None)]
+def test_a_conversation_of_many_questions_names_each(alice: Any) -> None:
+    """Directory, round, vote, order and commitment; only what is over at a known time says when."""
+    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+    options = ev.AuctionOptions(rounds=1, round_time=9 * SECOND)
+    said = replies(alice.command(ev.RequestSubmitted("r1", RequestForQuotation((unit,)), options)))
+    said += replies(alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1",))))
+    made = c.Proposal("r1", 1, (alice.offer("res1", 50),))
+    said += replies(alice.hear("res1", made, performative=Performative.PROPOSE))
+    said += replies(alice.grant())
+    agreement = alice.confirmation.agreements[0]
+    said += replies(alice.vote())
+    assert said == [
+        ("r1/directory", Timing().discovery_limit),
+        ("r1/round/1", 9 * SECOND),
+        ("offer-res1-1", Timing().vote_limit),
+        (agreement.order_id, None),
+        (agreement.agreement_id, None),
+    ]
 
 
 def test_a_cancellation_is_named_as_one(alice: Any) -> None:

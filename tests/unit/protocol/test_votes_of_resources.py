@@ -1,0 +1,48 @@
+"""The vote on the slots: what is told of it, and how long a hold must last to count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ramp.model import contents as c
+from ramp.model.instant import SECOND
+from ramp.model.offer import RefusalCode
+from ramp.protocol import effects as fx
+from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.progress import UnitAdvanced
+from ramp.protocol.timing import Timing
+
+MARGIN = Timing().decision_margin
+
+
+def told(effects: list[Any]) -> list[tuple[int, str, str, str]]:
+    found = [each.progress for each in effects if isinstance(each, fx.Report)]
+    return [(each.unit, each.resource, each.stage, each.detail) for each in found if isinstance(each, UnitAdvanced)]
+
+
+def test_the_owner_sees_who_is_asked_and_what_each_says(alice_with_two_units: Any) -> None:
+    one = alice_with_two_units
+    assert told(one.auction(same_resource=False)) == [(1, "res1", "asking", ""), (2, "res2", "asking", "")]
+    assert told(one.grant("res2", 2)) == [(2, "res2", "agreed", "R-offer-res2-2")]
+    refusal = c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN)
+    assert told(one.hear("res1", refusal)) == [(1, "res1", "refused", "slot_taken"), (1, "res2", "asking", "")]
+
+
+@pytest.mark.parametrize(("hold_for", "counts"), [(MARGIN, True), (MARGIN - 1, False)])
+def test_a_hold_counts_that_lasts_as_long_as_a_decision_may_take(alice: Any, hold_for: int, counts: bool) -> None:
+    alice.auction()
+    alice.grant(hold_for=hold_for)
+    assert (alice.confirmation is not None) is counts
+    if not counts:
+        alice.hear("res1", c.HoldCancelled("r1", "offer-res1-1"))
+        assert alice.outcome.status is RequestStatus.WITHDRAWN
+        assert "about to run out" in alice.outcome.reason
+
+
+def test_a_hold_is_counted_from_the_question_on(alice: Any) -> None:
+    """The answer may have been long on its way."""
+    alice.auction()
+    alice.grant(now=2 * SECOND, hold_for=MARGIN + SECOND)
+    assert alice.confirmation is None
