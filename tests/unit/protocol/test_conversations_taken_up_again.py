@@ -179,6 +179,13 @@ def test_a_restart_takes_every_request_and_every_claim_up_again(alice: Any, said
     assert set(again.party.purchases) == {"r1", "r2"}
 
 
+def test_what_was_bought_before_stays_bought_when_more_is(alice: Any, restarted_user: Any) -> None:
+    alice.bought()
+    again, _ = restarted_user([renamed(record, 2) for record in alice.journal], 0)
+    assert again.bought() == "agreement-alice-1"
+    assert [again.party.agreement_state(f"agreement-alice-{number}") for number in (1, 2)] == ["active", "active"]
+
+
 def test_every_open_request_goes_on_after_a_restart(alice: Any, said: Any, restarted_user: Any) -> None:
     voiding(alice)
     journal = [renamed(record, number) for record in alice.journal for number in (1, 2)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
+from ramp.model.acl import Performative
 from ramp.model.instant import HOUR, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -111,3 +113,17 @@ def test_a_request_of_another_life_is_still_given_the_clocks_warning(alice: Any,
     compare_clocks(again, HOUR)
     again.hear("bank", c.OrderVoided(order_id, ORDER_EXPIRED), 10 * SECOND)
     assert "the clock here is 3600.000 s ahead of the bank's" in again.outcome.reason
+
+
+def test_a_claim_that_the_bank_has_refused_is_not_made_again_when_the_request_hears_more(alice: Any, said: Any) -> None:
+    alice.committed()
+    (agreement,) = alice.confirmation.agreements
+    alice.hear("res1", alice.failed())
+    paid = (c.PaymentMade(agreement.agreement_id, "t1", agreement.cost),)
+    effects = alice.hear("bank", c.OrderPosted(agreement.order_id, paid))
+    assert [type(each) for each in said(effects) if isinstance(each, c.RefundClaim)] == [c.RefundClaim]
+    alice.hear("bank", c.RefundRefused(agreement.agreement_id, "no_funds"))
+    late = c.Proposal("r1", 2, (replace(alice.offer("res2", 40), offer_id="late"),))
+    effects = alice.hear("res2", late, performative=Performative.PROPOSE)
+    assert [type(each) for each in said(effects)] == [c.Rejection]
+    assert alice.party.agreement_state(agreement.agreement_id) == "active"

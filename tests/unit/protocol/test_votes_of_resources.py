@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
 from ramp.model.instant import SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
-from ramp.protocol.timing import Timing
+from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.voting import Voting
 
 MARGIN = Timing().decision_margin
 
@@ -38,7 +41,7 @@ def test_a_hold_counts_that_lasts_as_long_as_a_decision_may_take(alice: Any, hol
     if not counts:
         alice.hear("res1", c.HoldCancelled("r1", "offer-res1-1"))
         assert alice.outcome.status is RequestStatus.WITHDRAWN
-        assert "about to run out" in alice.outcome.reason
+        assert (alice.outcome.code, "about to run out" in alice.outcome.reason) == ("", True)  # codes are of rules
 
 
 def test_a_hold_is_counted_from_the_question_on(alice: Any) -> None:
@@ -46,3 +49,25 @@ def test_a_hold_is_counted_from_the_question_on(alice: Any) -> None:
     alice.auction()
     alice.grant(now=2 * SECOND, hold_for=MARGIN + SECOND)
     assert alice.confirmation is None
+
+
+def test_what_is_no_vote_is_refused_and_who_was_not_understood_answers_nothing(alice: Any) -> None:
+    voting = Voting("r1", {1: (alice.offer("res1", 50),)}, user="alice", pace=Pace(Timing()))
+    voting.start(0)
+    assert voting.handle(Message(Performative.NOT_UNDERSTOOD, "res1", "alice", "r1", c.NotUnderstood("what?")), 1) == []
+    wrong = Message(Performative.INFORM, "res1", "alice", "r1", c.MachineStatus("q", "{}"))
+    with pytest.raises(RemoteProtocolError, match="MachineStatus is no vote"):
+        voting.handle(wrong, 1)
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_vote_that_comes_after_a_restart_is_let_go_unless_it_is_being_bought(
+    decided: bool, alice: Any, said: Any, restarted_user: Any
+) -> None:
+    alice.auction()
+    alice.grant()
+    if decided:
+        alice.vote()
+    again, _ = restarted_user(alice.journal, SECOND)
+    expected = [] if decided else [c.HoldCancelled("r1", "offer-res1-1")]
+    assert said(again.grant(now=SECOND)) == expected
