@@ -121,3 +121,12 @@ def test_nothing_is_bought_by_a_clock_whose_word_nobody_takes(off: int, refused:
     assert bool(comparison.refusal(5 * MINUTE)) is refused
     comparison.clock_set()
     assert comparison.refusal(5 * MINUTE) == ""
+
+
+def test_a_clock_that_may_be_right_enough_refuses_nothing() -> None:
+    """The answer took two minutes, so that 5.5 minutes may be 4.5."""
+    comparison = ClockComparison("alice", "bank")
+    comparison.ask("clock-1", NOW - MINUTE)
+    hear(comparison, reading("clock-1", NOW - 5 * MINUTE - 30 * SECOND), NOW + MINUTE)
+    assert comparison.known == ClockCompared(5 * MINUTE + 30 * SECOND, MINUTE, True)
+    assert comparison.refusal(5 * MINUTE) == ""

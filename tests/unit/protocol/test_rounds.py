@@ -200,3 +200,14 @@ def test_of_more_units_than_there_is_room_for_each_is_shown_once(alice: Any) -> 
     offers = [alice.offer(f"res{price}", price, unit) for unit in range(1, BIDS_MAX + 6) for price in (7, 6)]
     shown = lowest_bids(offers)
     assert [(bid.unit, bid.cpu_hour_cost) for bid in shown] == [(unit, 6) for unit in range(1, BIDS_MAX + 1)]
+
+
+def test_who_was_silent_once_is_waited_for_again_after_answering(alice: Any) -> None:
+    open_round(alice, "res1", "res2", rounds=3, round_time=4 * SECOND)
+    propose(alice, "res1", 60, NOW)
+    assert told(alice.tick(NOW + 4 * SECOND), RoundClosed)
+    now = NOW + 5 * SECOND
+    assert told(propose(alice, "res2", 59, now, 2), RoundClosed) == []
+    assert told(propose(alice, "res1", 58, now, 2), RoundClosed)
+    assert told(propose(alice, "res1", 57, now, 3), RoundClosed) == []
+    assert told(propose(alice, "res2", 56, now, 3), RoundClosed)

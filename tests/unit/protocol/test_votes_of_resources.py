@@ -71,3 +71,12 @@ def test_a_vote_that_comes_after_a_restart_is_let_go_unless_it_is_being_bought(
     again, _ = restarted_user(alice.journal, SECOND)
     expected = [] if decided else [c.HoldCancelled("r1", "offer-res1-1")]
     assert said(again.grant(now=SECOND)) == expected
+
+
+def test_every_unit_is_asked_again_at_its_own_time(alice_with_two_units: Any, said: Any) -> None:
+    """Unit 2 is asked of the next best half a second later; unit 1's silence does not wait for that."""
+    one = alice_with_two_units
+    one.auction(same_resource=False)
+    one.hear("res2", c.HoldRefused("r1", "offer-res2-2", RefusalCode.SLOT_TAKEN), SECOND // 2)
+    asked = [each.offer_id for each in said(one.tick(one.party.deadline))]
+    assert asked == ["offer-res1-1"]
