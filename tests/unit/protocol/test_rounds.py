@@ -211,3 +211,10 @@ def test_who_was_silent_once_is_waited_for_again_after_answering(alice: Any) -> 
     assert told(propose(alice, "res1", 58, now, 2), RoundClosed)
     assert told(propose(alice, "res1", 57, now, 3), RoundClosed) == []
     assert told(propose(alice, "res2", 56, now, 3), RoundClosed)
+
+
+def test_only_in_the_extra_round_an_offer_may_miss_the_request(alice: Any, said: Any) -> None:
+    open_round(alice, "res1", "res2", rounds=1)
+    late = replace(alice.offer("res1", 60), start=3 * HOUR, end=4 * HOUR)
+    effects = alice.hear("res1", c.Proposal("r1", 1, (late,)), NOW, performative=Performative.PROPOSE)
+    assert [type(each) for each in said(effects)] == [c.Rejection]
