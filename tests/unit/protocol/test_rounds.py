@@ -218,3 +218,18 @@ def test_only_in_the_extra_round_an_offer_may_miss_the_request(alice: Any, said:
     late = replace(alice.offer("res1", 60), start=3 * HOUR, end=4 * HOUR)
     effects = alice.hear("res1", c.Proposal("r1", 1, (late,)), NOW, performative=Performative.PROPOSE)
     assert [type(each) for each in said(effects)] == [c.Rejection]
+
+
+def test_refusals_of_the_round_and_of_those_who_are_not_called_are_shown_together(alice: Any) -> None:
+    open_round(alice, "res1", "res2", "res3", "res4", rounds=2)
+    refuse(alice, "res1", RefusalCode.MACHINE_TOO_SMALL, NOW)
+    refuse(alice, "res2", RefusalCode.MEMORY, NOW)
+    refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW)
+    assert called(propose(alice, "res4", 60, NOW)) == ["res3", "res4"]
+    refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW, 2)
+    (closed,) = told(propose(alice, "res4", 59, NOW, 2), RoundClosed)
+    assert [(each.resource, each.refusal.code) for each in closed.record.refusals] == [
+        ("res3", RefusalCode.CORES_TAKEN),
+        ("res1", RefusalCode.MACHINE_TOO_SMALL),
+        ("res2", RefusalCode.MEMORY),
+    ]
