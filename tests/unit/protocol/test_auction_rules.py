@@ -417,3 +417,12 @@ def test_a_sealed_rule_that_tells_of_bids_by_its_price_is_ended() -> None:
 
     with pytest.raises(RuleFailed, match="tells of bids"):
         CheckedRule("telling", Telling("next_asks", {1: 50})).next_asks(Bidding(1, 3, (UnitBids(UNIT, 70, ()),)))
+
+
+def test_a_bid_that_was_sealed_is_shown_in_no_later_call() -> None:
+    """Unit 1 is bid for, unit 2 is not: the extra round must not tell of the bid."""
+    buyer = Buyer("sealed-first-price", units=2)
+    buyer.called()
+    for seller in SELLERS:
+        buyer.offer(seller, 60)
+    assert [call.bids for call in sent(buyer.effects, c.CallForProposals)] == [()] * len(SELLERS)

@@ -9,7 +9,7 @@ import pytest
 
 from ramp.errors import LocalProtocolError
 from ramp.protocol.machine import STORY_LENGTH, StateMachine
-from ramp.protocol.tables import CANCELLATION, TABLES, CancellationState, mermaid
+from ramp.protocol.tables import AUCTION, CANCELLATION, TABLES, AuctionState, CancellationState, mermaid
 
 FINAL = {
     "auction": "closed",
@@ -65,3 +65,16 @@ def test_a_move_that_is_not_in_the_table_is_our_own_fault_and_tells_the_story() 
     assert caught.value.conversation_id == "r1"
     assert lamp.state is CancellationState.ASKING
     assert len(caught.value.story) <= STORY_LENGTH
+
+
+def test_a_long_story_is_told_from_near_its_end() -> None:
+    class Rounds(StateMachine[AuctionState]):
+        def move(self, state: AuctionState, stimulus: str) -> None:
+            self._enter(state, stimulus)
+
+    rounds = Rounds("r1", AUCTION, AuctionState.BIDDING)
+    for _ in range(STORY_LENGTH + 5):
+        rounds.move(AuctionState.BIDDING, "Proposal")
+    with pytest.raises(LocalProtocolError) as caught:
+        rounds.move(AuctionState.NEW, "start")
+    assert caught.value.story == ("bidding -Proposal-> bidding",) * STORY_LENGTH
