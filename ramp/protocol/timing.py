@@ -121,17 +121,17 @@ class Retry:
         self.due: Instant | None = None
         self._pace = pace
         self._pause: Duration = 0
-        self._tries = 0
+        self._sent_once = False
         self._begun: Instant = 0
 
     def begin(self, now: Instant) -> None:
         """Something has just been sent for the first time."""
-        self._tries, self._begun = 1, now
+        self._sent_once, self._begun = True, now
         self._wait(self._pace.pause, now)
 
     def again(self, now: Instant) -> None:
         """It has just been sent again."""
-        self._tries += 1
+        self._sent_once = False
         self._wait(self._pace.back_off(self._pause), now)
 
     def heard(self, now: Instant) -> None:
@@ -159,7 +159,7 @@ class Retry:
         return self.due is not None and now >= self.due
 
     def _observe(self, now: Instant) -> None:
-        if self._tries == 1:
+        if self._sent_once:
             self._pace.observe(now - self._begun)
 
     def _wait(self, pause: Duration, now: Instant) -> None:

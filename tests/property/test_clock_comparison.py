@@ -98,6 +98,20 @@ def test_the_owner_reads_how_far_and_to_which_side() -> None:
     assert "3600.000 s behind the bank's" in offset_text(compare(NOW, NOW, NOW + HOUR))
 
 
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_clock_is_wrong_only_if_it_is_certainly_more_than_a_second_off(side: int) -> None:
+    half = 10  # of the round trip: so much is uncertain
+    for offset, wrong in ((SECOND + half, False), (SECOND + half + 1, True)):
+        assert compare(NOW - half, NOW + half, NOW - side * offset) == ClockCompared(side * offset, half, wrong)
+
+
+def test_an_answer_can_name_its_question() -> None:
+    """FIPA ACL: `in-reply-to` repeats `reply-with`."""
+    (asked,) = ClockComparison("alice", "bank").ask("clock-1", NOW)
+    assert isinstance(asked, Send)
+    assert (asked.message.reply_with, asked.message.receiver) == ("clock-1", "bank")
+
+
 @pytest.mark.parametrize(("off", "refused"), [(MINUTE, False), (5 * MINUTE, False), (5 * MINUTE + SECOND, True)])
 def test_nothing_is_bought_by_a_clock_whose_word_nobody_takes(off: int, refused: bool) -> None:
     comparison = ClockComparison("alice", "bank")
@@ -106,4 +120,13 @@ def test_nothing_is_bought_by_a_clock_whose_word_nobody_takes(off: int, refused:
     hear(comparison, reading("clock-1", NOW - off), NOW)
     assert bool(comparison.refusal(5 * MINUTE)) is refused
     comparison.clock_set()
+    assert comparison.refusal(5 * MINUTE) == ""
+
+
+def test_a_clock_that_may_be_right_enough_refuses_nothing() -> None:
+    """The answer took two minutes, so that 5.5 minutes may be 4.5."""
+    comparison = ClockComparison("alice", "bank")
+    comparison.ask("clock-1", NOW - MINUTE)
+    hear(comparison, reading("clock-1", NOW - 5 * MINUTE - 30 * SECOND), NOW + MINUTE)
+    assert comparison.known == ClockCompared(5 * MINUTE + 30 * SECOND, MINUTE, True)
     assert comparison.refusal(5 * MINUTE) == ""

@@ -317,9 +317,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         """It is posted: an order that was closed without a payment is not taken up again."""
         self._enter(S.ENDED, "recover")
         for payment in closed.transfers:
-            unit = self._units[payment.agreement_id]
-            unit.transfer_id = payment.transfer_id
-            unit.stage = UnitStage.SETTLED if unit.failed is None else UnitStage.FAILED
+            self._units[payment.agreement_id].transfer_id = payment.transfer_id
         self._conclude_posted()
         return self._armed([])
 
@@ -439,6 +437,5 @@ class Confirmation(StateMachine[ConfirmationState]):
         if self.state is S.ENDED:
             self.deadline = None
             return effects
-        retries = [unit.retry.due for unit in self._units.values()] if self.state is S.CONFIRMING else []
-        self.deadline = earliest(self._limit, self._to_bank.due, *retries)
+        self.deadline = earliest(self._limit, self._to_bank.due, *(unit.retry.due for unit in self._units.values()))
         return effects

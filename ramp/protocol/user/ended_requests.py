@@ -48,9 +48,10 @@ class EndedRequests:
         outcome = purchase.outcome
         assert outcome is not None
         of_request = [self._agreements[each] for each in self._drawn_up.get(purchase.request_id, ())]
-        ends = [unit.offer.end for unit in outcome.units if unit.agreement_id]
+        ends = [outcome.started_at + outcome.duration]
+        ends += [unit.offer.end for unit in outcome.units if unit.agreement_id]
         ends += [agreement.valid_until for agreement in of_request]
-        self._retention.keep(purchase.request_id, max(outcome.started_at + outcome.duration, *ends, 0))
+        self._retention.keep(purchase.request_id, max(ends))
         self._at_length.append((now + self._linger, purchase.request_id))
         while self._at_length and self._at_length[0][0] <= now:
             self._shorten(self._at_length.popleft()[1])

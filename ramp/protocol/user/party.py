@@ -137,11 +137,10 @@ class UserParty:
         if agreement_id in self._bought:
             return "active"
         agreement = self.agreements[agreement_id]
-        purchase = self.purchases[agreement.request_id]
-        confirmation = purchase.confirmation
-        if purchase.outcome is None and confirmation is not None and confirmation.result is None:
-            return "settling" if agreement in confirmation.agreements else "void"
-        return "void"
+        confirmation = self.purchases[agreement.request_id].confirmation  # of the present order; earlier ones are void
+        if confirmation is None or confirmation.result is not None or agreement not in confirmation.agreements:
+            return "void"
+        return "settling"
 
     def doubts(self) -> dict[str, str]:
         """Everything that is in doubt at present, by request or agreement, and how it will end."""

@@ -197,6 +197,7 @@ def _doubled_proposal_judged() -> Context:
     def make(original: Any) -> Any:
         def on_proposal(auction: Auction, *arguments: Any) -> Any:
             auction._heard.clear()
+            auction._named.clear()
             return original(auction, *arguments)
 
         return on_proposal

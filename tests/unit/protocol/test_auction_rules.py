@@ -512,6 +512,30 @@ def test_a_rule_that_does_not_say_what_it_is_fails() -> None:
     assert (buyer.refused.status, buyer.refused.code) == (RequestStatus.FAILED, RuleFault.RAISED)
 
 
+def test_a_rule_may_ask_for_nothing_and_pay_what_is_offered_or_the_cap() -> None:
+    """The ends of what is right belong to it."""
+    bids = UnitBids(UNIT, 70, (offer_of("res1", 50),))
+    assert CheckedRule("free", Misbehaving("next_asks", {1: 0})).next_asks(Bidding(1, 3, (bids,))) == {1: 0}
+    for cost in (80_000, 112_000):  # 16 cores for an hour at 50, and at the cap of 70
+        assert CheckedRule("paid", Misbehaving("price", Price(cost))).price(bids, bids.offers[0], ()) == Price(cost)
+
+
+def test_a_rule_that_says_no_price_pays_what_is_offered() -> None:
+    class Silent(AuctionRule):
+        pays_offer = False
+
+    buyer = Buyer("silent", rules=lambda _: Silent())
+    buyer.bids(60, 50, 55)
+    buyer.grant("res2")
+    assert buyer.agreement.cost == 80_000
+
+
+def test_a_rule_at_a_place_goes_by_its_own_name() -> None:
+    """Who is called hears the name, and has no such file."""
+    buyer = Buyer("rules/mine.py:Mine", rules=lambda _: Misbehaving("", None))
+    assert {call.rule for call in buyer.called()} == {"Mine"}
+
+
 def test_a_rule_that_fails_when_slots_are_held_lets_them_go() -> None:
     answers = iter((Price(90_000), Price(1)))  # the first for the owner's limit, the second for the agreement
     buyer = Buyer("bad", rules=lambda _: Misbehaving("price", lambda _: next(answers)))
@@ -535,3 +559,12 @@ def test_a_sealed_rule_that_tells_of_bids_by_its_price_is_ended() -> None:
 
     with pytest.raises(RuleFailed, match="tells of bids"):
         CheckedRule("telling", Telling("next_asks", {1: 50})).next_asks(Bidding(1, 3, (UnitBids(UNIT, 70, ()),)))
+
+
+def test_a_bid_that_was_sealed_is_shown_in_no_later_call() -> None:
+    """Unit 1 is bid for, unit 2 is not: the extra round must not tell of the bid."""
+    buyer = Buyer("sealed-first-price", units=2)
+    buyer.called()
+    for seller in SELLERS:
+        buyer.offer(seller, 60)
+    assert [call.bids for call in sent(buyer.effects, c.CallForProposals)] == [()] * len(SELLERS)

@@ -14,6 +14,7 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -54,9 +55,13 @@ def listing(one: Any) -> None:
     one.command(ev.ResourcesAsked("listing"))
 
 
-def discovering(one: Any) -> None:
+def submit(one: Any, now: int = 0, **options: Any) -> None:
     unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
-    one.command(ev.RequestSubmitted("r1", RequestForQuotation((unit,)), ev.AuctionOptions(rounds=2)))
+    one.command(ev.RequestSubmitted("r1", RequestForQuotation((unit,)), ev.AuctionOptions(**options)), now)
+
+
+def discovering(one: Any) -> None:
+    submit(one, rounds=2)
 
 
 def bidding(one: Any) -> None:
@@ -106,9 +111,14 @@ def asking_the_bank(one: Any) -> None:
     one.command(ev.AccountAsked("q", None, None))
 
 
+def letting_go(one: Any) -> None:
+    one.auction()
+    one.command(ev.RequestWithdrawn("r1"))
+
+
 USER = [
-    listing, discovering, bidding, bidding_again, voting, asking_for_funds, confirming, voiding, withdrawn, cancelling,
-    claiming, asking_the_bank,
+    listing, discovering, bidding, bidding_again, voting, letting_go, asking_for_funds, confirming, voiding, withdrawn,
+    cancelling, claiming, asking_the_bank,
 ]  # fmt: skip
 
 
@@ -157,6 +167,63 @@ def test_round_trips_are_measured_across_the_step(by: int, parties: Any) -> None
         voting(each)
     other.party.clock_set(by)
     assert agree(one, other, by, lambda each, now: each.grant(now=now))
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_an_empty_market_is_asked_as_long_as_before(by: int, parties: Any) -> None:
+    one, other = parties["alice"](), parties["alice"]()
+    for each in (one, other):
+        submit(each, now=7 * SECOND)
+    other.party.clock_set(by)
+    nobody = c.DirectoryListing("r1", "resource-trader", ())
+    assert agree(one, other, by, lambda each, now: each.hear("directory", nobody, now))
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_round_and_request_last_as_long_as_they_did(by: int, parties: Any) -> None:
+    """Begun at 7 s and 8 s, the clock set, answered 2 s later: 2 s and 3 s, whatever the clock has been set to."""
+    one = parties["alice"]()
+    submit(one, now=7 * SECOND, rounds=1, quote_only=True)
+    one.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1",)), 8 * SECOND)
+    one.party.clock_set(by)
+    offers = (one.offer("res1", 50),)
+    one.hear("res1", c.Proposal("r1", 1, offers), 10 * SECOND + by, performative=Performative.PROPOSE)
+    assert one.outcome.duration == 3 * SECOND
+    assert one.outcome.started_at == 7 * SECOND + by
+    assert [each.duration for each in one.outcome.rounds] == [2 * SECOND]
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_a_bidders_round_trip_is_measured_across_the_step(by: int, parties: Any) -> None:
+    one, other = parties["alice"](), parties["alice"]()
+    for each in (one, other):
+        bidding(each)
+    other.party.clock_set(by)
+    refusal = c.Proposal("r1", 1, refusals=(Refusal(1, RefusalCode.PRICE),))
+    assert agree(one, other, by, lambda each, now: each.hear("res1", refusal, now, performative=Performative.REFUSE))
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_a_later_vote_is_measured_from_when_it_was_asked(by: int, parties: Any) -> None:
+    """res2 is asked at 7 s, when res1 has refused: its hold and the money set aside are counted from then on."""
+    one, other = parties["alice"](), parties["alice"]()
+    for each in (one, other):
+        each.auction()
+        each.hear("res1", c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN), 7 * SECOND)
+    other.party.clock_set(by)
+    assert agree(one, other, by, lambda each, now: each.grant("res2", now=now + 7 * SECOND))
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_money_is_set_aside_from_when_the_bank_was_asked(by: int, parties: Any) -> None:
+    """Asked at 7 s for two minutes; 4 s before these are over is too late to decide, 6 s before is not."""
+    for left, decides in ((6 * SECOND, True), (4 * SECOND, False)):
+        one = parties["alice"]()
+        one.auction()
+        one.grant(now=7 * SECOND, hold_for=HOUR)
+        one.party.clock_set(by)
+        one.vote(7 * SECOND + 2 * MINUTE - left + by)
+        assert one.confirmation.decided is decides
 
 
 # -- resources -------------------------------------------------------------------------------------------------------

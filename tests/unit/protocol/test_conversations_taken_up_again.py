@@ -110,6 +110,7 @@ def test_a_request_of_which_nothing_is_on_record_has_failed(alice: Any) -> None:
     (ended,) = reports(alice.party.resume("r1", (), 5), RequestEnded)
     assert ended.outcome.request_id == "r1"
     assert ended.outcome.status is RequestStatus.FAILED
+    assert (ended.outcome.started_at, ended.outcome.duration) == (5, 0)
     assert "r1" not in alice.party.purchases
     assert alice.party.deadline is None
     assert alice.party.resume("r1", (), 5) == []  # it is told once
@@ -135,7 +136,7 @@ def test_a_cancellation_of_which_nothing_is_on_record_has_failed(alice: Any) -> 
     alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
     (ended,) = reports(alice.party.resume(agreement_id, journal, SECOND), CancellationEnded)
     assert (ended.outcome.agreement_id, ended.outcome.done, ended.outcome.refund) == (agreement_id, False, 0)
-    assert ended.outcome.code == AGENT_FAILED
+    assert (ended.outcome.code, ended.outcome.detail) == (AGENT_FAILED, "the user agent failed before it was sent")
     assert alice.party.agreement_state(agreement_id) == "active"
     assert alice.party.resume(agreement_id, journal, SECOND) == []  # it is told once
 
@@ -176,6 +177,13 @@ def test_a_restart_takes_every_request_and_every_claim_up_again(alice: Any, said
     claims = [each.failed.agreement_id for each in said(effects) if isinstance(each, c.RefundClaim)]
     assert claims == ["agreement-alice-1", "agreement-alice-2"]
     assert set(again.party.purchases) == {"r1", "r2"}
+
+
+def test_what_was_bought_before_stays_bought_when_more_is(alice: Any, restarted_user: Any) -> None:
+    alice.bought()
+    again, _ = restarted_user([renamed(record, 2) for record in alice.journal], 0)
+    assert again.bought() == "agreement-alice-1"
+    assert [again.party.agreement_state(f"agreement-alice-{number}") for number in (1, 2)] == ["active", "active"]
 
 
 def test_every_open_request_goes_on_after_a_restart(alice: Any, said: Any, restarted_user: Any) -> None:

@@ -89,6 +89,50 @@ def test_rounds_leave_memory_once_no_offer_of_theirs_stands(alice: Any, later: i
     assert alice.party.agreement_state("agreement-alice-1") == "active"
 
 
+def come_to_nothing(one: Any, *request_ids: str) -> int:
+    """Several requests end at the same time, for the directory is silent; when."""
+    for request_id in request_ids:
+        submit(one, request_id, 0)
+    limit = Timing().discovery_limit
+    one.tick(limit)
+    assert all(one.party.purchases[each].outcome is not None for each in request_ids)
+    return limit
+
+
+def test_what_is_over_at_the_same_time_goes_together(alice: Any) -> None:
+    ended = come_to_nothing(alice, "r1", "r2", "r3")
+    assert archived(alice.tick(ended + RETENTION)) == [("r1", "r2", "r3")]
+
+
+def test_a_request_that_a_bug_has_struck_keeps_no_other_in_memory(alice: Any) -> None:
+    ended = come_to_nothing(alice, "r1", "r2")
+    alice.party.forget("r1")
+    assert archived(alice.tick(ended + RETENTION)) == [("r2",)]
+
+
+def test_a_request_that_has_to_wait_keeps_no_other_in_memory(alice: Any) -> None:
+    agreement_id, failed = alice.bought(), alice.failed()
+    late = SLOT_END + RETENTION
+    submit(alice, "r2", late - SECOND - RETENTION)
+    while alice.party.purchases["r2"].outcome is None:
+        alice.tick(alice.party.deadline)
+    alice.hear("res1", failed, late - SECOND)
+    later = late + MINUTE  # for both
+    assert archived(alice.tick(later)) == [("r2",)]
+    assert agreement_id in alice.party.agreements
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+@pytest.mark.parametrize(("later", "rounds"), [(10 * MINUTE - 1, 1), (10 * MINUTE, 0)])
+def test_rounds_stay_in_memory_as_long_when_the_clock_is_set(alice: Any, later: int, rounds: int, by: int) -> None:
+    alice.bought()
+    alice.party.clock_set(by)
+    submit(alice, "r2", later - Timing().discovery_limit + by)
+    while alice.party.purchases["r2"].outcome is None:
+        alice.tick(alice.party.deadline)
+    assert len(alice.outcome.rounds) == rounds
+
+
 # -- resources -------------------------------------------------------------------------------------------------------
 
 

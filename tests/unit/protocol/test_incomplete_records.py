@@ -84,6 +84,26 @@ def test_of_two_units_one_is_found(alice_with_two_units: Any, said: Any, restart
     assert said(effects) == []  # that unit is paid, and the bank posts all or nothing
 
 
+@pytest.mark.parametrize("lost", [(FundsAsked,), (FundsAsked, CommitDecided)])
+def test_the_only_unit_is_found_by_its_proof(lost: tuple[type, ...], alice: Any, restarted_user: Any) -> None:
+    agreement_id = alice.bought()
+    again, effects = restarted_user(without(alice.journal, *lost), SECOND)
+    (reason,) = told(effects)
+    assert "1 of its 1 agreements" in reason
+    assert [unit.agreement_id for unit in again.outcome.units] == [agreement_id]
+
+
+def test_one_of_two_units_is_found_where_the_decision_is_lost_too(
+    alice_with_two_units: Any, restarted_user: Any
+) -> None:
+    one = alice_with_two_units
+    one.committed(same_resource=False)
+    one.hear("res2", one.proof(1))
+    _, effects = restarted_user(without(one.journal, FundsAsked, CommitDecided), SECOND)
+    (reason,) = told(effects)
+    assert "1 of its 2 agreements" in reason
+
+
 def test_a_decision_without_any_agreement_is_reported(alice: Any, said: Any, restarted_user: Any) -> None:
     alice.committed()
     again, effects = restarted_user(without(alice.journal, RequestStarted, FundsAsked, UnitSettled), SECOND)

@@ -9,7 +9,7 @@ import pytest
 
 from ramp.errors import LocalProtocolError
 from ramp.protocol.machine import STORY_LENGTH, StateMachine
-from ramp.protocol.tables import CANCELLATION, TABLES, CancellationState, mermaid
+from ramp.protocol.tables import AUCTION, CANCELLATION, TABLES, AuctionState, CancellationState, mermaid
 
 FINAL = {
     "auction": "closed",
@@ -46,6 +46,11 @@ def test_the_diagram_has_every_transition_and_no_other(name: str) -> None:
     assert drawn == {(move.state.value, move.stimulus, move.next_state.value) for move in TABLES[name]}
 
 
+def test_the_diagram_is_one_that_mermaid_draws() -> None:
+    """Its name of the kind, in its spelling, alone on the first line (Mermaid's manual, "State diagrams")."""
+    assert {mermaid(name).partition("\n")[0] for name in TABLES} == {"stateDiagram-v2"}
+
+
 class _Lamp(StateMachine[CancellationState]):
     def move(self, state: CancellationState, stimulus: str) -> None:
         self._enter(state, stimulus)
@@ -60,3 +65,16 @@ def test_a_move_that_is_not_in_the_table_is_our_own_fault_and_tells_the_story() 
     assert caught.value.conversation_id == "r1"
     assert lamp.state is CancellationState.ASKING
     assert len(caught.value.story) <= STORY_LENGTH
+
+
+def test_a_long_story_is_told_from_near_its_end() -> None:
+    class Rounds(StateMachine[AuctionState]):
+        def move(self, state: AuctionState, stimulus: str) -> None:
+            self._enter(state, stimulus)
+
+    rounds = Rounds("r1", AUCTION, AuctionState.BIDDING)
+    for _ in range(STORY_LENGTH + 5):
+        rounds.move(AuctionState.BIDDING, "Proposal")
+    with pytest.raises(LocalProtocolError) as caught:
+        rounds.move(AuctionState.NEW, "start")
+    assert caught.value.story == ("bidding -Proposal-> bidding",) * STORY_LENGTH

@@ -276,7 +276,7 @@ def test_the_bank_tells_who_is_to_be_passed_over(alice_with_two_units: Any) -> N
     alice.tick(now)
     awaited = (c.OrderLine(two.agreement_id, "res2", two.cost, two.offer.offer_id),)
     effects = alice.hear("bank", c.OrderVoided(one.order_id, "withdrawn", "", awaited), now)
-    assert alice.party.purchases["r1"]._blamed == {"res2"}
+    assert alice.confirmation.result.blamed == {"res2"}
     assert receivers(effects, c.Acceptance) == []  # unit 1's next best is res2's
     assert alice.outcome.status is RequestStatus.FAILED
 
@@ -305,7 +305,7 @@ def test_the_silent_one_is_passed_over_and_the_other_asked_again(alice_with_two_
         c.OrderLine(e.agreement_id, e.resource, e.cost, e.offer.offer_id) for e in alice.confirmation.agreements
     )
     alice.hear("bank", c.OrderVoided(alice.confirmation.order_id, "withdrawn", "", lines), now)
-    assert alice.party.purchases["r1"]._blamed == {silent}
+    assert alice.confirmation.result.blamed == {silent}
 
 
 def test_a_silent_resource_costs_no_more_than_the_limit(alice: Any) -> None:

@@ -1,0 +1,235 @@
+"""Rounds of bidding as their owner sees them: who is called, who answers what and when, and how the bidding ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ramp.model import contents as c
+from ramp.model.acl import Performative
+from ramp.model.instant import HOUR, MILLISECOND, SECOND
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
+from ramp.protocol.progress import RoundClosed, RoundOpened
+from ramp.protocol.timing import Timing
+from ramp.protocol.user.evaluator import BIDS_MAX, lowest_bids
+
+UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+NOW = 5 * SECOND
+MS = MILLISECOND
+
+
+def told(effects: list[Any], *kinds: type) -> list[Any]:
+    found = [each.progress for each in effects if isinstance(each, fx.Report)]
+    return [each for each in found if isinstance(each, kinds)]
+
+
+def called(effects: list[Any]) -> list[str]:
+    found = [each.message for each in effects if isinstance(each, fx.Send)]
+    return [each.receiver for each in found if isinstance(each.content, c.CallForProposals)]
+
+
+def open_round(one: Any, *resources: str, units: int = 1, **options: Any) -> list[Any]:
+    wanted = RequestForQuotation(tuple(replace(UNIT, number=number) for number in range(1, units + 1)))
+    one.command(ev.RequestSubmitted("r1", wanted, ev.AuctionOptions(**options)), NOW)
+    return list(one.hear("directory", c.DirectoryListing("r1", "resource-trader", resources), NOW))
+
+
+def propose(one: Any, resource: str, price: int, now: int, number: int = 1) -> list[Any]:
+    content = c.Proposal("r1", number, (one.offer(resource, price),))
+    return list(one.hear(resource, content, now, performative=Performative.PROPOSE))
+
+
+def refuse(one: Any, resource: str, code: RefusalCode, now: int, number: int = 1) -> list[Any]:
+    content = c.Proposal("r1", number, refusals=(Refusal(1, code),))
+    return list(one.hear(resource, content, now, performative=Performative.REFUSE))
+
+
+def test_a_round_is_told_when_it_opens_and_as_it_went_when_it_closes(alice: Any) -> None:
+    effects = open_round(alice, "res1", "res2", "res3", rounds=2, round_time=4 * SECOND)
+    assert told(effects, RoundOpened) == [RoundOpened("r1", 1, ((1, 70),), 3)]
+    assert called(effects) == ["res1", "res2", "res3"]
+    assert propose(alice, "res1", 60, NOW + 200 * MS) == []
+    assert refuse(alice, "res2", RefusalCode.CORES_TAKEN, NOW + 300 * MS) == []
+    again = alice.tick(alice.party.deadline)
+    assert called(again) == ["res3"]
+    effects = alice.tick(NOW + 4 * SECOND)
+    offer = alice.offer("res1", 60)
+    refusals = (
+        ResourceRefusal("res2", Refusal(1, RefusalCode.CORES_TAKEN)),
+        ResourceRefusal("res3", Refusal(1, RefusalCode.NO_ANSWER)),
+    )
+    record = RoundRecord(1, ((1, 70),), (offer,), refusals, 4 * SECOND)
+    answered = (("res1", 200 * MS), ("res2", 300 * MS))
+    opened = RoundOpened("r1", 2, ((1, 60),), 3)
+    assert told(effects, RoundClosed, RoundOpened) == [RoundClosed("r1", record, ((1, offer),), answered, 1), opened]
+    # res3 is called again, and not waited for
+    propose(alice, "res1", 59, NOW + 5 * SECOND, 2)
+    (closed,) = told(refuse(alice, "res2", RefusalCode.CORES_TAKEN, NOW + 6 * SECOND, 2), RoundClosed)
+    assert (closed.record.duration, closed.record.round_number) == (2 * SECOND, 2)
+    assert [each.resource for each in closed.record.refusals] == ["res2", "res3"]
+
+
+def test_the_extra_round_is_told_as_such(alice: Any) -> None:
+    open_round(alice, "res1", rounds=1)
+    effects = refuse(alice, "res1", RefusalCode.PRICE, NOW + SECOND)
+    (closed, opened) = told(effects, RoundClosed, RoundOpened)
+    assert (closed.record.best_offer, closed.best) == (False, ())
+    assert opened == RoundOpened("r1", 2, ((1, 70),), 1, True)
+    (closed,) = told(refuse(alice, "res1", RefusalCode.PRICE, NOW + 2 * SECOND, 2), RoundClosed)
+    assert (closed.record.best_offer, closed.record.duration) == (True, SECOND)
+    assert alice.outcome.reason == "no offer meets the request for unit 1"
+
+
+def test_who_does_not_understand_a_call_has_refused_every_unit(alice: Any) -> None:
+    open_round(alice, "res1", "res2", units=2, rounds=1)
+    assert alice.hear("res9", c.NotUnderstood("what?"), NOW + SECOND) == []  # was not asked
+    alice.hear("res1", c.NotUnderstood("garbled"), NOW + SECOND)
+    (closed,) = told(alice.hear("res2", c.NotUnderstood("garbled"), NOW + SECOND), RoundClosed)
+    assert closed.record.refusals == tuple(
+        ResourceRefusal(resource, Refusal(number, RefusalCode.PLUGIN_FAILED, detail="garbled"))
+        for resource in ("res1", "res2")
+        for number in (1, 2)
+    )
+
+
+def test_who_has_refused_for_good_is_not_called_again_and_shown_as_refusing(alice: Any) -> None:
+    open_round(alice, "res1", "res2", rounds=2)
+    refuse(alice, "res1", RefusalCode.MACHINE_TOO_SMALL, NOW)
+    effects = propose(alice, "res2", 60, NOW)
+    assert called(effects) == ["res2"]
+    (closed,) = told(propose(alice, "res2", 59, NOW, 2), RoundClosed)
+    assert closed.record.refusals == (ResourceRefusal("res1", Refusal(1, RefusalCode.MACHINE_TOO_SMALL)),)
+
+
+def test_who_was_silent_in_a_round_in_which_all_were_is_waited_for_again(alice: Any) -> None:
+    """The line was down, not everybody: the first voice does not end the next round for all."""
+    open_round(alice, "res1", "res2", rounds=2, round_time=4 * SECOND)
+    while not told(alice.tick(alice.party.deadline), RoundClosed):
+        assert alice.party.deadline <= NOW + 4 * SECOND
+    assert propose(alice, "res1", 60, NOW + 5 * SECOND, 2) == []
+    assert told(propose(alice, "res2", 60, NOW + 5 * SECOND, 2), RoundClosed)
+
+
+@pytest.mark.parametrize(
+    ("act", "reason"),
+    [
+        ("declined", "the user declined the offers"),
+        ("late", "the offers were not approved in time"),
+        ("withdrawn", "the user withdrew the request"),
+    ],
+)
+def test_offers_that_are_not_approved_are_rejected_for_the_reason_that_the_owner_reads(
+    act: str, reason: str, alice: Any, said: Any
+) -> None:
+    open_round(alice, "res1", rounds=1, approval=ev.Approval.ASK)
+    alice.command(ev.OffersApproved("r1", True), NOW)  # of nothing yet
+    assert said(propose(alice, "res1", 60, NOW)) == []
+    assert alice.party.deadline == NOW + Timing().approval_limit
+    if act == "late":
+        effects = alice.tick(NOW + Timing().approval_limit)
+    else:
+        effects = alice.command(
+            ev.OffersApproved("r1", False) if act == "declined" else ev.RequestWithdrawn("r1"), NOW + SECOND
+        )
+    assert said(effects) == [c.Rejection("r1", "offer-res1-1", reason)]
+    assert (alice.outcome.status, alice.outcome.reason) == (RequestStatus.REJECTED, reason)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told_it"),
+    [
+        ({"resource": "res2"}, "the offer names another resource, request or unit"),
+        ({"request_id": "r2"}, "the offer names another resource, request or unit"),
+        ({"unit": 2}, "the offer names another resource, request or unit"),
+    ],
+)
+def test_an_offer_that_is_none_of_the_round_is_rejected_and_counts_for_nothing(
+    changes: dict[str, Any], told_it: str, alice: Any, said: Any
+) -> None:
+    open_round(alice, "res1", "res3", rounds=1)
+    content = c.Proposal("r1", 1, (replace(alice.offer("res1", 60), **changes),))
+    effects = alice.hear("res1", content, NOW, performative=Performative.PROPOSE)
+    assert said(effects) == [c.Rejection("r1", "offer-res1-1", told_it)]
+    (closed,) = told(refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW), RoundClosed)
+    assert closed.record.offers == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "taken"),
+    [
+        ({}, True),
+        ({"cores": 15}, False),
+        ({"start": 4 * HOUR}, False),
+        ({"start": 4 * HOUR - 1}, True),
+    ],
+)
+def test_a_best_offer_must_still_be_of_some_use(changes: dict[str, Any], taken: bool, alice: Any) -> None:
+    """Too late by an hour, but of the cores that are wanted, and for some time."""
+    open_round(alice, "res1", rounds=1)
+    refuse(alice, "res1", RefusalCode.PRICE, NOW)
+    offer = replace(alice.offer("res1", 60), **{"start": 3 * HOUR, "end": 4 * HOUR, **changes})
+    alice.hear("res1", c.Proposal("r1", 2, (offer,)), NOW, performative=Performative.PROPOSE)
+    assert [unit.offer for unit in alice.outcome.units] == ([offer] if taken else [])
+
+
+# -- the bids that the next call shows -------------------------------------------------------------------------------
+
+
+def test_all_bids_are_shown_in_their_order_while_there_is_room(alice: Any) -> None:
+    offers = [alice.offer(f"res{number}", 60 - number % 7, 1 + number % 3) for number in range(BIDS_MAX)]
+    assert lowest_bids(offers) == tuple(c.Bid(each.unit, each.resource, each.cpu_hour_cost) for each in offers)
+    assert len(lowest_bids([*offers, alice.offer("last", 10)])) == 3 * (BIDS_MAX // 3)
+
+
+def test_of_too_many_bids_the_lowest_of_each_unit_are_shown(alice: Any) -> None:
+    share = BIDS_MAX // 2
+    offers = [alice.offer(f"res{number}", number, unit) for unit in (2, 1) for number in range(share + 5, 0, -1)]
+    prices: dict[int, list[int]] = {1: [], 2: []}
+    for bid in lowest_bids(offers):
+        prices[bid.unit].append(bid.cpu_hour_cost)
+    assert prices == {unit: list(range(1, share + 1)) for unit in (1, 2)}
+
+
+def test_of_more_units_than_there_is_room_for_each_is_shown_once(alice: Any) -> None:
+    offers = [alice.offer(f"res{price}", price, unit) for unit in range(1, BIDS_MAX + 6) for price in (7, 6)]
+    shown = lowest_bids(offers)
+    assert [(bid.unit, bid.cpu_hour_cost) for bid in shown] == [(unit, 6) for unit in range(1, BIDS_MAX + 1)]
+
+
+def test_who_was_silent_once_is_waited_for_again_after_answering(alice: Any) -> None:
+    open_round(alice, "res1", "res2", rounds=3, round_time=4 * SECOND)
+    propose(alice, "res1", 60, NOW)
+    assert told(alice.tick(NOW + 4 * SECOND), RoundClosed)
+    now = NOW + 5 * SECOND
+    assert told(propose(alice, "res2", 59, now, 2), RoundClosed) == []
+    assert told(propose(alice, "res1", 58, now, 2), RoundClosed)
+    assert told(propose(alice, "res1", 57, now, 3), RoundClosed) == []
+    assert told(propose(alice, "res2", 56, now, 3), RoundClosed)
+
+
+def test_only_in_the_extra_round_an_offer_may_miss_the_request(alice: Any, said: Any) -> None:
+    open_round(alice, "res1", "res2", rounds=1)
+    late = replace(alice.offer("res1", 60), start=3 * HOUR, end=4 * HOUR)
+    effects = alice.hear("res1", c.Proposal("r1", 1, (late,)), NOW, performative=Performative.PROPOSE)
+    assert [type(each) for each in said(effects)] == [c.Rejection]
+
+
+def test_refusals_of_the_round_and_of_those_who_are_not_called_are_shown_together(alice: Any) -> None:
+    open_round(alice, "res1", "res2", "res3", "res4", rounds=2)
+    refuse(alice, "res1", RefusalCode.MACHINE_TOO_SMALL, NOW)
+    refuse(alice, "res2", RefusalCode.MEMORY, NOW)
+    refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW)
+    assert called(propose(alice, "res4", 60, NOW)) == ["res3", "res4"]
+    refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW, 2)
+    (closed,) = told(propose(alice, "res4", 59, NOW, 2), RoundClosed)
+    assert [(each.resource, each.refusal.code) for each in closed.record.refusals] == [
+        ("res3", RefusalCode.CORES_TAKEN),
+        ("res1", RefusalCode.MACHINE_TOO_SMALL),
+        ("res2", RefusalCode.MEMORY),
+    ]

@@ -1,0 +1,82 @@
+"""The vote on the slots: what is told of it, and how long a hold must last to count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
+from ramp.model.instant import SECOND
+from ramp.model.offer import RefusalCode
+from ramp.protocol import effects as fx
+from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.progress import UnitAdvanced
+from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.voting import Voting
+
+MARGIN = Timing().decision_margin
+
+
+def told(effects: list[Any]) -> list[tuple[int, str, str, str]]:
+    found = [each.progress for each in effects if isinstance(each, fx.Report)]
+    return [(each.unit, each.resource, each.stage, each.detail) for each in found if isinstance(each, UnitAdvanced)]
+
+
+def test_the_owner_sees_who_is_asked_and_what_each_says(alice_with_two_units: Any) -> None:
+    one = alice_with_two_units
+    assert told(one.auction(same_resource=False)) == [(1, "res1", "asking", ""), (2, "res2", "asking", "")]
+    assert told(one.grant("res2", 2)) == [(2, "res2", "agreed", "R-offer-res2-2")]
+    refusal = c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN)
+    assert told(one.hear("res1", refusal)) == [(1, "res1", "refused", "slot_taken"), (1, "res2", "asking", "")]
+
+
+@pytest.mark.parametrize(("hold_for", "counts"), [(MARGIN, True), (MARGIN - 1, False)])
+def test_a_hold_counts_that_lasts_as_long_as_a_decision_may_take(alice: Any, hold_for: int, counts: bool) -> None:
+    alice.auction()
+    alice.grant(hold_for=hold_for)
+    assert (alice.confirmation is not None) is counts
+    if not counts:
+        alice.hear("res1", c.HoldCancelled("r1", "offer-res1-1"))
+        assert alice.outcome.status is RequestStatus.WITHDRAWN
+        assert (alice.outcome.code, "about to run out" in alice.outcome.reason) == ("", True)  # codes are of rules
+
+
+def test_a_hold_is_counted_from_the_question_on(alice: Any) -> None:
+    """The answer may have been long on its way."""
+    alice.auction()
+    alice.grant(now=2 * SECOND, hold_for=MARGIN + SECOND)
+    assert alice.confirmation is None
+
+
+def test_what_is_no_vote_is_refused_and_who_was_not_understood_answers_nothing(alice: Any) -> None:
+    voting = Voting("r1", {1: (alice.offer("res1", 50),)}, user="alice", pace=Pace(Timing()))
+    voting.start(0)
+    assert voting.handle(Message(Performative.NOT_UNDERSTOOD, "res1", "alice", "r1", c.NotUnderstood("what?")), 1) == []
+    wrong = Message(Performative.INFORM, "res1", "alice", "r1", c.MachineStatus("q", "{}"))
+    with pytest.raises(RemoteProtocolError, match="MachineStatus is no vote"):
+        voting.handle(wrong, 1)
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_vote_that_comes_after_a_restart_is_let_go_unless_it_is_being_bought(
+    decided: bool, alice: Any, said: Any, restarted_user: Any
+) -> None:
+    alice.auction()
+    alice.grant()
+    if decided:
+        alice.vote()
+    again, _ = restarted_user(alice.journal, SECOND)
+    expected = [] if decided else [c.HoldCancelled("r1", "offer-res1-1")]
+    assert said(again.grant(now=SECOND)) == expected
+
+
+def test_every_unit_is_asked_again_at_its_own_time(alice_with_two_units: Any, said: Any) -> None:
+    """Unit 2 is asked of the next best half a second later; unit 1's silence does not wait for that."""
+    one = alice_with_two_units
+    one.auction(same_resource=False)
+    one.hear("res2", c.HoldRefused("r1", "offer-res2-2", RefusalCode.SLOT_TAKEN), SECOND // 2)
+    asked = [each.offer_id for each in said(one.tick(one.party.deadline))]
+    assert asked == ["offer-res1-1"]
