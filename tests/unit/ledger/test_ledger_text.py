@@ -222,7 +222,7 @@ def test_a_line_that_is_not_right_is_named(right: str, wrong: str, message: str)
 
 
 def test_an_empty_text_is_no_ledger() -> None:
-    with pytest.raises(DocumentError, match="^ledger: line 1"):
+    with pytest.raises(DocumentError, match=r"^ledger: line 1"):
         parse_ledger("")
 
 

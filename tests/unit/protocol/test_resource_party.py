@@ -19,6 +19,7 @@ from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade, SlotReleased
+from ramp.protocol.resource import party as resource_party
 from ramp.protocol.timing import Timing
 
 
@@ -53,6 +54,14 @@ def test_the_seal_on_which_a_hold_rests_is_kept(resource: Any, written: Any) -> 
     _, effects = resource.hold()
     intended = written(effects)[0]
     assert (intended.seal.signer, intended.seal.role, intended.seal.receiver) == ("alice", Role.USER, "res")
+
+
+def test_what_a_buyer_is_told_of_its_offer_answers_that_offer(resource: Any) -> None:
+    offer, voted = resource.hold()
+    effects = [*voted, *resource.commit(offer), *resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))]
+    told = [each.message for each in effects if isinstance(each, fx.Send) and each.message.receiver == "alice"]
+    assert [type(each.content) for each in told] == [c.HoldGranted, c.Confirmed, c.Settled]
+    assert {(each.in_reply_to, each.conversation_id) for each in told} == {(offer.offer_id, "r1")}
 
 
 def test_a_rejected_offer_cannot_be_accepted(resource: Any, said: Any) -> None:
@@ -595,6 +604,37 @@ def test_what_the_machine_has_not_given_back_yet_stays_and_keeps_nothing_else(re
     assert archived(resource.party.tick(over)) == offers[1:]
     resource.party.handle(ev.SlotFreed(offers[0], None), over)
     assert archived(resource.party.tick(2 * over)) == offers[:1]
+
+
+def test_of_what_is_released_the_oldest_goes_first_and_of_what_is_promised_nothing(
+    resource: Any, said: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever lets holds go all the time fills no memory."""
+    monkeypatch.setattr(resource_party, "RELEASED_MAX", 2)
+    held = [resource.hold(f"h{number}", cores=1)[0] for number in range(4)]
+    sold = resource.hold("r1", cores=16)[0]
+    resource.commit(sold)
+    resource.hear("bank", c.PaymentMade("a1", "t1", sold.cost))
+    for offer in held[:3]:
+        resource.hear("alice", c.HoldCancelled(offer.request_id, offer.offer_id))
+    assert [resource.state(offer) for offer in (*held[1:], sold)] == ["released", "released", "held", "sold"]
+    (refused,) = said(resource.hear("alice", c.Acceptance("h0", held[0].offer_id)))
+    assert refused.code is RefusalCode.UNKNOWN_OFFER
+    assert said(resource.hear("alice", cancellation(sold)))  # it is still known under its agreement
+
+
+def test_a_sale_that_was_released_and_forgotten_is_not_known_under_its_agreement(
+    resource: Any, said: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource_party, "RELEASED_MAX", 1)
+    first, second = (resource.hold(request_id, cores=16)[0] for request_id in ("r1", "r2"))
+    resource.commit(first)
+    resource.hear("bank", c.PaymentRefused("a1", "withdrawn"))
+    assert said(resource.hear("bank", c.RefundMade("a1", "t2", 1))) == []
+    resource.hear("alice", c.HoldCancelled("r2", second.offer_id))
+    third, _ = resource.hold("r3")
+    resource.commit(third)  # under the same id: the bank, which never forgets, does not pay it twice
+    assert resource.state(third) == "settling"
 
 
 def test_a_sale_stays_at_hand_until_the_bank_has_said_that_it_stands(resource: Any) -> None:
