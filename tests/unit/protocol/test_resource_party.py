@@ -637,6 +637,19 @@ def test_a_sale_that_was_released_and_forgotten_is_not_known_under_its_agreement
     assert resource.state(third) == "settling"
 
 
+def test_what_is_over_goes_when_its_time_has_come_and_not_at_the_next_heartbeat(resource: Any) -> None:
+    resource.party.start(0)
+    offer, _ = resource.hold()
+    ended = SECOND + 1
+    resource.hear("alice", c.HoldCancelled("r1", offer.offer_id), ended)
+    resource.party.handle(ev.SlotFreed(offer.offer_id, None), ended)
+    now = ended
+    while not archived(resource.party.tick(now)):
+        assert now <= ended + Timing().retention
+        now = resource.party.deadline
+    assert now == ended + Timing().retention
+
+
 def test_a_sale_stays_at_hand_until_the_bank_has_said_that_it_stands(resource: Any) -> None:
     offer = resource.sell()
     resource.party.tick(offer.start)
