@@ -96,8 +96,8 @@ def statement_text(statement: Statement) -> str:
     lines = [f"Statement of {account_id} ({statement.account.kind}), in credits", ""]
     for row in (heading, *rows):
         cells = [
-            text.ljust(width) if column < first_number else text.rjust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+            text.ljust(widths[column]) if column < first_number else text.rjust(widths[column])
+            for column, text in enumerate(row)
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines) + "\n"

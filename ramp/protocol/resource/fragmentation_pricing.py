@@ -41,8 +41,6 @@ def fragmentation_price(question: PriceQuestion) -> int | PriceRefusal:
     load = max(LOAD_FLOOR, min(Fraction(1), Fraction(question.load)))
     reduction = Fraction(margin, question.rounds_expected) * (1 - load) * spared
     bid = math.floor(question.asking - reduction + Fraction(1, 2))
-    if bid >= least:
-        return bid
     if least <= question.asking or question.best_offer:
-        return least
+        return max(bid, least)
     return PriceRefusal(RefusalCode.PRICE, least)

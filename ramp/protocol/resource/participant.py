@@ -69,7 +69,7 @@ class Participant(ParticipantAnswers):
         self._hold_time = pace.timing.hold_time
         self._retry = Retry(pace)
         self._transient: bool | None = None
-        self._doubts = 0
+        self._doubted = False
         self._looked_up_in: S | None = None
         self._cancellation: Signed | None = None
 
@@ -184,7 +184,7 @@ class Participant(ParticipantAnswers):
     def on_looked_up(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[Effect]:
         """What the machine has of a slot that was in doubt; while it cannot say, it is asked again."""
         asked_in, self._looked_up_in = self._looked_up_in, None
-        if self.state not in IN_DOUBT or not self._doubts:
+        if self.state not in IN_DOUBT or not self._doubted:
             return []
         if isinstance(answer, MachineInDoubt) or asked_in is not self.state:  # it may be older than what is in doubt
             return self._look_up_later(now)
@@ -206,7 +206,7 @@ class Participant(ParticipantAnswers):
 
     def _held(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(S.HELD, stimulus)
-        self._doubts = 0
+        self._doubted = False
         self._retry.stop()
         self.reservation_id = reservation.reservation_id
         self.deadline = self.until
@@ -238,11 +238,11 @@ class Participant(ParticipantAnswers):
     def _look_up_later(self, now: Instant) -> list[Effect]:
         """Ask the machine what it has, after a pause that grows with every answer in doubt."""
         if self._retry.due is None:
-            if self._doubts:
+            if self._doubted:
                 self._retry.again(now)
             else:
                 self._retry.begin(now)
-            self._doubts += 1
+            self._doubted = True
         self._await()
         return []
 

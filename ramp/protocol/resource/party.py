@@ -158,8 +158,12 @@ class ResourceParty:
             index.pop(reference, None)
         self._over.drop(reference)
         self._unpaid.remove(gone.user, reference)
-        if gone.agreement is not None:
-            self._by_agreement.pop(gone.agreed.agreement_id, None)
+        self._drop_agreement(gone)
+
+    def _drop_agreement(self, gone: Participant) -> None:
+        # Another slot may have been sold under its id when it had gone already: both are in memory after a restart.
+        if gone.agreement is not None and self._by_agreement.get(gone.agreed.agreement_id) is gone:
+            del self._by_agreement[gone.agreed.agreement_id]
 
     def _replay(self, records: Sequence[Record]) -> None:
         for record in records:
@@ -415,9 +419,7 @@ class ResourceParty:
             self._released[offer_id] = None
             if len(self._released) > RELEASED_MAX:
                 oldest, _ = self._released.popitem(last=False)
-                gone = self.participants.pop(oldest)
-                if gone.agreement is not None:
-                    self._by_agreement.pop(gone.agreed.agreement_id, None)
+                self._drop_agreement(self.participants.pop(oldest))
         return effects
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:

@@ -134,6 +134,31 @@ def test_a_statement_prints_as_written_here(book: Book) -> None:
     assert statement_text(statement) == STATEMENT
 
 
+SELLER_STATEMENT = """\
+Statement of kelvin (resource), in credits
+
+time                  what             agreement  counterparty          amount  balance
+                      opening balance                                              0.00
+                      closing balance                                              0.00
+2026-03-01T12:00:09Z  pending payment  a-3        alice@market.example    0.05
+2026-03-01T12:00:09Z  pending payment  a-4        alice@market.example    0.10
+"""
+
+
+def test_what_a_seller_waits_for_comes_from_its_buyer(book: Book) -> None:
+    assert statement_text(book.statement("kelvin")) == SELLER_STATEMENT
+
+
+def test_the_offer_of_a_line_is_printed_and_read_back(book: Book) -> None:
+    line = OrderLine("a-6", "kelvin", 5, "offer-6")
+    book.reserve_order("o-6", "alice@market.example", [line], NOON + 300 * SECOND, at=NOON + 12 * SECOND)
+    text = ledger_text(book.entries())
+    assert "\n  a-6 kelvin 0.05 ; offer-6\n" in text
+    order = parse_ledger(text).order("o-6")
+    assert order is not None
+    assert order.lines == (line,)
+
+
 def test_comments_and_empty_lines_are_skipped() -> None:
     text = LEDGER.replace("  hector 1 020.00\n", "; a comment\n\n  hector 1 020.00   \n", 1)
     text = text.replace("  a-4 kelvin 0.10\n", "; a comment\n\n  a-4 kelvin 0.10 \n", 1)
@@ -164,6 +189,11 @@ def test_a_text_may_hold_what_no_ledger_accepts_and_validation_says_so() -> None
         ("posted 12 345.67 reserved 0.15", "posted 12 345.67 reserved 0.00", "line 43: .* has 0.15 reserved, not 0.00"),
         ("balance kelvin", "balance kevin", "line 45: account kevin was never opened"),
         ("  kelvin 0.05", "  kelvin 0.06", r"line 36: -0\.05 and 0\.06: .* sum to zero"),
+        (
+            "  market -12 345.67\n  alice@market.example 12 345.67",
+            "  market 0.00\n  alice@market.example 0.00",
+            r"line 7: 0\.00 and 0\.00: the first must be negative",
+        ),
         ("  hector 1 020.00", "  nobody 1 020.00", "line 12: account nobody was never opened"),
         ("  hector 1 020.00", "hector 1 020.00", "line 12: 'hector 1 020.00' is no line of a transfer"),
         ("post payment a-1", "post payment a-9", "line 15: post of payment:a-9, which was never entered"),
@@ -192,5 +222,11 @@ def test_a_line_that_is_not_right_is_named(right: str, wrong: str, message: str)
 
 
 def test_an_empty_text_is_no_ledger() -> None:
-    with pytest.raises(DocumentError, match="line 1"):
+    with pytest.raises(DocumentError, match=r"^ledger: line 1"):
         parse_ledger("")
+
+
+def test_a_text_that_ends_within_a_transfer_is_no_ledger() -> None:
+    text = LEDGER[: LEDGER.index("  alice@market.example 12 345.67")]
+    with pytest.raises(DocumentError, match="line 6: '' is no line of a transfer"):
+        parse_ledger(text)

@@ -19,6 +19,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import RequestEnded
+from ramp.protocol.timing import Timing
 
 TICKS = 12
 
@@ -276,6 +277,49 @@ def test_a_release_in_doubt_is_tried_again_as_soon_as_before(by: int, parties: A
     assert other.party.deadline == due + by
     assert outline(one.party.tick(due)) == outline(other.party.tick(due + by))
     assert due < SECOND + 500 * MILLISECOND
+
+
+@pytest.mark.parametrize("by", [-HOUR, -SECOND, 0, SECOND, HOUR])
+def test_a_hold_ends_at_its_date_or_after_the_time_promised_whichever_comes_first(by: int, resource: Any) -> None:
+    """The machine's own book ends it at that date."""
+    offer, _ = resource.hold()
+    resource.party.clock_set(by)
+    ends = Timing().hold_time + min(by, 0)
+    resource.party.tick(ends - 1)
+    assert resource.state(offer) == "held"
+    assert fx.ReleaseSlot(offer.offer_id) in resource.party.tick(ends)
+    assert resource.state(offer) == "released"
+
+
+@pytest.mark.parametrize("by", [-20 * MINUTE, 20 * MINUTE])
+def test_a_bank_is_asked_about_a_sale_when_the_slot_begins_by_its_own_clock(by: int, resource: Any, said: Any) -> None:
+    offer = resource.sell()
+    resource.party.clock_set(by)
+    asked = [c.PaymentQuery("a1")]
+    assert [each for each in said(resource.party.tick(offer.start + by - 1)) if each in asked] == []
+    assert [each for each in said(resource.party.tick(offer.start + by)) if each in asked] == asked
+
+
+@pytest.mark.parametrize("by", [-HOUR, -SECOND, SECOND, HOUR])
+def test_a_lease_lasts_as_long_as_before_and_who_has_left_may_come_again(by: int, directory: Any) -> None:
+    lease = 15 * SECOND
+    directory.register("ended", 1, lease=SECOND)
+    directory.register("left", 1)
+    directory.register("renewed", 1)
+    directory.deregister("left", 2)
+    directory.party.tick(SECOND)
+    directory.register("renewed", 2, now=SECOND)
+    directory.register("stays", 1, now=SECOND)
+    directory.party.clock_set(by)
+    now = SECOND + by
+    directory.register("ended", 2, now=now)
+    directory.register("left", 3, now=now)
+    assert directory.names(now + lease - 1).names == ("ended", "left", "renewed", "stays")
+    assert directory.party.deadline is not None
+    while directory.party.deadline is not None:
+        assert directory.party.deadline <= now + lease
+        directory.party.tick(directory.party.deadline)
+    assert directory.party.registered == ()
 
 
 @pytest.mark.parametrize("by", [-HOUR, HOUR])

@@ -19,6 +19,8 @@ from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import CancellationEnded, RecordsMissing, RequestEnded
 from ramp.protocol.records import AcceptanceAsked, RefundClaimed
+from ramp.protocol.resource import party
+from ramp.protocol.resource.participant import Participant
 from ramp.protocol.user.returns import AGENT_FAILED
 
 BUG = ZeroDivisionError("a bug")
@@ -269,6 +271,37 @@ def test_a_bug_in_one_slot_leaves_the_others_alone(resource: Any) -> None:
     offer, _ = resource.hold()
     resource.party.participants[offer.offer_id].on_commitment = raise_bug
     assert resource.commit(offer) == [fx.TakeUpAgain(offer.offer_id, BUG)]
+
+
+def test_a_sale_that_could_not_be_taken_up_at_the_start_is_taken_up_after_it(
+    resource: Any, written: Any, restarted_resource: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Journalled(resource, written)
+    offer = committed(resource)
+    with monkeypatch.context() as broken:
+        broken.setattr(Participant, "recover", raise_bug)
+        again, effects = restarted_resource(kept.journal, SECOND)
+        assert fx.TakeUpAgain(offer.offer_id, BUG) in effects
+    _, expected = restarted_resource(kept.journal, SECOND)
+    assert again.answered(again.party.resume(offer.offer_id, tuple(kept.journal), SECOND), SECOND) == expected[1:]
+    assert again.state(offer) == "settling"
+
+
+def test_what_is_forgotten_takes_no_other_sale_with_it(
+    resource: Any, written: Any, restarted_resource: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two slots under one agreement id, the second since the first had gone; after a restart both are there again."""
+    kept = Journalled(resource, written)
+    first = committed(resource)
+    with monkeypatch.context() as small:
+        small.setattr(party, "RELEASED_MAX", 0)
+        resource.hear("bank", c.PaymentRefused("a1", "withdrawn"))
+    second, _ = resource.hold("r2")
+    resource.commit(second)
+    again, _ = restarted_resource(kept.journal, SECOND)
+    again.party.forget(first.offer_id)
+    again.hear("bank", c.PaymentMade("a1", "t1", second.cost), SECOND)
+    assert again.state(second) == "sold"
 
 
 def test_an_accepted_offer_of_which_nothing_is_on_record_binds_nobody(resource_with: Any, said: Any) -> None:

@@ -128,6 +128,23 @@ def test_a_restarted_directory_begins_with_those_it_knew(directory: Any, directo
     assert again.names(MINUTE + Timing().lease).names == ()
 
 
+def test_a_directory_that_comes_back_from_its_journal_begins_with_those_it_knew(directory_with: Any) -> None:
+    again = directory_with([KnownAgent(SERVICE, "a", 9)])
+    assert again.party.recover((), MINUTE) == []
+    assert again.names(MINUTE + Timing().lease - 1).names == ("a",)
+    assert again.names(MINUTE + Timing().lease).names == ()
+
+
+def test_all_whose_leases_have_run_out_go_together(directory: Any) -> None:
+    """Also behind one who has shortened its lease meanwhile."""
+    directory.register("a", 1)
+    directory.register("a", 2, lease=10 * SECOND)
+    directory.register("b", 1, now=SECOND)
+    directory.party.tick(LEASE + SECOND)
+    assert directory.party.registered == ()
+    assert directory.party.deadline is None
+
+
 def test_changes_count_names_and_not_heartbeats(directory: Any) -> None:
     """Its memory is written when this changes."""
     for number in range(1, 50):

@@ -51,5 +51,13 @@ def test_the_least_price_lies_between_minimum_and_start() -> None:
     assert fragmentation_price(replace(quarter, asking=41)) == 40
 
 
+def test_a_machine_that_says_more_than_all_means_all() -> None:
+    """The shares come from a plug-in: what is above one is one, what is below nothing is nothing."""
+    assert spoilt_share(replace(QUESTION, fragmentation=1.5)) == spoilt_share(replace(QUESTION, links_taken=7.0)) == 1
+    assert spoilt_share(replace(QUESTION, fragmentation=-0.5, links_taken=-1.0)) == 0
+    full = fragmentation_price(replace(QUESTION, asking=50, load=1.0))
+    assert fragmentation_price(replace(QUESTION, asking=50, load=1.5)) == full == 50
+
+
 def test_an_offer_that_stands_is_not_bettered() -> None:
     assert fragmentation_price(replace(QUESTION, own_last=70)) == PriceRefusal(RefusalCode.OWN_OFFER_STANDS)

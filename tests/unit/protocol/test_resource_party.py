@@ -19,6 +19,7 @@ from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade, SlotReleased
+from ramp.protocol.resource import party as resource_party
 from ramp.protocol.timing import Timing
 
 
@@ -53,6 +54,14 @@ def test_the_seal_on_which_a_hold_rests_is_kept(resource: Any, written: Any) -> 
     _, effects = resource.hold()
     intended = written(effects)[0]
     assert (intended.seal.signer, intended.seal.role, intended.seal.receiver) == ("alice", Role.USER, "res")
+
+
+def test_what_a_buyer_is_told_of_its_offer_answers_that_offer(resource: Any) -> None:
+    offer, voted = resource.hold()
+    effects = [*voted, *resource.commit(offer), *resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))]
+    told = [each.message for each in effects if isinstance(each, fx.Send) and each.message.receiver == "alice"]
+    assert [type(each.content) for each in told] == [c.HoldGranted, c.Confirmed, c.Settled]
+    assert {(each.in_reply_to, each.conversation_id) for each in told} == {(offer.offer_id, "r1")}
 
 
 def test_a_rejected_offer_cannot_be_accepted(resource: Any, said: Any) -> None:
@@ -95,6 +104,14 @@ def test_a_repeated_acceptance_gets_the_same_vote(resource: Any, said: Any) -> N
     assert isinstance(again, c.HoldGranted)
 
 
+@pytest.mark.parametrize(("left", "told"), [(SECOND, SECOND), (1, 1), (0, 0), (-SECOND, 0)])
+def test_a_hold_is_granted_for_what_is_left_of_it(resource: Any, said: Any, left: int, told: int) -> None:
+    """Also when its end has come and nobody has looked at the clock yet."""
+    offer, _ = resource.hold()
+    (again,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id), Timing().hold_time - left))
+    assert (type(again), again.hold_for) == (c.HoldGranted, told)
+
+
 def test_a_hold_is_let_go_by_its_user_only(resource: Any) -> None:
     offer, _ = resource.hold()
     with pytest.raises(RemoteProtocolError, match="another user"):
@@ -118,6 +135,42 @@ def test_a_machine_that_was_in_doubt_and_answers_after_all_keeps_the_slot(resour
     resource.hear("alice", c.HoldCancelled("r1", offer.offer_id), 4 * SECOND)
     again = resource.party.handle(ev.SlotHeld(offer.offer_id, held), 5 * SECOND)
     assert again == [fx.ReleaseSlot(offer.offer_id)]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_answer_to_an_older_question_disturbs_no_confirmation(resource: Any, kept: bool) -> None:
+    """While the machine was asked what it has, it said that it holds the slot, and was asked to make it firm."""
+    offer = resource.call().content.offers[0]
+    resource.answered = lambda effects, now: effects
+    resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    held = Reservation(offer.offer_id, f"R-{offer.offer_id}", Slot(HOUR, 2 * HOUR, 16, 0.5), False, MINUTE)
+    resource.party.handle(ev.SlotHeld(offer.offer_id, ev.MachineInDoubt("no answer")), SECOND)
+    assert fx.LookUpSlot(offer.offer_id) in resource.party.tick(2 * SECOND)
+    resource.party.handle(ev.SlotHeld(offer.offer_id, held), 2 * SECOND)
+    assert fx.ConfirmSlot(offer.offer_id) in resource.commit(offer, 3 * SECOND)
+    assert resource.party.handle(ev.SlotLookedUp(offer.offer_id, held if kept else None), 4 * SECOND) == []
+    assert resource.party.participants[offer.offer_id].deadline is None  # nothing is looked up once more
+    firm = Reservation(offer.offer_id, held.reservation_id, held.slot, True, None)
+    resource.party.handle(ev.SlotConfirmed(offer.offer_id, firm), 5 * SECOND)
+    assert resource.state(offer) == "settling"
+
+
+def test_what_the_machine_has_of_a_slot_that_was_let_go_meanwhile_is_not_asked_again(resource: Any) -> None:
+    offer = resource.call().content.offers[0]
+    resource.answered = lambda effects, now: effects
+    resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    resource.party.handle(ev.SlotHeld(offer.offer_id, ev.MachineInDoubt("no answer")), SECOND)
+    resource.party.tick(2 * SECOND)
+    resource.hear("alice", c.HoldCancelled("r1", offer.offer_id), 3 * SECOND)
+    assert resource.party.handle(ev.SlotLookedUp(offer.offer_id, ev.MachineInDoubt("down")), 4 * SECOND) == []
+    assert resource.party.participants[offer.offer_id].deadline is None
+
+
+def test_two_holds_that_run_out_together_are_both_given_back(resource: Any) -> None:
+    offers = [resource.hold(request_id)[0] for request_id in ("r1", "r2")]
+    effects = resource.party.tick(Timing().hold_time)
+    assert all(fx.ReleaseSlot(offer.offer_id) in effects for offer in offers)
+    assert [resource.state(offer) for offer in offers] == ["released", "released"]
 
 
 # -- the agreement and the bank's vote -------------------------------------------------------------------------------
@@ -232,7 +285,12 @@ def test_one_agreement_id_buys_one_slot(resource: Any, said: Any) -> None:
     resource.commit(first)
     (refused,) = said(resource.commit(second))
     assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.BAD_AGREEMENT)
+    assert "another slot is sold" in refused.detail
     assert resource.state(second) == "held"
+    stranger = resource.agreement(replace(second, offer_id="offer-that-never-was"), "a2")
+    (refused,) = said(resource.hear("alice", resource.commitment(stranger)))
+    assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.UNKNOWN_OFFER)
+    assert "no slot is held" in refused.detail
 
 
 def test_vote_and_agreement_are_durable_before_the_slot_is_firm(resource: Any) -> None:
@@ -241,6 +299,20 @@ def test_vote_and_agreement_are_durable_before_the_slot_is_firm(resource: Any) -
     kinds = [type(effect.record if isinstance(effect, fx.Persist) else effect) for effect in effects]
     assert kinds == [AgreementReceived, fx.ConfirmSlot, fx.Send, fx.Send]
     assert effects[0].record.vote_seal.signer == "bank"
+
+
+@pytest.mark.parametrize("paid", [False, True])
+def test_a_slot_that_is_sold_is_not_sold_again_under_another_agreement(resource: Any, said: Any, paid: bool) -> None:
+    """All the same: buyer, offer and terms, and the bank has money aside for the second too."""
+    offer, _ = resource.hold()
+    resource.commit(offer)
+    if paid:
+        resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
+    state = resource.state(offer)
+    (refused,) = said(resource.commit(offer, agreement_id="a2"))
+    assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.BAD_AGREEMENT)
+    assert refused.detail == "the slot is already sold under another agreement"
+    assert resource.state(offer) == state
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -438,6 +510,14 @@ def test_a_slot_is_released_on_the_banks_word_only(resource: Any, said: Any) -> 
     assert fx.ReleaseSlot(offer.offer_id) in effects
 
 
+def test_the_banks_word_on_which_a_sold_slot_was_given_back_is_on_record(resource: Any, written: Any) -> None:
+    offer = resource.sell()
+    resource.hear("alice", cancellation(offer))
+    (released,) = written(resource.hear("bank", c.RefundMade("a1", "t2", offer.cost)))
+    assert (type(released), released.seal.signer, released.seal.receiver) == (SlotReleased, "bank", "res")
+    assert (released.agreement_id, released.refund) == ("a1", offer.cost)
+
+
 def test_every_copy_of_a_message_after_the_end_gets_the_last_answer(resource: Any, said: Any) -> None:
     offer = resource.sell()
     resource.hear("alice", cancellation(offer))
@@ -505,6 +585,78 @@ def test_the_quota_outlives_a_restart(resource: Any, restarted_resource: Any, sa
     again, _ = restarted_resource(written(effects), SECOND)
     again.party._seller._ids.new("offer")  # ids go on where they were
     assert not granted(said, again.hold("r2", cores=1, now=SECOND)[1])
+
+
+# -- what is over ------------------------------------------------------------------------------------------------------
+
+
+def archived(effects: list[Any]) -> list[str]:
+    return [key for effect in effects if isinstance(effect, fx.Archive) for key in effect.references]
+
+
+def test_what_the_machine_has_not_given_back_yet_stays_and_keeps_nothing_else(resource: Any) -> None:
+    offers = [resource.hold(request_id, cores=1)[0].offer_id for request_id in ("r1", "r2", "r3")]
+    for request_id, offer_id in zip(("r1", "r2", "r3"), offers, strict=True):
+        resource.hear("alice", c.HoldCancelled(request_id, offer_id))
+    for offer_id in offers[1:]:
+        resource.party.handle(ev.SlotFreed(offer_id, None), 0)
+    over = Timing().retention
+    assert archived(resource.party.tick(over)) == offers[1:]
+    resource.party.handle(ev.SlotFreed(offers[0], None), over)
+    assert archived(resource.party.tick(2 * over)) == offers[:1]
+
+
+def test_of_what_is_released_the_oldest_goes_first_and_of_what_is_promised_nothing(
+    resource: Any, said: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever lets holds go all the time fills no memory."""
+    monkeypatch.setattr(resource_party, "RELEASED_MAX", 2)
+    held = [resource.hold(f"h{number}", cores=1)[0] for number in range(4)]
+    sold = resource.hold("r1", cores=16)[0]
+    resource.commit(sold)
+    resource.hear("bank", c.PaymentMade("a1", "t1", sold.cost))
+    for offer in held[:3]:
+        resource.hear("alice", c.HoldCancelled(offer.request_id, offer.offer_id))
+    assert [resource.state(offer) for offer in (*held[1:], sold)] == ["released", "released", "held", "sold"]
+    (refused,) = said(resource.hear("alice", c.Acceptance("h0", held[0].offer_id)))
+    assert refused.code is RefusalCode.UNKNOWN_OFFER
+    assert said(resource.hear("alice", cancellation(sold)))  # it is still known under its agreement
+
+
+def test_a_sale_that_was_released_and_forgotten_is_not_known_under_its_agreement(
+    resource: Any, said: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource_party, "RELEASED_MAX", 1)
+    first, second = (resource.hold(request_id, cores=16)[0] for request_id in ("r1", "r2"))
+    resource.commit(first)
+    resource.hear("bank", c.PaymentRefused("a1", "withdrawn"))
+    assert said(resource.hear("bank", c.RefundMade("a1", "t2", 1))) == []
+    resource.hear("alice", c.HoldCancelled("r2", second.offer_id))
+    third, _ = resource.hold("r3")
+    resource.commit(third)  # under the same id: the bank, which never forgets, does not pay it twice
+    assert resource.state(third) == "settling"
+
+
+def test_what_is_over_goes_when_its_time_has_come_and_not_at_the_next_heartbeat(resource: Any) -> None:
+    resource.party.start(0)
+    offer, _ = resource.hold()
+    ended = SECOND + 1
+    resource.hear("alice", c.HoldCancelled("r1", offer.offer_id), ended)
+    resource.party.handle(ev.SlotFreed(offer.offer_id, None), ended)
+    now = ended
+    while not archived(resource.party.tick(now)):
+        assert now <= ended + Timing().retention
+        now = resource.party.deadline
+    assert now == ended + Timing().retention
+
+
+def test_a_sale_stays_at_hand_until_the_bank_has_said_that_it_stands(resource: Any) -> None:
+    offer = resource.sell()
+    resource.party.tick(offer.start)
+    over = offer.end + Timing().retention
+    assert archived(resource.party.tick(over)) == []
+    resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost), over)
+    assert archived(resource.party.tick(over + Timing().retention)) == [offer.offer_id]
 
 
 # -- the rest --------------------------------------------------------------------------------------------------------

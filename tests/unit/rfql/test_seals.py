@@ -395,6 +395,16 @@ def test_only_certificates_that_have_passed_are_remembered_and_not_without_end(
 # Time
 
 
+@pytest.mark.parametrize("by", [-30 * DAY, -HOUR, 30 * DAY, 400 * DAY])
+def test_the_banks_clock_is_read_by_whoever_has_a_wrong_one(
+    store: KeyStore, user_notary: XmlNotary, now: Instant, by: int
+) -> None:
+    """Its word on the time is judged by the time that it states, also where no certificate of the market held yet."""
+    reading = contents.ClockReading("clock-1", now)
+    sealed = store.notary(BANK).seal(Message(Performative.INFORM, BANK, USER, "c-1", reading), now)
+    assert user_notary.open(text_of(sealed), now + by).content == reading
+
+
 def test_old_and_future_seals_are_refused(
     resource_notary: XmlNotary, deliver: Deliver, user_notary: XmlNotary, now: Instant
 ) -> None:

@@ -214,6 +214,29 @@ def test_changed_sealed_message_fails(check, payment_text: str, old: str, new: s
     assert (report.kind, report.message) == ("sealed message", None)
 
 
+def test_report_of_a_sealed_message_lists_what_holds_within_it(
+    check, store: KeyStore, signed: Signed, agreement: Agreement, now: Instant
+) -> None:
+    """A commitment passes the buyer's agreement and the bank's vote on, each with a proof of its own."""
+    lines = (contents.OrderLine("agreement-9", "thunder1@localhost", agreement.cost),)
+    vote = contents.FundsReserved("order-6", "alice@localhost", lines, 1, now, now)
+    voted = store.notary(BANK).seal(Message(Performative.AGREE, BANK, "alice@localhost", "request-4", vote), now).seal
+    assert voted is not None
+    content = contents.Commitment(signed, vote, voted)
+    message = Message(Performative.CONFIRM, "alice@localhost", "thunder1@localhost", "request-4", content)
+    sealed = store.notary("alice@localhost").seal(message, now).seal
+    assert sealed is not None
+    report = check(sealed.text)
+    assert report.holds, report.failure
+    listed = "\n".join(report.passed)
+    for part in (
+        "seal of alice@localhost over the whole message",
+        "signature of alice@localhost over the whole Agreement (ECDSA_SHA256)",
+        "seal of bank@localhost over the whole message",
+    ):
+        assert part in listed
+
+
 def test_sealed_message_in_the_wrong_role_or_with_bad_proofs_fails(
     check, store: KeyStore, signed: Signed, payment_text: str, now: Instant
 ) -> None:

@@ -1,0 +1,77 @@
+"""What every operation of the ledger leaves behind and leaves out, on a book in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from ramp.ledger.account import AccountKind
+from ramp.ledger.book import Book
+from ramp.ledger.orders.order import OrderLine
+from ramp.ledger.transfer import TransferKind
+
+UNTIL, START = 1_000, 5_000
+
+
+@pytest.fixture
+def book() -> Book:
+    """Alice and bob have 100.00 credits each."""
+    made = Book()
+    for number, name in enumerate(("alice", "bob")):
+        made.open_account(name, AccountKind.USER, at=1)
+        made.deposit(f"d-{number}", name, 10_000, at=2)
+    made.open_account("hector", AccountKind.RESOURCE, at=1)
+    return made
+
+
+def reserve(book: Book, number: int, user: str = "alice") -> None:
+    book.reserve_order(f"o-{number}", user, [OrderLine(f"a-{number}", "hector", 100)], UNTIL, at=10)
+
+
+def test_what_is_done_without_a_signed_message_leaves_none(book: Book) -> None:
+    for number in (1, 2, 3):
+        reserve(book, number)
+    for number in (1, 2):
+        book.countersign(f"a-{number}", at=20, starts_at=START)
+    book.refund("a-1", at=30)
+    book.fail_agreement("a-2", "hector", at=30, reason="it burns")
+    book.void_order("o-3", "alice", UNTIL, at=30, code="unwanted", reason="too dear")
+    book.void_order("o-4", "alice", UNTIL, at=30, code="unwanted", reason="it comes later")
+    for reference in ("d-0", *(f"{kind}-{number}" for kind in "ao" for number in (1, 2, 3, 4))):
+        assert book.evidence(reference) == ()
+
+
+def test_a_buyer_alone_counts_only_where_it_is_said(book: Book) -> None:
+    """A refund on the word of both is given after the start too, and that is what is meant if nothing is said."""
+    reserve(book, 1)
+    book.countersign("a-1", at=20, starts_at=START)
+    assert book.refund("a-1", at=START).kind is TransferKind.REFUND
+
+
+def test_the_overview_begins_with_the_first_transfer_and_has_500_on_a_page() -> None:
+    book = Book()
+    book.open_account("alice", AccountKind.USER, at=1)
+    for number in range(501):
+        book.deposit(f"d-{number}", "alice", 1, at=2)
+    first = book.overview(None, None)
+    assert [trade.agreement_id for trade in first.trades] == [f"d-{number}" for number in range(500)]
+    assert first.next_after is not None
+    last = book.overview(None, None, after=first.next_after)
+    assert ([trade.agreement_id for trade in last.trades], last.next_after) == (["d-500"], None)
+
+
+def test_a_statement_says_what_it_covers_and_shows_nothing_of_others(book: Book) -> None:
+    reserve(book, 1)
+    reserve(book, 2, user="bob")
+    statement = book.statement("alice", since=2, until=9)
+    assert (statement.since, statement.until) == (2, 9)
+    assert [transfer.agreement_id for transfer in statement.pending] == ["a-1"]
+    whole = book.statement("alice")
+    assert (whole.since, whole.until) == (None, None)
+
+
+def test_an_order_has_no_line_for_an_agreement_of_another(book: Book) -> None:
+    reserve(book, 1)
+    order = book.order("o-1")
+    assert order is not None
+    assert order.line("a-1") == OrderLine("a-1", "hector", 100)
+    assert order.line("a-2") is None

@@ -1,0 +1,67 @@
+"""Buyers ask a resource what its machine is and how busy it will be; the machine is asked, and may be slow."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ramp.model import contents as c
+from ramp.model.acl import Performative
+from ramp.model.instant import HOUR
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.resource import machine_queries
+
+
+def ask(resource: Any, buyer: str, query_id: str = "q", horizon: int = HOUR) -> list[fx.Effect]:
+    return list(resource.hear(buyer, c.MachineQuery(query_id, horizon), performative=Performative.QUERY_REF))
+
+
+def answer(resource: Any, asked: list[fx.Effect], load: float) -> list[tuple[str, str, float]]:
+    """Who is told what, once the machine has answered one question."""
+    (question,) = asked
+    assert isinstance(question, fx.DescribeMachine)
+    effects = resource.party.handle(ev.MachineDescribed(question.call_id, json.dumps({"load": load})), 0)
+    told = [each.message for each in effects]
+    assert all(each.in_reply_to == "w" and each.performative is Performative.INFORM for each in told)
+    return [(each.receiver, each.content.query_id, json.loads(each.content.snapshot)["load"]) for each in told]
+
+
+def test_the_machine_is_asked_and_its_answer_passed_on_with_what_the_seller_knows(resource: Any) -> None:
+    asked = ask(resource, "alice", horizon=2 * HOUR)
+    assert [type(each) for each in asked] == [fx.DescribeMachine]
+    assert asked[0].horizon == 2 * HOUR  # type: ignore[union-attr]
+    effects = resource.party.handle(ev.MachineDescribed(asked[0].call_id, '{"load":0.5}'), 0)  # type: ignore[union-attr]
+    (status,) = [each.message.content for each in effects]
+    described = json.loads(status.snapshot)
+    assert (status.query_id, described["load"], described["start_price"]) == ("q", 0.5, 60)
+
+
+def test_two_buyers_may_call_their_questions_the_same(resource: Any) -> None:
+    first, second = ask(resource, "alice"), ask(resource, "mallory")
+    assert answer(resource, second, 0.25) == [("mallory", "q", 0.25)]
+    assert answer(resource, first, 0.5) == [("alice", "q", 0.5)]
+
+
+def test_a_copy_of_a_question_asks_the_machine_once(resource: Any) -> None:
+    asked = ask(resource, "alice")
+    assert ask(resource, "alice") == []
+    assert len(ask(resource, "alice", horizon=2 * HOUR)) == 1  # another question
+    assert len(answer(resource, asked, 0.5)) == 1
+    assert answer(resource, asked, 0.5) == []  # the machine says it twice
+    assert len(ask(resource, "alice")) == 1  # and may be asked again
+
+
+def test_of_too_many_questions_the_oldest_is_given_up(resource: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_queries, "DESCRIBING_MAX", 2)
+    asked = [ask(resource, "alice", f"q{number}") for number in range(3)]
+    assert [answer(resource, each, 0.5) for each in asked] == [[], [("alice", "q1", 0.5)], [("alice", "q2", 0.5)]]
+
+
+def test_what_drives_the_queue_is_said_when_the_machine_has_been_opened(resource: Any) -> None:
+    """A guest's plug-in is opened later than its agent begins."""
+    assert (resource.party.source, resource.call().content.offers[0].source) == ("synthetic", "synthetic")
+    assert resource.party.handle(ev.MachineOpened("live"), 0) == []
+    assert (resource.party.source, resource.call(2, 60).content.offers[0].source) == ("live", "live")
