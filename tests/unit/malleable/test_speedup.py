@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from ramp.errors import WorkloadError
@@ -59,7 +61,7 @@ def test_downeys_speed_up_only_rises_and_ends_at_the_average(variance: float) ->
     """Its pieces meet."""
     values = [DowneyLaw(17, variance).speed_up(size) for size in range(1, 200)]
     assert values[0] == pytest.approx(1)
-    assert all(b >= a - 1e-12 and b - a < 1 + 1e-9 for a, b in zip(values, values[1:], strict=False))
+    assert all(b >= a - 1e-12 and b - a < 1 + 1e-9 for a, b in itertools.pairwise(values))
     assert values[-1] == 17
 
 
