@@ -28,7 +28,7 @@ class FakeSystem:
     there: dict[str, SystemReservation] = field(default_factory=dict)
     jobs_in: dict[str, tuple[str, ...]] = field(default_factory=dict)
     faults: list[tuple[str, str]] = field(default_factory=list)
-    """(call, "before" | "after" | "refuse" | "fewer"): fails before or after it was done, says no, makes fewer nodes."""
+    """(call, "before" | "after" | "refuse" | "fewer"): fails before or after it is done, says no, makes fewer nodes."""
     calls: list[str] = field(default_factory=list)
     name: str = "fake"
     market_user: str = "market"
