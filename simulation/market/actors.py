@@ -77,8 +77,11 @@ def resource_builder(spec: ResourceSpec, timing: Timing) -> Callable[[], Party]:
             source=spec.machine.source,
             ids=ids,
             timing=timing,
+            launching=spec.launching,
         )
-        return ResourceParty(spec.name, directory=DIRECTORY, bank=BANK, seller=seller, timing=timing)
+        return ResourceParty(
+            spec.name, directory=DIRECTORY, bank=BANK, seller=seller, timing=timing, launching=spec.launching
+        )
 
     return build
 

@@ -9,14 +9,16 @@ from ramp.model.instant import Instant
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy, paper_price
+from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.config import ResourceConfig, open_plugin, pricing_strategy
+from simulation.market.virtual_launcher import VirtualLauncher
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """One resource of a simulated market."""
+    """One resource of a simulated market; with a launcher and its terms where jobs can be launched on its slots."""
 
     name: str
     machine: ResourcePlugin
@@ -24,6 +26,8 @@ class ResourceSpec:
     prices: PriceRange
     strategy: PricingStrategy = paper_price
     credit_limit: int = 10**9
+    launching: LaunchTerms | None = None
+    launcher: VirtualLauncher | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,6 +187,7 @@ class World(MarketView):
             "journal": journal,
             "machine": guests.behind(name, machine, "machine", faults.machines.get(name)),
             "pricing": guests.behind(name, pricing, "pricing", faults.strategies.get(name)),
+            "launcher": resource.launcher,
         }
         self._add(name, Role.RESOURCE, resource_builder(resource, self.timing), fixed)
 
