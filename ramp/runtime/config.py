@@ -28,6 +28,7 @@ from ramp.protocol.timing import Timing
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
 OWN_DISTRIBUTION: Final = "ramp-market"
+BATCH_PACKAGE: Final = "ramp.batch."
 EMBEDDED: Final = "embedded"
 PROSODY: Final = "prosody"
 
@@ -266,6 +267,8 @@ def has_own_process(entry: metadata.EntryPoint, isolation: Isolation) -> bool:
     """
     if isolation is not Isolation.AUTO:
         return isolation is Isolation.PROCESS
+    if entry.value.startswith(BATCH_PACKAGE):  # it waits for the commands of a batch system
+        return True
     return entry.dist is None or re.sub("[-_.]+", "-", entry.dist.name).lower() != OWN_DISTRIBUTION
 
 
