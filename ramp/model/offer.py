@@ -41,6 +41,8 @@ class RefusalCode(StrEnum):
     BAD_SIGNATURE = "bad_signature"
     PAYMENT_REFUSED = "payment_refused"
     QUOTA = "quota_exceeded"
+    NO_ACCOUNT = "no_account"
+    NOT_DELIVERED = "not_delivered"
 
 
 @dataclass(frozen=True, slots=True)
