@@ -40,6 +40,8 @@ class RefusalCode(StrEnum):
     BAD_SIGNATURE = "bad_signature"
     PAYMENT_REFUSED = "payment_refused"
     QUOTA = "quota_exceeded"
+    DRAINING = "draining"
+    OTHER = "other"  # of a later minor version of the wire format, which alone has a word for it
 
 
 @dataclass(frozen=True, slots=True)

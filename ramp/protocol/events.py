@@ -10,6 +10,7 @@ from ramp.model.contents import AccountLine, OrderLine, PaymentMade, RefundMade,
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestForQuotation
+from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol.pricing import PriceRefusal
 
@@ -109,9 +110,10 @@ class MachineAsked:
 
 @dataclass(frozen=True, slots=True)
 class ResourcesAsked:
-    """The owner asks the directory who sells."""
+    """The owner asks the directory who offers a service: who sells, unless another one is named."""
 
     query_id: str
+    service: str = RESOURCE_SERVICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,16 @@ class OverviewAsked:
     until: Instant | None
 
 
+@dataclass(frozen=True, slots=True)
+class SellingSet:
+    """The administrator says how a resource sells from now on; prices in whole credits per core hour."""
+
+    start_price: int
+    minimum_price: int
+    rounds_expected: int
+    draining: bool
+
+
 Command = (
     RequestSubmitted
     | OffersApproved
@@ -151,6 +163,7 @@ Command = (
     | ClockAsked
     | DepositOrdered
     | OverviewAsked
+    | SellingSet
 )
 
 

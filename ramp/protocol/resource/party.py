@@ -41,6 +41,7 @@ from ramp.protocol.events import (
     MachineDescribed,
     MachineOpened,
     MessageReceived,
+    SellingSet,
     SlotConfirmed,
     SlotFreed,
     SlotHeld,
@@ -56,7 +57,7 @@ from ramp.protocol.resource.machine_queries import MachineQueries
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
-from ramp.protocol.resource.seller import Seller
+from ramp.protocol.resource.seller import DRAINING_DETAIL, DRAINING_SINCE, PriceRange, Seller
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing, earliest
@@ -89,7 +90,7 @@ class ResourceParty:
         self.name = name
         self.deadline: Instant | None = None
         self.participants: OrderedDict[str, Participant] = OrderedDict()
-        self._entry = DirectoryEntry(name, directory, timing)
+        self._entry = DirectoryEntry(name, directory, timing, draining=seller.draining)
         self._bank = bank
         self._seller = seller
         self._timing = timing
@@ -119,6 +120,11 @@ class ResourceParty:
         """Whether the machine has been told, or will be told again, to give a slot back, and has not said yes."""
         return offer_id in self._releases
 
+    def slots_kept(self, now: Instant) -> int:
+        """How many slots are held, or sold and not over: what a resource owes its buyers."""
+        sold = [each for each in self.participants.values() if each.state is ParticipantState.SOLD]
+        return len(self._open) + sum(each.offer.end > now for each in sold)
+
     @property
     def source(self) -> str:
         """What drives the machine's queue (`log`, `synthetic`, `live`)."""
@@ -128,8 +134,7 @@ class ResourceParty:
 
     def start(self, now: Instant) -> list[Effect]:
         """Register with the directory."""
-        effects: list[Effect] = [self._entry.renew(now)]
-        return self._armed(effects)
+        return self._armed(self._entry.renew(now))
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take every hold and sale up again from the journal, and register."""
@@ -202,6 +207,8 @@ class ResourceParty:
                 effects = []
             case ClockAsked(query_id):
                 effects = self._clock.ask(query_id, now)
+            case SellingSet():
+                effects = self._set_selling(event, now)
             case MachineDescribed(call_id, snapshot):
                 effects = self._described_to(call_id, snapshot)
             case _:
@@ -212,7 +219,7 @@ class ResourceParty:
         """Let holds run out, ask the bank again, renew the registration."""
         effects: list[Effect] = []
         if now >= self._entry.deadline:
-            effects.append(self._entry.renew(now))
+            effects += self._entry.renew(now)
         effects += (ReleaseSlot(key) for key in self._releases.tick(now))
         while self._alarms and self._alarms[0][0] <= now:
             due, offer_id = heappop(self._alarms)
@@ -250,7 +257,12 @@ class ResourceParty:
 
     def leave(self, now: Instant) -> list[Effect]:
         """Deregister, so that no later auction calls this resource."""
-        return [self._entry.leave(now)]
+        return self._entry.leave(now)
+
+    def _set_selling(self, asked: SellingSet, now: Instant) -> list[Effect]:
+        self._seller.set_prices(PriceRange(asked.start_price, asked.minimum_price, asked.rounds_expected))
+        self._seller.draining = asked.draining
+        return self._entry.drain(asked.draining, now)
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -298,6 +310,10 @@ class ResourceParty:
         if found is None or found.user != message.sender:
             unknown = HoldRefused(acceptance.request_id, acceptance.offer_id, RefusalCode.UNKNOWN_OFFER)
             return [self._reply(message, Performative.REFUSE, unknown)]
+        if self._seller.draining:
+            code = RefusalCode.DRAINING if message.wire_minor >= DRAINING_SINCE else RefusalCode.PLUGIN_FAILED
+            refused = HoldRefused(acceptance.request_id, acceptance.offer_id, code, DRAINING_DETAIL)
+            return [self._reply(message, Performative.REFUSE, refused)]
         too_much = self._unpaid.problem(message.sender, found.offer.cores)
         if too_much:
             refused = HoldRefused(acceptance.request_id, acceptance.offer_id, RefusalCode.QUOTA, too_much)
