@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
 from ramp.agents.party_agent import PartyAgent
-from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, log_keeper
+from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent
+from ramp.composition import Composition, OpeningAccount, open_accounts
 from ramp.errors import ConfigurationError, StateDamaged
 from ramp.ledger.account import AccountKind
-from ramp.ledger.interface import Ledger
-from ramp.model.acl import OFFERS, SEALED, Message
 from ramp.model.agreement import Signed
-from ramp.model.instant import Instant
-from ramp.model.ports import Notary
-from ramp.protocol.bank.keeper_party import KeeperParty
-from ramp.protocol.bank.party import BankParty
-from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.events import Answer
+from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
-from ramp.protocol.resource.party import ResourceParty
-from ramp.protocol.resource.seller import Seller
-from ramp.protocol.rules.rule_book import RuleBook
-from ramp.protocol.user.party import UserParty
-from ramp.runtime.auction_rules import RULES
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
-from ramp.runtime.host import Host, Ports
+from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
@@ -42,6 +34,10 @@ from ramp.xmpp.settings import TransportSettings
 
 if TYPE_CHECKING:
     from ramp.runtime.ledger.store import LedgerStore
+
+AnAgent = TypeVar("AnAgent", bound=PartyAgent)
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,39 +75,12 @@ class Building:
         return self._resource(name)
 
     def _directory(self, name: str) -> PartyAgent:
-        address = self.config.address(name)
-        notary = self._notary(address)
-        known = self.state.registered()
-
-        def new_host(send: Callable[[Message], None]) -> Host:
-            """The host of this agent's party, which sends by `send`."""
-            party = DirectoryParty(address, timing=self.config.timing, known=known)
-            return Host(party, self._ports(send, notary))
-
-        return DirectoryAgent(
-            address,
-            self.passwords[name],
-            self.settings,
-            new_host=new_host,
-            notary=notary,
-            clock=self.clock,
-            keep=self.state.keep_registered,
-        )
+        party = self._market.directory_party(self.state.registered())
+        return self._agent(DirectoryAgent, name, party, keep=self.state.keep_registered)
 
     def _bank(self, name: str) -> PartyAgent:
-        address = self.config.address(name)
-        notary = self._notary(address)
-        ledger = self._audited_ledger()
-
-        def new_host(send: Callable[[Message], None]) -> Host:
-            """The host of this agent's party, which sends by `send`."""
-            party = BankParty(address, timing=self.config.timing)
-            ports = self._ports(send, notary)
-            ports.ledger, ports.watch = BankLedger(ledger), log_keeper
-            return Host(party, ports)
-
-        return BankingAgent(
-            address, self.passwords[name], self.settings, new_host=new_host, notary=notary, clock=self.clock
+        return self._agent(
+            BankingAgent, name, self._market.bank_party(), {"ledger": BankLedger(self._audited_ledger())}
         )
 
     def _audited_ledger(self) -> LedgerStore:
@@ -128,67 +97,25 @@ class Building:
         ledger = LedgerStore.open(self.config.ledger_url or self.state.ledger)
         try:
             audit(ledger, self.state.ledger)
-            open_accounts(self.config, KeyStore(self.state.keys), ledger, self.clock.now())
+            accounts = opening_accounts(self.config)
+            pins = {each.name: KeyStore(self.state.keys).pin(each.name) for each in accounts}
+            certificates = {name: pin.read_text("ascii") for name, pin in pins.items() if pin.exists()}
+            open_accounts(accounts, ledger, self.clock.now(), certificates)
         except BaseException:
             ledger.close()
             raise
         return ledger
 
     def _keeper(self, name: str) -> PartyAgent:
-        address = self.config.address(name)
-        notary = self._notary(address)
-        built: list[KeeperAgent] = []
-
-        def watch(progress: Progress) -> None:
-            for agent in built:
-                agent.watch(progress)
-
-        def new_host(send: Callable[[Message], None]) -> Host:
-            bank = self.config.address(self.config.bank)
-            ports = self._ports(send, notary)
-            ports.watch = watch
-            return Host(KeeperParty(address, bank=bank, timing=self.config.timing), ports)
-
-        agent = KeeperAgent(
-            address, self.passwords[name], self.settings, new_host=new_host, notary=notary, clock=self.clock
-        )
-        built.append(agent)
-        return agent
+        return self._agent(KeeperAgent, name, self._market.keeper_party())
 
     def _user(self, name: str) -> PartyAgent:
-        address = self.config.address(name)
-        notary = self._notary(address)
-        built: list[UserAgent] = []
-
-        def watch(progress: Progress) -> None:
-            for agent in built:
-                agent.watch(progress)
-
-        def new_host(send: Callable[[Message], None]) -> Host:
-            party = UserParty(
-                address,
-                bank=self.config.address(self.config.bank),
-                directory=self.config.address(self.config.directory),
-                ids=RandomIds(),
-                timing=self.config.timing,
-                rules=RuleBook(RULES.find, self.config.auction_rule),
-            )
-            ports = self._ports(send, notary)
-            ports.journal = self._journal(name)
-            ports.keep_agreement, ports.watch = self._shelf(name), watch
-            return Host(party, ports)
-
-        agent = UserAgent(
-            address, self.passwords[name], self.settings, new_host=new_host, notary=notary, clock=self.clock
-        )
-        built.append(agent)
-        return agent
+        party = self._market.user_party(self.config.address(name), RandomIds(), self.config.auction_rule)
+        return self._agent(UserAgent, name, party, self._memory(name))
 
     def _resource(self, name: str) -> PartyAgent:
         resource = self.config.resource(name)
-        address = self.config.address(name)
-        notary = self._notary(address)
-        built: list[ResourceAgent] = []
+        built: list[ResourceAgent] = []  # guests are opened first, and speak later
 
         def watch(progress: Progress) -> None:
             for agent in built:
@@ -202,58 +129,36 @@ class Building:
             for agent in built:
                 agent.heard(guest, line)
 
-        guests = GuestPorts(
-            self.config.guests,
-            now=self.clock.now,
-            deliver=deliver,
-            say=say,
-            watch=watch,
-        )
+        guests = GuestPorts(self.config.guests, now=self.clock.now, deliver=deliver, say=say, watch=watch)
         pricing = open_pricing(resource, guests)
-        machine, source = open_machine(
-            resource, self.state.started_at(self.clock.now()), self.state.reservations, guests
-        )
-
-        def new_host(send: Callable[[Message], None]) -> Host:
-            seller = Seller(
-                address,
-                terms=resource.terms,
-                prices=resource.prices,
-                source=source,
-                ids=RandomIds(),
-                timing=self.config.timing,
-            )
-            party = ResourceParty(
-                address,
-                directory=self.config.address(self.config.directory),
-                bank=self.config.address(self.config.bank),
-                seller=seller,
-                timing=self.config.timing,
-                quotas=self.config.holds,
-            )
-            ports = self._ports(send, notary)
-            ports.journal = self._journal(name)
-            ports.machine, ports.pricing = machine, pricing
-            ports.keep_agreement, ports.watch = self._shelf(name), watch
-            return Host(party, ports)
-
-        agent = ResourceAgent(
-            address, self.passwords[name], self.settings, new_host=new_host, notary=notary, clock=self.clock
-        )
+        started_at = self.state.started_at(self.clock.now())
+        machine, source = open_machine(resource, started_at, self.state.reservations, guests)
+        party = self._market.resource_party(self.config.address(name), resource, source, RandomIds())
+        own = {"machine": machine, "pricing": pricing}
+        agent = self._agent(ResourceAgent, name, party, self._memory(name) | own)
         agent.guests += [guest for guest in (machine, pricing) if isinstance(guest, IsolatedGuest)]
         built.append(agent)
         return agent
 
-    def _journal(self, name: str) -> SqliteJournal:
+    def _agent(
+        self, kind: type[AnAgent], name: str, party: Party, own_ports: Mapping[str, Any] = NOTHING, **more: Any
+    ) -> AnAgent:
+        """An agent of a party; what it has of the world beside a network and a notary is `own_ports`."""
+        notary = KeyStore(self.state.keys).notary(party.name)
+        ports = partial(Ports, notary=notary, sealed=self._market.sealed, **own_ports)
+        return kind(party.name, self.passwords[name], self.settings, party=party, ports=ports, clock=self.clock, **more)
+
+    def _memory(self, name: str) -> dict[str, Any]:
+        """What users and resources remember by."""
         check_room(self.state.journals)
-        return SqliteJournal(self.state.journal(name), self.state.archive(name))
+        journal = SqliteJournal(self.state.journal(name), self.state.archive(name))
+        return {"journal": journal, "keep_agreement": self._shelf(name)}
 
-    def _notary(self, address: str) -> Notary:
-        return KeyStore(self.state.keys).notary(address)
-
-    def _ports(self, send: Callable[[Message], None], notary: Notary) -> Ports:
-        sealed = SEALED | OFFERS if self.config.signed_offers else SEALED
-        return Ports(send=send, notary=notary, sealed=sealed)
+    @property
+    def _market(self) -> Composition:
+        config = self.config
+        bank, directory, keeper = (config.address(each) for each in (config.bank, config.directory, config.keeper))
+        return Composition(bank, directory, keeper, config.timing, config.holds, config.signed_offers)
 
     def _shelf(self, name: str) -> Callable[[str, Signed, str], None]:
         def keep(agreement_id: str, signed: Signed, payment: str) -> None:
@@ -284,24 +189,18 @@ def audit(ledger: LedgerStore, path: Path) -> None:
         raise StateDamaged(path, f"the ledger's books do not agree: {findings[0]}{more}", FROM_BACKUP)
 
 
-def open_accounts(config: SwarmConfig, keys: KeyStore, ledger: Ledger, now: Instant) -> None:
-    """Open everybody's account, credit the opening deposits once, and put the certificates on file (section 6.3)."""
-    known = {balance.account.account_id: balance.account for balance in ledger.balances()}
-    for user in config.users:
-        address = config.address(user.name)
-        if address not in known:
-            ledger.open_account(address, AccountKind.USER, at=now, credit_limit=user.credit_limit)
-        if user.deposit:
-            ledger.deposit(f"opening-{address}", address, user.deposit, at=now, memo="opening deposit")
-    for resource in config.resources:
-        address = config.address(resource.name)
-        if address not in known:
-            ledger.open_account(address, AccountKind.RESOURCE, at=now, credit_limit=resource.credit_limit)
-    for name in [user.name for user in config.users] + [resource.name for resource in config.resources]:
-        address = config.address(name)
-        path = keys.folder / "pins" / f"{address}.pem"
-        if path.exists():
-            ledger.register_certificate(address, path.read_text("ascii"))
+def opening_accounts(config: SwarmConfig) -> list[OpeningAccount]:
+    """Whose accounts a market opens with, and what stands on them."""
+    return [
+        *(
+            OpeningAccount(config.address(user.name), AccountKind.USER, user.credit_limit, user.deposit)
+            for user in config.users
+        ),
+        *(
+            OpeningAccount(config.address(resource.name), AccountKind.RESOURCE, resource.credit_limit)
+            for resource in config.resources
+        ),
+    ]
 
 
 def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path | None) -> TransportSettings:

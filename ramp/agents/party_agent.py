@@ -19,12 +19,13 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import Content, NotUnderstood
 from ramp.model.instant import SECOND, Duration, Instant
-from ramp.model.ports import Notary
 from ramp.protocol import events as ev
+from ramp.protocol.party import Party
+from ramp.protocol.progress import Progress
 from ramp.rfql import codec
 from ramp.rfql.codec import EncodedMessage
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.host import Host
+from ramp.runtime.host import Host, Ports
 from ramp.xmpp.behaviour import Courier
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
@@ -52,8 +53,8 @@ class PartyAgent(MarketAgent):
         jid: the agent's address, which is also the party's name.
         password: of its account.
         settings: how to reach the server.
-        new_host: makes the host, given what it shall send with.
-        notary: verifies seals and signed documents.
+        party: its protocol.
+        ports: makes the ports of its host, given what the agent itself does for it.
         clock: the time.
     """
 
@@ -65,23 +66,23 @@ class PartyAgent(MarketAgent):
         password: str,
         settings: TransportSettings,
         *,
-        new_host: Callable[[Callable[[Message], None]], Host],
-        notary: Notary,
+        party: Party,
+        ports: Callable[..., Ports],
         clock: SystemClock,
     ) -> None:
         super().__init__(jid, password, settings)
         self.clock = clock
         self._followed = clock.set_by
-        self._notary = notary
         self._outgoing: deque[Message] = deque()
         self._sending = asyncio.Lock()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_task: asyncio.Task[None] | None = None
         self._settling: asyncio.Task[None] | None = None
         self._encoded: tuple[Content, EncodedMessage] | None = None
-        self.host = new_host(self._outgoing.append)
-        self.host.ports.fault = self.on_fault
-        self.host.ports.unsent = self.on_unsent
+        own = ports(send=self._outgoing.append, watch=self.watch, fault=self.on_fault, unsent=self.on_unsent)
+        assert own.notary is not None, f"{jid} has no notary"
+        self._notary = own.notary
+        self.host = Host(party, own)
 
     def now(self) -> Instant:
         """The present instant, after the party has been told if the clock has been set."""
@@ -92,6 +93,9 @@ class PartyAgent(MarketAgent):
             self.host.clock_set(by)
             self.on_clock_set()
         return now
+
+    def watch(self, progress: Progress) -> None:
+        """The party has come on with something."""
 
     def on_clock_set(self) -> None:
         """The clock has been set, and the party knows."""

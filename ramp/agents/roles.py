@@ -262,11 +262,10 @@ class BankingAgent(PartyAgent):
         BalanceRequest,
     )
 
-
-def log_keeper(progress: Progress) -> None:
-    """Log what the bank has done on the keeper's order."""
-    if isinstance(progress, KeeperOrdered):
-        _keeper_log.info("on the order of %s: %s", progress.keeper, progress.what)
+    def watch(self, progress: Progress) -> None:
+        """Log what the bank has done on the keeper's order."""
+        if isinstance(progress, KeeperOrdered):
+            _keeper_log.info("on the order of %s: %s", progress.keeper, progress.what)
 
 
 class DirectoryAgent(PartyAgent):

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
+from ramp.composition import Composition
 from ramp.model.instant import Duration, Instant
 from ramp.protocol import events as ev
 from ramp.protocol.party import Party
-from ramp.protocol.resource.party import ResourceParty
-from ramp.protocol.resource.seller import Seller
-from ramp.protocol.rules.rule_book import RuleBook
-from ramp.protocol.timing import Timing
-from ramp.protocol.user.party import UserParty
-from ramp.runtime.auction_rules import RULES
 from ramp.runtime.host import Host, Journal, Ports
-from simulation.market.counted_ids import CountedIds
 from simulation.market.party_clock import PartyClock
-from simulation.market.specs import ResourceSpec, UserSpec
 
 BANK = "bank"
 DIRECTORY = "directory"
 KEEPER = "keeper"
+
+COMPOSITION: Final = Composition(BANK, DIRECTORY, KEEPER)
+"""A market with the usual limits."""
 
 
 class Crashed(Exception):
@@ -63,32 +60,3 @@ class Actor:
     armed_for: Instant | None = None
     doom: Duration | None = None
     unheeded: list[ev.Command] = field(default_factory=list)
-
-
-def resource_builder(spec: ResourceSpec, timing: Timing) -> Callable[[], Party]:
-    """What makes a resource's protocol at every start; its identifiers go on counting."""
-    ids = CountedIds(spec.name)
-
-    def build() -> Party:
-        seller = Seller(
-            spec.name,
-            terms=spec.terms,
-            prices=spec.prices,
-            source=spec.machine.source,
-            ids=ids,
-            timing=timing,
-        )
-        return ResourceParty(spec.name, directory=DIRECTORY, bank=BANK, seller=seller, timing=timing)
-
-    return build
-
-
-def user_builder(spec: UserSpec, timing: Timing) -> Callable[[], Party]:
-    """What makes a user's protocol at every start; its identifiers go on counting."""
-    ids = CountedIds(spec.name)
-
-    def build() -> Party:
-        rules = RuleBook(RULES.find, spec.rule)
-        return UserParty(spec.name, bank=BANK, directory=DIRECTORY, ids=ids, timing=timing, rules=rules)
-
-    return build

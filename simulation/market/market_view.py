@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from ramp.composition import Composition
 from ramp.ledger.interface import Ledger
 from ramp.model.instant import Instant
 from ramp.plugins.interface import ResourcePlugin
@@ -27,7 +28,7 @@ class MarketView:
     """The parties, their machines, the ledger and the network of a market; `World` fills it."""
 
     _queue: EventQueue[Any]
-    _timing: Timing
+    composition: Composition
     _machines: Mapping[str, ResourcePlugin]
     _ledger: Ledger
     _network: Network
@@ -54,7 +55,7 @@ class MarketView:
     @property
     def timing(self) -> Timing:
         """The protocol's limits."""
-        return self._timing
+        return self.composition.timing
 
     @property
     def machines(self) -> Mapping[str, ResourcePlugin]:

@@ -36,7 +36,7 @@ from ramp.protocol import progress as pr
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.config import SwarmConfig
 from simulation.market.counted_ids import CountedIds
-from simulation.market.specs import UserSpec, configured
+from simulation.market.specs import UserSpec, composition_of, configured
 from simulation.market.world import START, World
 
 REGISTRATION: Final[Duration] = 1 * SECOND
@@ -59,12 +59,12 @@ def open_market(config: SwarmConfig, user: str | None, seed: int) -> SimulatedAc
     """
     name = config.users[0].name if user is None else config.user(user).name
     heard: list[tuple[str, pr.Progress]] = []
-    users = [UserSpec(each.name, each.deposit, config.auction_rule) for each in config.users]
+    users = [UserSpec(each.name, each.deposit, config.auction_rule, each.credit_limit) for each in config.users]
     world = World(
         configured(config.resources, START, seed),
         users,
         seed=seed,
-        timing=config.timing,
+        composition=composition_of(config),
         listen=lambda who, progress, _: heard.append((who, progress)),
     )
     world.approve = lambda _: None

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ramp.composition import Composition, OpeningAccount
+from ramp.ledger.account import AccountKind
 from ramp.model.instant import Instant
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy, paper_price
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
-from ramp.runtime.config import ResourceConfig, open_plugin, pricing_strategy
+from ramp.runtime.config import ResourceConfig, SwarmConfig, open_plugin, pricing_strategy
+from simulation.market.actors import COMPOSITION
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,11 @@ class ResourceSpec:
     strategy: PricingStrategy = paper_price
     credit_limit: int = 10**9
 
+    @property
+    def account(self) -> OpeningAccount:
+        """What it begins with."""
+        return OpeningAccount(self.name, AccountKind.RESOURCE, self.credit_limit)
+
 
 @dataclass(frozen=True, slots=True)
 class UserSpec:
@@ -33,6 +41,17 @@ class UserSpec:
     name: str
     deposit: int
     rule: str = PAPER_RULE
+    credit_limit: int = 0
+
+    @property
+    def account(self) -> OpeningAccount:
+        """What it begins with."""
+        return OpeningAccount(self.name, AccountKind.USER, self.credit_limit, self.deposit)
+
+
+def composition_of(config: SwarmConfig) -> Composition:
+    """Who is who in the simulated market of a configuration, and its limits."""
+    return replace(COMPOSITION, timing=config.timing, quotas=config.holds, signed_offers=config.signed_offers)
 
 
 def configured(

@@ -34,7 +34,7 @@ from ramp.runtime.shipped_swarms import find_config
 from simulation.checkers.observation import Checker, MarketView
 from simulation.market.observing import is_heartbeat
 from simulation.market.simulated_access import REGISTRATION
-from simulation.market.specs import UserSpec, configured
+from simulation.market.specs import UserSpec, composition_of, configured
 from simulation.market.world import START, World
 from simulation.record_array import RecordArray
 
@@ -218,7 +218,7 @@ def market(
         ),
         buyers,
         seed=seed,
-        timing=config.timing,
+        composition=composition_of(config),
         checkers=(recorder,),
         listen=recorder.listen,
     )
@@ -276,7 +276,7 @@ def _duration(given: str | timedelta, name: str) -> Duration:
 
 def _buyers(config: SwarmConfig, users: int | None) -> list[UserSpec]:
     if users is None:
-        return [UserSpec(each.name, each.deposit, config.auction_rule) for each in config.users]
+        return [UserSpec(each.name, each.deposit, config.auction_rule, each.credit_limit) for each in config.users]
     if users < 1:
         raise ConfigurationError(f"{users} users; right would be at least one", key="users")
     return [UserSpec(f"user{number}", PLENTY, config.auction_rule) for number in range(1, users + 1)]

@@ -41,6 +41,7 @@ from simulation.checkers.price_owed import PriceOwed
 from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
+from simulation.market.actors import COMPOSITION
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.faults.liars import Habit, LiarSpec, draw_liar
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
@@ -50,7 +51,7 @@ from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
 from simulation.market.wire import Wire
-from simulation.market.world import START, Listener, World, roles_of
+from simulation.market.world import START, Listener, World
 
 REST_LIMIT = 45 * MINUTE
 """A healed market comes to rest well within this; the longest wait is that for money set aside."""
@@ -201,7 +202,7 @@ def _new_world(
         for number in range(random.randint(1, 3))
     ]
     names = [*(each.name for each in resources), *(each.name for each in users)]
-    roles = roles_of((each.name for each in resources), (each.name for each in users))
+    roles = COMPOSITION.roles((each.name for each in resources), (each.name for each in users))
     liars = draw_liars(seed, roles, ruled=ruled) if lying else {}
     resources = [_tempting(each) if each.name in liars else each for each in resources]
     return World(
@@ -209,7 +210,7 @@ def _new_world(
         users,
         seed=seed,
         faults=faults or draw_fault_plan(seed, names),
-        timing=_draw_timing(stream(seed, "timing")),
+        composition=replace(COMPOSITION, timing=_draw_timing(stream(seed, "timing"))),
         checkers=new_checkers(),
         listen=listen,
         observer=observer,

@@ -8,12 +8,12 @@ Virtual time is the true time; a party is told what its own clock shows.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
+from ramp.composition import Composition, open_accounts
 from ramp.errors import DocumentError, EffectFailed, InvariantViolated
-from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.model.acl import Message
 from ramp.model.instant import Duration, Instant
@@ -21,13 +21,9 @@ from ramp.model.ports import Notary
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.bank.keeper_party import KeeperParty
-from ramp.protocol.bank.party import BankParty
-from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
-from ramp.protocol.timing import Timing
 from ramp.rfql.codec import EncodedMessage
 from ramp.runtime.guests.guarded_plugin import GuardedPlugin
 from ramp.runtime.guests.guarded_strategy import GuardedStrategy
@@ -35,7 +31,8 @@ from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Host, Journal, Ports
 from simulation.checkers.observation import Checker
 from simulation.kernel import EventQueue
-from simulation.market.actors import BANK, DIRECTORY, KEEPER, Actor, Crashed, resource_builder, user_builder
+from simulation.market.actors import BANK, COMPOSITION, DIRECTORY, KEEPER, Actor, Crashed
+from simulation.market.counted_ids import CountedIds
 from simulation.market.faults.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
 from simulation.market.faults.happenings import ClockSet, Delivery, Given, GuestStep, Happening, Outage, Restart, Tick
 from simulation.market.faults.late_guests import Fate, LateGuests, Surroundings
@@ -58,17 +55,6 @@ WAKE_MAX = 1000
 """Who wakes so often at one instant never goes to sleep again."""
 
 
-def roles_of(resources: Iterable[str], users: Iterable[str]) -> dict[str, Role]:
-    """Every party of a market and what it is, the market's own three included.
-
-    Args:
-        resources: names of the sellers.
-        users: names of the buyers.
-    """
-    own = {BANK: Role.BANK, DIRECTORY: Role.DIRECTORY, KEEPER: Role.KEEPER}
-    return own | dict.fromkeys(resources, Role.RESOURCE) | dict.fromkeys(users, Role.USER)
-
-
 Listener = Callable[[str, Progress, Instant], None]
 Fates = Callable[[str, fx.AskMachine | fx.PriceSlots], Fate | None]
 
@@ -81,7 +67,7 @@ class World(MarketView):
         users: the buyers.
         seed: of everything random.
         faults: what goes wrong.
-        timing: the protocol's limits.
+        composition: who is who, and the limits that all keep; by default the usual ones.
         checkers: watch every step.
         listen: is told every party's progress (party, progress, virtual time).
         observer: is told every effect, message, crash and restart.
@@ -98,7 +84,7 @@ class World(MarketView):
         *,
         seed: int,
         faults: FaultPlan = NO_FAULTS,
-        timing: Timing | None = None,
+        composition: Composition = COMPOSITION,
         checkers: Sequence[Checker] = (),
         listen: Listener | None = None,
         observer: Observer | None = None,
@@ -107,12 +93,13 @@ class World(MarketView):
         wire: Wire | None = None,
         liars: Mapping[str, LiarSpec] | None = None,
     ) -> None:
-        self._timing = timing or Timing()
+        self.composition = composition
         self.faults = faults
         self.healed_at = START + faults.heal_after
         self.crashes = 0
         self.approve: Callable[[ApprovalAsked], bool | None] = lambda _: True
-        self.deposits: dict[str, int] = {}
+        accounts = [*(each.account for each in resources), *(each.account for each in users)]
+        self.deposits = {each.name: each.deposit for each in accounts}
         self._wire = wire
         self._queue: EventQueue[Happening] = EventQueue(START)
         self._checkers = tuple(checkers)
@@ -127,6 +114,7 @@ class World(MarketView):
         isolations = tuple(isolation.after(START) for isolation in faults.isolations)
         self._network = Network(faults.network, self.healed_at, stream(seed, "network"), isolations)
         self._ledger = Book()
+        open_accounts(accounts, self._ledger, START)
         self._machines = {spec.name: spec.machine for spec in resources}
         self._actors: dict[str, Actor] = {}
         self._up: dict[tuple[type, bool], Mapping[str, Party]] = {}
@@ -139,7 +127,7 @@ class World(MarketView):
             scripted=fates,
         )
         self._guests = LateGuests(seed, around)
-        everybody = (*roles_of((each.name for each in resources), (each.name for each in users)),)
+        everybody = (*composition.roles((each.name for each in resources), (each.name for each in users)),)
         self._liars = {
             name: Liar(
                 name,
@@ -169,34 +157,31 @@ class World(MarketView):
 
     def _add_market(self) -> None:
         """Directory, bank and keeper."""
-        self._add(DIRECTORY, Role.DIRECTORY, lambda: DirectoryParty(DIRECTORY, timing=self.timing), {})
+        market = self.composition
+        self._add(DIRECTORY, Role.DIRECTORY, market.directory_party, {})
         book = WatchedLedger(self._ledger, BANK, lambda effect: self._check_write(BANK, effect))
-        self._add(BANK, Role.BANK, lambda: BankParty(BANK, timing=self.timing), {"ledger": book})
-        self._add(KEEPER, Role.KEEPER, lambda: KeeperParty(KEEPER, bank=BANK, timing=self.timing), {})
+        self._add(BANK, Role.BANK, market.bank_party, {"ledger": book})
+        self._add(KEEPER, Role.KEEPER, market.keeper_party, {})
 
     def _add_resource(self, resource: ResourceSpec) -> None:
-        """A seller with its account, its journal, and its machine and price strategy as guests."""
+        """A seller with its journal, and its machine and price strategy as guests; its identifiers go on counting."""
         name, faults, guests = resource.name, self.faults, self._guests
-        self._ledger.open_account(name, AccountKind.RESOURCE, at=START, credit_limit=resource.credit_limit)
-        self.deposits[name] = 0
-        journal = self._journal(name)
         watch = partial(self._watch, name)
         machine = GuardedPlugin(resource.machine, GuestHealth("plug-in", watch))
         pricing = GuardedStrategy(resource.strategy, GuestHealth("price strategy", watch))
         fixed: dict[str, object] = {
-            "journal": journal,
+            "journal": self._journal(name),
             "machine": guests.behind(name, machine, "machine", faults.machines.get(name)),
             "pricing": guests.behind(name, pricing, "pricing", faults.strategies.get(name)),
         }
-        self._add(name, Role.RESOURCE, resource_builder(resource, self.timing), fixed)
+        ids = CountedIds(name)
+        party = partial(self.composition.resource_party, name, resource, resource.machine.source, ids)
+        self._add(name, Role.RESOURCE, party, fixed)
 
     def _add_user(self, user: UserSpec) -> None:
-        """A buyer with its account, its deposit and its journal."""
-        self._ledger.open_account(user.name, AccountKind.USER, at=START)
-        if user.deposit:
-            self._ledger.deposit(f"opening-{user.name}", user.name, user.deposit, at=START)
-        self.deposits[user.name] = user.deposit
-        self._add(user.name, Role.USER, user_builder(user, self.timing), {"journal": self._journal(user.name)})
+        """A buyer with its journal; its identifiers go on counting."""
+        party = partial(self.composition.user_party, user.name, CountedIds(user.name), user.rule)
+        self._add(user.name, Role.USER, party, {"journal": self._journal(user.name)})
 
     def _add(self, name: str, role: Role, build: Callable[[], Party], fixed: Mapping[str, object]) -> None:
         def ports() -> Ports:
@@ -205,6 +190,7 @@ class World(MarketView):
                 notary=self._notary(name, role),
                 before=lambda effect: self._before(name, effect),
                 watch=lambda progress: self._watch(name, progress),
+                sealed=self.composition.sealed,
                 **fixed,  # type: ignore[arg-type]
             )
 
@@ -389,8 +375,6 @@ class World(MarketView):
         if deadline is not None:
             due = max(actor.clock.when(deadline), self.now)
             actor.ticket = self._queue.schedule(due, Tick(actor.name), priority=-1)
-
-    # -- building ------------------------------------------------------------------------------------------------
 
     # -- ports ---------------------------------------------------------------------------------------------------
 

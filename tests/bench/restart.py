@@ -25,11 +25,12 @@ from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.ledger.store import LedgerStore
 from ramp.runtime.record_json import record_from_json, record_to_json
-from simulation.market.actors import resource_builder, user_builder
+from simulation.market.actors import COMPOSITION
+from simulation.market.counted_ids import CountedIds
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.wire import Wire
-from simulation.market.world import START, World, roles_of
+from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine
 
 PURCHASES = 2_000
@@ -39,13 +40,17 @@ AT_HAND = 50
 
 RESOURCE = ResourceSpec("res", SteadyMachine("res", 64, 0.25), StaticTerms(64), PriceRange(40, 20))
 USER = UserSpec("alice", 10**9)
+PARTIES: tuple[tuple[str, Callable[[], Party]], ...] = (
+    ("alice", lambda: COMPOSITION.user_party("alice", CountedIds("alice"))),
+    ("res", lambda: COMPOSITION.resource_party("res", RESOURCE, "live", CountedIds("res"))),
+)
 
 
 def run() -> list[tuple[str, float, str]]:
     """Measure user and resource; the reference has the same purchases in its journal, none of them archived."""
     rows: list[tuple[str, float, str]] = []
     records, now = one_purchase()
-    for name, build in (("alice", user_builder(USER, Timing())), ("res", resource_builder(RESOURCE, Timing()))):
+    for name, build in PARTIES:
         with tempfile.TemporaryDirectory() as folder:
             archived = prepare(Path(folder) / "archived", records[name], PURCHASES, archived=True)
             whole = prepare(Path(folder) / "whole", records[name], PURCHASES, archived=False)
@@ -98,7 +103,7 @@ def fill_ledger(store: LedgerStore, orders: int) -> None:
 
 def one_purchase() -> tuple[dict[str, Sequence[Record]], Instant]:
     """What user and resource have on record of one unit bought, with real signatures; and when it is half forgotten."""
-    wire = Wire(roles_of(["res"], ["alice"]), START - DAY)
+    wire = Wire(COMPOSITION.roles(["res"], ["alice"]), START - DAY)
     world = World([RESOURCE], [USER], seed=1, wire=wire)
     start = START + 10 * MINUTE
     unit = RequestUnit(1, 70, start + HOUR, TotalCores(8), not_before=start, wall_time=HOUR)

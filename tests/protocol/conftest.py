@@ -61,6 +61,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.pricing import original_price, paper_price
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
+from simulation.market.actors import COMPOSITION
 from simulation.market.faults.late_guests import Fate, ForgetfulMachine
 from simulation.market.observing import ScriptedCrash
 from simulation.market.specs import ResourceSpec, UserSpec
@@ -259,7 +260,7 @@ class ScriptedMarket:
             self.resources,
             self.users,
             seed=0,
-            timing=Timing(**self.timing),
+            composition=replace(COMPOSITION, timing=Timing(**self.timing)),
             observer=self.transcript,
             script=self,
             fates=self.fate,

@@ -17,6 +17,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
+from simulation.market.actors import COMPOSITION
 from simulation.market.observing import Observer, Script
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.swarm import SWARM_TIMING
@@ -44,7 +45,7 @@ class LongMarket:
             [_machine("res0"), _machine("res1")],
             [UserSpec("alice", 10**13)],
             seed=1,
-            timing=TIMING,
+            composition=replace(COMPOSITION, timing=TIMING),
             listen=self._listen,
             observer=observer,
             script=script,

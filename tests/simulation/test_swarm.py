@@ -10,6 +10,7 @@ import pytest
 
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
 from simulation.market import swarm
+from simulation.market.actors import COMPOSITION
 from simulation.market.faults.breakdowns import Blow, FullDisk
 from simulation.market.faults.liars import Habit
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
@@ -17,7 +18,6 @@ from simulation.market.faults.planted_bugs import PLANTED_BUGS
 from simulation.market.network import Isolation, NetworkFaults
 from simulation.market.party_clock import ClockFault, PartyClock
 from simulation.market.swarm import draw_liars, replay_seed, run_seed, summarise
-from simulation.market.world import roles_of
 
 SEEDS = range(60)
 CRASHING = FaultPlan(
@@ -194,7 +194,7 @@ def test_plans_have_everything_that_can_go_wrong() -> None:
 
 
 def test_liars_of_every_habit_lie_beside_the_honest() -> None:
-    roles = roles_of(("res0", "res1"), ("user0", "user1"))
+    roles = COMPOSITION.roles(("res0", "res1"), ("user0", "user1"))
     drawn = [draw_liars(seed, roles) for seed in range(400)]
     habits = Counter(habit for liars in drawn for spec in liars.values() for habit in spec.habits)
     assert set(habits) == set(Habit)

@@ -222,6 +222,10 @@ class KeyStore:
             )
         return self._read_identity(path)
 
+    def pin(self, name: str) -> Path:
+        """Where a party's present certificate is, if there is one."""
+        return self.folder / "pins" / f"{name}.pem"
+
     def certificate_on_file(self, name: str) -> x509.Certificate | None:
         """The certificate that a notary pins a party to; None where none is on file.
 
@@ -230,7 +234,7 @@ class KeyStore:
         """
         if _NAME.fullmatch(name) is None:
             return None
-        path = self.folder / "pins" / f"{name}.pem"
+        path = self.pin(name)
         version = version_of(path)
         if version is None:
             return None
@@ -330,7 +334,7 @@ class KeyStore:
 
     def _pin(self, name: str, certificate: x509.Certificate) -> None:
         if self.certificate_on_file(name) != certificate:
-            path = self.folder / "pins" / f"{name}.pem"
+            path = self.pin(name)
             write_whole(path, certificate.public_bytes(serialization.Encoding.PEM), private=False)
 
     def _issued(self) -> Iterator[x509.Certificate]:

@@ -20,6 +20,7 @@ from ramp.runtime.config import ResourceConfig, open_plugin, pricing_strategy
 from ramp.runtime.config_file import load_config
 from simulation.experiments.trials.plan import swarms_directory
 from simulation.machines.grid import Grid
+from simulation.market.actors import COMPOSITION
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import START, World
@@ -135,7 +136,7 @@ def run_market(case: MarketCase) -> MarketRun:
         ],
         [UserSpec(f"user{number}", DEPOSIT) for number in range(USERS)],
         seed=case.seed,
-        timing=QUIET_TIMING,
+        composition=replace(COMPOSITION, timing=QUIET_TIMING),
         listen=listen,
     )
     meters = {

@@ -35,7 +35,7 @@ from simulation.experiments.market.trading import DOMAIN, RunningMarket, Tally, 
 from simulation.experiments.trials.namespaces import DOMAINS, Host, Line, joined_hosts, reason_against_netem
 from simulation.experiments.trials.plan import MarketPlan
 from simulation.experiments.trials.xmpp import LAUNCH_PER_AGENT_S, LAUNCH_S, swarm_toml
-from simulation.market.world import roles_of
+from simulation.market.actors import COMPOSITION
 
 CLIENT_PORT: Final = 5222
 SERVER_PORT: Final = 5269
@@ -126,7 +126,7 @@ def _prepare_identities(plan: MarketPlan, state: StateFolder, far: Sequence[str]
     """Make keys and passwords of all agents, before any process asks for them; the passwords by local name."""
     now = SystemClock().now()
     users = (f"user{number}" for number in range(1, plan.users + 1))
-    roles = roles_of((each.name for each in plan.resources), users)
+    roles = COMPOSITION.roles((each.name for each in plan.resources), users)
     keys = KeyStore(state.keys)
     keys.create_ca(now)
     for name, role in roles.items():

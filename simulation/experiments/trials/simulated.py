@@ -16,10 +16,11 @@ from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
 from ramp.protocol.timing import Timing
 from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, ProcessUse, Submission
 from simulation.experiments.trials.stations import Stations
+from simulation.market.actors import COMPOSITION
 from simulation.market.observing import is_heartbeat
 from simulation.market.specs import UserSpec, configured
 from simulation.market.wire import Wire
-from simulation.market.world import START, World, roles_of
+from simulation.market.world import START, World
 
 REGISTRATION: Final[Duration] = 1 * SECOND
 """From the start of the agents to the market's opening; all have registered by then."""
@@ -47,12 +48,13 @@ def run_simulated(plan: MarketPlan, *, as_text: bool = False, profiler: cProfile
     stations = Stations(plan) if plan.round_trips_cost or plan.links is not None else None
     resources = configured(plan.resources, opening - plan.age)
     users = [UserSpec(f"user{number}", DEPOSIT) for number in range(1, plan.users + 1)]
-    roles = roles_of((each.name for each in resources), (each.name for each in users))
+    roles = COMPOSITION.roles((each.name for each in resources), (each.name for each in users))
+    timing = replace(Timing(), heartbeat=plan.heartbeat, lease=_LEASE_HEARTBEATS * plan.heartbeat)
     world = World(
         resources,
         users,
         seed=plan.seed,
-        timing=replace(Timing(), heartbeat=plan.heartbeat, lease=_LEASE_HEARTBEATS * plan.heartbeat),
+        composition=replace(COMPOSITION, timing=timing),
         listen=recorder.listen,
         observer=recorder,
         script=stations,

@@ -136,3 +136,14 @@ def test_what_cannot_be_launched_is_said(config: Path, options: dict[str, str], 
     with pytest.raises(ramp.ConfigurationError) as raised:
         ramp.launch(config, **options)
     assert told in str(raised.value)
+
+
+def test_limits_and_credit_of_the_configuration_hold_in_a_simulated_market(tmp_path: Path) -> None:
+    path = tmp_path / "market.toml"
+    credit = CONFIG.replace('name = "poor"\n', 'name = "poor"\ncredit_limit = 500000\n')
+    path.write_text(f"{credit}\n[quotas]\nholds_max = 1\n")
+    one = ramp.request(cores=8, wall_time="1h", start="+10min", price=70)
+    with ramp.launch(path, transport="simulated", user="poor") as market:
+        assert market.submit(one).committed  # on credit
+        two = market.submit(one, one, rounds=2)  # both units are cheapest at alpha
+        assert [unit.resource for unit in two.units] == ["alpha", "beta"]

@@ -1,0 +1,168 @@
+"""How the parties of a market are put together: once, for the agents over XMPP and for the simulator.
+
+What differs between the two is handed in: identifiers, what drives a machine, and the ports to the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol
+
+from ramp.ledger.account import AccountKind
+from ramp.ledger.interface import Ledger
+from ramp.model.acl import OFFERS, SEALED
+from ramp.model.identifiers import IdSource
+from ramp.model.instant import Instant
+from ramp.model.seal import Role
+from ramp.model.slot import StaticTerms
+from ramp.protocol.bank.keeper_party import KeeperParty
+from ramp.protocol.bank.party import BankParty
+from ramp.protocol.directory.party import DirectoryParty, KnownAgent
+from ramp.protocol.resource.party import ResourceParty
+from ramp.protocol.resource.quotas import Quotas
+from ramp.protocol.resource.seller import PriceRange, Seller
+from ramp.protocol.rules.auction_rule import PAPER_RULE
+from ramp.protocol.rules.rule_book import RuleBook
+from ramp.protocol.timing import Timing
+from ramp.protocol.user.party import UserParty
+from ramp.runtime.auction_rules import RULES
+
+
+class Selling(Protocol):
+    """What the administrator of a resource has set: what it sells, and its first and lowest price."""
+
+    @property
+    def terms(self) -> StaticTerms:
+        """The machine's static terms."""
+        ...
+
+    @property
+    def prices(self) -> PriceRange:
+        """Its prices."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningAccount:
+    """What stands on a party's account when its market opens.
+
+    Attributes:
+        name: the party, whose account goes by its name.
+        kind: whose account it is.
+        credit_limit: overdraft in minor units.
+        deposit: credited once, in minor units.
+    """
+
+    name: str
+    kind: AccountKind
+    credit_limit: int = 0
+    deposit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """One market: who is who in it, and the limits that all its parties keep.
+
+    Attributes:
+        bank: name of its Banking Agent, as parties address it.
+        directory: name of its directory.
+        keeper: name of its keeper.
+        timing: the protocol's limits.
+        quotas: what a resource grants one buyer who has not paid.
+        signed_offers: whether offers, and what is said of them, bear seals.
+    """
+
+    bank: str
+    directory: str
+    keeper: str
+    timing: Timing = field(default_factory=Timing)
+    quotas: Quotas = field(default_factory=Quotas)
+    signed_offers: bool = False
+
+    @property
+    def sealed(self) -> frozenset[type]:
+        """Contents that leave a party with a seal."""
+        return SEALED | OFFERS if self.signed_offers else SEALED
+
+    def roles(self, resources: Iterable[str], users: Iterable[str]) -> dict[str, Role]:
+        """Every party and what it is, the market's own three first.
+
+        Args:
+            resources: names of the sellers.
+            users: names of the buyers.
+        """
+        own = {self.bank: Role.BANK, self.directory: Role.DIRECTORY, self.keeper: Role.KEEPER}
+        return own | dict.fromkeys(resources, Role.RESOURCE) | dict.fromkeys(users, Role.USER)
+
+    def directory_party(self, known: Sequence[KnownAgent] = ()) -> DirectoryParty:
+        """The directory's protocol.
+
+        Args:
+            known: who was registered in its life before.
+        """
+        return DirectoryParty(self.directory, timing=self.timing, known=known)
+
+    def bank_party(self) -> BankParty:
+        """The bank's protocol."""
+        return BankParty(self.bank, timing=self.timing)
+
+    def keeper_party(self) -> KeeperParty:
+        """The keeper's protocol."""
+        return KeeperParty(self.keeper, bank=self.bank, timing=self.timing)
+
+    def user_party(self, name: str, ids: IdSource, rule: str = PAPER_RULE) -> UserParty:
+        """A buyer's protocol.
+
+        Args:
+            name: the buyer.
+            ids: where its identifiers come from.
+            rule: the auction rule of requests that name none.
+        """
+        return UserParty(
+            name,
+            bank=self.bank,
+            directory=self.directory,
+            ids=ids,
+            timing=self.timing,
+            rules=RuleBook(RULES.find, rule),
+        )
+
+    def resource_party(self, name: str, selling: Selling, source: str, ids: IdSource) -> ResourceParty:
+        """A seller's protocol.
+
+        Args:
+            name: the seller.
+            selling: what it sells.
+            source: what drives the machine's queue (`log`, `synthetic`, `live`), as far as that is known yet.
+            ids: where the ids of its offers come from.
+        """
+        seller = Seller(name, terms=selling.terms, prices=selling.prices, source=source, ids=ids, timing=self.timing)
+        return ResourceParty(
+            name, directory=self.directory, bank=self.bank, seller=seller, timing=self.timing, quotas=self.quotas
+        )
+
+
+def open_accounts(
+    accounts: Iterable[OpeningAccount],
+    ledger: Ledger,
+    now: Instant,
+    certificates: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Open accounts that are not open yet, credit opening deposits once, and put certificates on file (section 6.3).
+
+    Args:
+        accounts: whose, and with what.
+        ledger: the bank's.
+        now: the present.
+        certificates: PEM text by name, of those who have one.
+    """
+    known = {balance.account.account_id for balance in ledger.balances()}
+    for each in accounts:
+        if each.name not in known:
+            ledger.open_account(each.name, each.kind, at=now, credit_limit=each.credit_limit)
+        if each.deposit:
+            ledger.deposit(f"opening-{each.name}", each.name, each.deposit, at=now, memo="opening deposit")
+        if each.name in certificates:
+            ledger.register_certificate(each.name, certificates[each.name])
