@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ramp.client.launching import launch, launch_async
     from ramp.client.machine_state import MachineState
     from ramp.client.market import Market
+    from ramp.client.operating import MarketOperator, operate
     from ramp.client.request import RequestTemplate, request
     from ramp.client.results import (
         Account,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         Unit,
     )
     from ramp.control.events import MarketRefusalCode, Submitted
+    from ramp.control.market_changes import MarketChanged
     from ramp.errors import (
         ConfigurationError,
         DocumentError,
@@ -57,6 +59,8 @@ __all__ = [
     "DocumentError",
     "MachineState",
     "Market",
+    "MarketChanged",
+    "MarketOperator",
     "MarketRefusalCode",
     "MarketRefused",
     "NoMarket",
@@ -82,6 +86,7 @@ __all__ = [
     "credits_text",
     "launch",
     "launch_async",
+    "operate",
     "request",
     "to_datetime",
 ]
@@ -92,6 +97,7 @@ _PLACES = {
     "ramp.client.launching": ("launch", "launch_async"),
     "ramp.client.machine_state": ("MachineState",),
     "ramp.client.market": ("Market",),
+    "ramp.client.operating": ("MarketOperator", "operate"),
     "ramp.client.request": ("RequestTemplate", "request"),
     "ramp.client.results": (
         "Account",
@@ -103,6 +109,7 @@ _PLACES = {
         "Unit",
     ),
     "ramp.control.events": ("MarketRefusalCode", "Submitted"),
+    "ramp.control.market_changes": ("MarketChanged",),
     "ramp.errors": (
         "ConfigurationError",
         "DocumentError",

@@ -129,7 +129,9 @@ class Composition:
             rules=RuleBook(RULES.find, rule),
         )
 
-    def resource_party(self, name: str, selling: Selling, source: str, ids: IdSource) -> ResourceParty:
+    def resource_party(
+        self, name: str, selling: Selling, source: str, ids: IdSource, *, draining: bool = False
+    ) -> ResourceParty:
         """A seller's protocol.
 
         Args:
@@ -137,8 +139,17 @@ class Composition:
             selling: what it sells.
             source: what drives the machine's queue (`log`, `synthetic`, `live`), as far as that is known yet.
             ids: where the ids of its offers come from.
+            draining: whether it begins by selling nothing new.
         """
-        seller = Seller(name, terms=selling.terms, prices=selling.prices, source=source, ids=ids, timing=self.timing)
+        seller = Seller(
+            name,
+            terms=selling.terms,
+            prices=selling.prices,
+            source=source,
+            ids=ids,
+            timing=self.timing,
+            draining=draining,
+        )
         return ResourceParty(
             name, directory=self.directory, bank=self.bank, seller=seller, timing=self.timing, quotas=self.quotas
         )

@@ -22,7 +22,7 @@ from ramp.control.events import (
     RequestStanding,
 )
 from ramp.control.requests import AskAccount, AskMachine, AskResources, Submit
-from ramp.errors import ConfigurationError, DocumentError, RampError
+from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
 from ramp.model.contents import AccountQueryRefused, KeeperRefused
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
@@ -81,8 +81,8 @@ def question(request: AskAccount | AskMachine | AskResources, query_id: str, dom
             return ev.AccountAsked(query_id, since, until)
         case AskMachine(resource, horizon):
             return ev.MachineAsked(query_id, full_name(resource, domain), horizon)
-        case AskResources():
-            return ev.ResourcesAsked(query_id)
+        case AskResources(service):
+            return ev.ResourcesAsked(query_id, service)
         case _:
             assert_never(request)
 
@@ -104,6 +104,8 @@ def answer(answered: pr.QueryAnswered) -> Event:
 
 def refusal(error: RampError) -> Refused:
     """What an error that a request has met is told as."""
+    if isinstance(error, MarketRefused):
+        return Refused(MarketRefusalCode(error.code), error.reason)
     if isinstance(error, DocumentError):
         return Refused(MarketRefusalCode.BAD_DOCUMENT, str(error))
     own = error.exit_code == ConfigurationError.exit_code

@@ -46,6 +46,7 @@ class AgentStatus:
         clock_offset_ms: by how much its clock is ahead of the bank's, in milliseconds; None where that is not known.
         clock_uncertainty_ms: by how much that may be wrong.
         clock_warning: that its clock is wrong, or the empty string.
+        draining: whether it sells nothing new.
     """
 
     name: str
@@ -59,6 +60,7 @@ class AgentStatus:
     clock_offset_ms: float | None = None
     clock_uncertainty_ms: float | None = None
     clock_warning: str = ""
+    draining: bool = False
 
 
 @dataclass(frozen=True, slots=True)

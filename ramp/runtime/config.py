@@ -152,6 +152,7 @@ class ResourceConfig:
         pricing: name of the strategy.
         credit_limit: overdraft in minor units.
         isolation: whether plug-in and price strategy have processes of their own.
+        draining: whether it sells nothing new; no file says so, `ramp resource drain` does.
     """
 
     name: str
@@ -162,6 +163,7 @@ class ResourceConfig:
     pricing: str = "ramp"
     credit_limit: int = DEFAULT_RESOURCE_CREDIT
     isolation: Isolation = Isolation.AUTO
+    draining: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,9 +181,7 @@ class PublicNotary:
             raise SealInvalid(f"the seal is for a {sealed.document or 'nameless document'}, and covers another one")
         check_role(signer.role, kind, sealed.sender)
         performative = slots.read_performative(sealed.performative)
-        content = documents.read_content(
-            sealed.body, self, now, f"{performative} of {sealed.sender}", later=later
-        )
+        content = documents.read_content(sealed.body, self, now, f"{performative} of {sealed.sender}", later=later)
         if kind not in CONTENT_OF[performative]:
             raise DocumentError(
                 f"{performative} of {sealed.sender}: {kind.__name__} does not go with this performative"

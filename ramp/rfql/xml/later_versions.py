@@ -1,7 +1,7 @@
 """Documents of a later minor version of the wire format: what this program does not know is passed over.
 
-Only what belongs to the market's own namespace: the terms of a request never are, for whoever sells must be able to meet
-each of them (paper section 5.2).
+Only what belongs to the market's own namespace: the terms of a request never are, for whoever sells must be able to
+meet each of them (paper section 5.2).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def pass_over_unknown(root: Element) -> None:
             return
         log: Any = compiled.error_log
         found = [(entry, _elements(root, entry.path)) for entry in log]  # paths are those of before any change
-        if not any([_mend(element, entry) for entry, elements in found for element in elements]):
+        mended = [_mend(element, entry) for entry, elements in found for element in elements]
+        if not any(mended):
             return
 
 
