@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ramp.client.asyncio_market import AsyncMarket
-    from ramp.client.connecting import connect, connect_async
+    from ramp.client.connecting import MarketOperator, connect, connect_async, operate
     from ramp.client.launching import launch, launch_async
     from ramp.client.machine_state import MachineState
     from ramp.client.market import Market
-    from ramp.client.operating import MarketOperator, operate
     from ramp.client.request import RequestTemplate, request
     from ramp.client.results import (
         Account,
@@ -93,11 +92,10 @@ __all__ = [
 
 _PLACES = {
     "ramp.client.asyncio_market": ("AsyncMarket",),
-    "ramp.client.connecting": ("connect", "connect_async"),
+    "ramp.client.connecting": ("MarketOperator", "connect", "connect_async", "operate"),
     "ramp.client.launching": ("launch", "launch_async"),
     "ramp.client.machine_state": ("MachineState",),
     "ramp.client.market": ("Market",),
-    "ramp.client.operating": ("MarketOperator", "operate"),
     "ramp.client.request": ("RequestTemplate", "request"),
     "ramp.client.results": (
         "Account",

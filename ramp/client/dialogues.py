@@ -100,10 +100,12 @@ def machine(resource: str, horizon: Duration) -> Dialogue[MachineState]:
     return parse_snapshot(status.snapshot, resource)
 
 
-def resources(domain: str) -> Dialogue[tuple[Resource, ...]]:
-    """Who is registered to sell now; of some the directory knows that they sell nothing new."""
+def resources(domain: str, *, draining_too: bool = False) -> Dialogue[tuple[Resource, ...]]:
+    """Who is registered to sell now; the directory is also asked, if wished, who of them sells nothing new."""
     listing = _expected((yield AskResources()), DirectoryListing)
-    draining = _expected((yield AskResources(DRAINING_SERVICE)), DirectoryListing).names
+    draining: tuple[str, ...] = ()
+    if draining_too:
+        draining = _expected((yield AskResources(DRAINING_SERVICE)), DirectoryListing).names
     return tuple(Resource(results.short_name(name, domain), name, draining=name in draining) for name in listing.names)
 
 

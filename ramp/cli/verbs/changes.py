@@ -9,7 +9,7 @@ import click
 from ramp.cli.moments import MomentType
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.views.output import moment_text, print_json, print_rows, say, waiting
-from ramp.client.operating import operate
+from ramp.client.connecting import operate
 from ramp.control.market_changes import MarketChanged
 from ramp.model.instant import Instant
 from ramp.runtime.state_folder import StateFolder

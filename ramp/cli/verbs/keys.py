@@ -9,7 +9,7 @@ import click
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.views.output import moment_text, print_json, print_pairs, print_rows, say
 from ramp.client.access import market_domain
-from ramp.client.operating import operate
+from ramp.client.connecting import operate
 from ramp.client.swarm import status
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, iso

@@ -77,7 +77,7 @@ def resources(brief: bool, with_load: bool, user: str | None, state: StateFolder
     if brief and with_load:
         raise click.UsageError("--brief asks no machine, so it does not go with --load")
     market = open_market(state, user)
-    found = ask(market, dialogues.resources(market.access.domain), "asking the directory")
+    found = ask(market, dialogues.resources(market.access.domain, draining_too=True), "asking the directory")
     states: dict[str, MachineState] = {}
     if not brief:
         with waiting(f"asking {count_text(len(found), 'machine')}"):

@@ -10,7 +10,7 @@ import click
 from ramp.cli.options import CreditsType, WholeNumber, example, file_type, json_option, state_option
 from ramp.cli.verbs.changes import CHANGE_EXITS, show_changed
 from ramp.cli.views.output import waiting
-from ramp.client.operating import operate, resource_definition
+from ramp.client.connecting import operate, resource_definition
 from ramp.model.money import credits_text
 from ramp.runtime.state_folder import StateFolder
 
