@@ -57,13 +57,16 @@ docs: $(DOCS_STAMP) ## the documentation: build/docs/html/index.html, and man pa
 
 # They mostly wait, so as many files run at once as there are cores; a file's tests share a market, and what measures
 # times has the machine for itself.
+# Dozens of processes with real clocks: what hangs ends (and is not tried again, for that would have no limit); any other
+# failure is tried once more, which the summary tells.
+ON_SERVERS := --timeout 300 --reruns 1 --rerun-show-tracebacks --rerun-except "from pytest-timeout" -raR
 E2E := tests/e2e tests/documents tests/integration/test_purchase_example.py
 e2e: $(STAMP)    ## agents in separate processes on real XMPP servers, and every command of the documentation
-	$(PYTEST) -n auto --dist loadfile -m "e2e and not alone and not long" $(E2E)
-	$(PYTEST) -m "e2e and alone" $(E2E)
+	$(PYTEST) $(ON_SERVERS) -n auto --dist loadfile -m "e2e and not alone and not long" $(E2E)
+	$(PYTEST) $(ON_SERVERS) -m "e2e and alone" $(E2E)
 
 e2e-long: $(STAMP) ## the rest: every kill point on Prosody too, a hundred thousand damaged messages; not in .ci/run
-	$(PYTEST) -n auto --dist loadfile -m "e2e and long" tests/e2e
+	$(PYTEST) $(ON_SERVERS) -n auto --dist loadfile -m "e2e and long" tests/e2e
 	RAMP_MUTANTS=100000 $(PYTEST) tests/e2e/attacks/test_mutants.py
 
 swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checked
@@ -77,8 +80,8 @@ mutants: $(STAMP) ## changes in the machines that no test notices (MUTANTS="ramp
 	$(BIN)/python -m pip install --quiet --editable . --group mutation
 	$(BIN)/python -m tests.mutation $(MUTANTS)
 
-bench: $(STAMP)  ## the project's benchmarks
-	$(BIN)/python -m tests.bench
+bench: $(STAMP)  ## the project's benchmarks (BENCH="ledger xmpp": these only; BENCH=--quick: those that take seconds)
+	$(BIN)/python -m tests.bench $(BENCH)
 
 clean:           ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis mutants build dist

@@ -18,7 +18,7 @@ from ramp.errors import ConfigurationError, StateDamaged
 from ramp.ledger.account import AccountKind
 from ramp.ledger.interface import Ledger
 from ramp.model.agreement import Signed
-from ramp.protocol.events import Answer, SellingSet
+from ramp.protocol.events import Answer
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.runtime.changes.overlay import running_config
@@ -99,10 +99,7 @@ class Building:
             self._open_accounts(books.ledger)
         elif isinstance(agent, ResourceAgent):
             resource = self.config.resource(name)
-            prices = resource.prices
-            await agent.command(
-                SellingSet(prices.start_price, prices.minimum_price, prices.rounds_expected, resource.draining)
-            )
+            await agent.set_selling(resource.prices, draining=resource.draining)
 
     def _directory(self, name: str) -> PartyAgent:
         party = self._market.directory_party(self.state.registered())

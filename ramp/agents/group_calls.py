@@ -13,7 +13,8 @@ from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
-from ramp.protocol.resource.party import ResourceParty
+from ramp.protocol.resource.party import FINAL, ResourceParty
+from ramp.protocol.tables import ParticipantState
 from ramp.protocol.user.party import UserParty
 
 ANSWERED = "answered"
@@ -81,9 +82,16 @@ def standing_of(agent: PartyAgent, account: str, now: Instant) -> tuple[list[str
     if isinstance(party, UserParty):
         return _bought(party, now), []
     if isinstance(party, ResourceParty):
-        kept = party.slots_kept(now)
+        kept = slots_kept(party, now)
         return _counted(kept, "slot sold or held that is not over", "slots sold or held that are not over"), []
     return [], []
+
+
+def slots_kept(party: ResourceParty, now: Instant) -> int:
+    """How many slots a resource holds, or has sold and are not over: what it owes its buyers."""
+    parts = party.participants.values()
+    sold = sum(each.state is ParticipantState.SOLD and each.offer.end > now for each in parts)
+    return sold + sum(each.state not in FINAL for each in parts)
 
 
 def _bought(party: UserParty, now: Instant) -> list[str]:

@@ -38,8 +38,8 @@ class Headline:
 def headline(found: SwarmStatus) -> Headline:
     """How a market is.
 
-    A server that nobody reaches comes first, for nothing else can be well then; agents that are not well while it comes up
-    are told at once, for it may never be.
+    A server that nobody reaches comes first, for nothing else can be well then; agents that are not well while it comes
+    up are told at once, for it may never be.
 
     Args:
         found: what its supervisor says.

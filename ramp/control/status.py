@@ -22,12 +22,16 @@ UP: Final = "up"
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """The XMPP server: its kind and address; the process where the swarm runs it."""
+    """The XMPP server: its kind and address; the process where the swarm runs it.
+
+    `problem` says why nobody reaches it at present, and is empty where it answers.
+    """
 
     kind: str
     host: str
     port: int
     pid: int | None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ class RefusalCode(StrEnum):
     QUOTA = "quota_exceeded"
     DRAINING = "draining"
     OTHER = "other"  # of a later minor version of the wire format, which alone has a word for it
+    NO_ACCOUNT = "no_account"
+    NOT_DELIVERED = "not_delivered"
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,7 @@ class Ports:
         journal: durable memory; None for parties that keep none (bank, directory).
         machine: what the resource sells; resources only.
         pricing: what names its prices; resources only.
+        launcher: what runs jobs on its slots; resources that launch.
         ledger: the accounts; bank only.
         keep_agreement: stores a signed agreement and the bank's word that it is paid for their owner.
         watch: is told the progress of conversations.
@@ -109,6 +110,7 @@ class Ports:
     journal: Journal | None = None
     machine: Guest[fx.AskMachine] | None = None
     pricing: Guest[fx.PriceSlots] | None = None
+    launcher: Guest[fx.AskLauncher] | None = None
     ledger: BankLedger | None = None
     keep_agreement: Callable[[str, Signed, str], None] | None = None
     watch: Callable[[Progress], None] | None = None
@@ -262,6 +264,8 @@ class Host:
                 self._ask(self.ports.machine, effect, now)
             case fx.PriceSlots():
                 self._ask(self.ports.pricing, effect, now)
+            case fx.SubmitJob() | fx.LookUpJob() | fx.CancelJob() | fx.ReadJobFile():
+                self._ask(self.ports.launcher, effect, now)
             case _:
                 self._ask_ledger(effect, now)
 

@@ -1,6 +1,7 @@
-"""Runs the project's benchmarks: `python -m tests.bench [TOPIC...] [--json]`.
+"""Runs the project's benchmarks: `python -m tests.bench [TOPIC...] [--quick] [--json]`.
 
 Every topic prints rows of name, value and unit, the ratio to a naive or peer reference of the same run among them.
+`--quick` leaves out the topics that take minutes: their modules say so by a constant TAKES_MINUTES with the reason.
 Machines are shared and noisy: compare ratios, and numbers of one run only.
 """
 
@@ -27,6 +28,7 @@ def main() -> int:
     parser.add_argument(
         "topics", nargs="*", metavar="TOPIC", help=f"one of {', '.join(topics())}; all if none is given"
     )
+    parser.add_argument("--quick", action="store_true", help="leave out the topics that take minutes")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     options = parser.parse_args()
     unknown = sorted(set(options.topics) - set(topics()))
@@ -34,9 +36,13 @@ def main() -> int:
         parser.error(f"no topic is called {unknown[0]}; there are {', '.join(topics())}")
     results: dict[str, list[tuple[str, float, str]]] = {}
     for topic in options.topics or topics():
+        module = importlib.import_module(f"tests.bench.{topic}")
+        if options.quick and hasattr(module, "TAKES_MINUTES"):
+            sys.stderr.write(f"{topic} is left out: {module.TAKES_MINUTES}\n")
+            continue
         sys.stderr.write(f"{topic} ...\n")
         started = time.perf_counter()
-        results[topic] = importlib.import_module(f"tests.bench.{topic}").run()
+        results[topic] = module.run()
         sys.stderr.write(f"{topic} took {time.perf_counter() - started:.1f} s\n")
     if options.json:
         rows = {

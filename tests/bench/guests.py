@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.bench.purchase import old_tree
 from tests.integration.guests.guest_package import MoodyPackage
 
+TAKES_MINUTES = "it launches eight markets of twenty processes"
 BEFORE = "32228a2104d1b71b6ec844af8f869a2dd46fb3bf"
 RESOURCES = 20
 REPEATS = 10

@@ -21,6 +21,7 @@ from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
+from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.recent import Recent
 from ramp.protocol.resource.static_terms import check_static_terms
 from ramp.protocol.timing import Timing
@@ -39,6 +40,11 @@ DRAINING_SINCE = 1
 """Minor version of the wire format since which callers know the code `draining`; earlier ones get an older code."""
 
 DRAINING_DETAIL = "draining: keeps what it has sold and sells nothing new"
+
+
+def draining_code(message: Message) -> RefusalCode:
+    """The code with which whoever has sent a message is told that nothing new is sold."""
+    return RefusalCode.DRAINING if message.wire_minor >= DRAINING_SINCE else RefusalCode.PLUGIN_FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,7 @@ class Seller:
         ids: where offer ids come from.
         timing: the protocol's limits.
         draining: whether it begins so.
+        launching: how the resource launches jobs; None where it does not, and so needs to know no buyer.
 
     Attributes:
         draining: whether nothing new is sold; every unit of a call is refused then.
@@ -104,6 +111,7 @@ class Seller:
         ids: IdSource,
         timing: Timing,
         draining: bool = False,
+        launching: LaunchTerms | None = None,
     ) -> None:
         self._resource = resource
         self._terms = terms
@@ -112,6 +120,7 @@ class Seller:
         self._ids = ids
         self._timing = timing
         self.draining = draining
+        self._launching = launching
         self._offers: OrderedDict[str, OpenOffer] = OrderedDict()
         # as long as an offer stands: what is older belongs to no auction that goes on
         self._last_bids: Recent[tuple[str, str, int], tuple[int, int]] = Recent(timing.offer_validity, OFFERS_MAX)
@@ -125,9 +134,10 @@ class Seller:
         """Cores of the machine."""
         return self._terms.cores
 
-    def set_prices(self, prices: PriceRange) -> None:
-        """What the administrator asks from the next call on; offers that stand keep their price."""
+    def set_selling(self, prices: PriceRange, *, draining: bool) -> None:
+        """What the administrator asks from the next call on, and whether at all; offers that stand keep their price."""
         self._prices = prices
+        self.draining = draining
 
     def described(self, snapshot: str) -> str:
         """A machine's snapshot with what the seller adds for buyers: system, architecture, and its first price.
@@ -152,7 +162,11 @@ class Seller:
             return []  # a copy; the machine is still at work on the first
         asked: list[RequestUnit] = []
         refused: list[Refusal] = []
+        unmapped = self._launching.problem(message.sender) if self._launching is not None else ""
         for unit in call.request.units:
+            if unmapped:
+                refused.append(Refusal(unit.number, RefusalCode.NO_ACCOUNT, detail=unmapped))
+                continue
             refusal = check_static_terms(unit, self._terms) or self._draining_refusal(unit, message)
             if refusal is None:
                 asked.append(unit)
@@ -239,8 +253,7 @@ class Seller:
     def _draining_refusal(self, unit: RequestUnit, message: Message) -> Refusal | None:
         if not self.draining:
             return None
-        code = RefusalCode.DRAINING if message.wire_minor >= DRAINING_SINCE else RefusalCode.PLUGIN_FAILED
-        return Refusal(unit.number, code, detail=DRAINING_DETAIL)
+        return Refusal(unit.number, draining_code(message), detail=DRAINING_DETAIL)
 
     def _price_question(self, unit: RequestUnit, slot: Slot, pending: _Pending) -> PriceQuestion:
         user, call = pending.message.sender, pending.call

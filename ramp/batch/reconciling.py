@@ -1,0 +1,172 @@
+"""Bringing a batch system to agree with the book: what is promised exists there, and nothing else of ours does.
+
+An exit code is believed in neither direction. Whatever was told to the system is read back by name; what exists as it
+should counts as made, whoever said that it was not, and what does not exist does not count, whoever said that it was
+(Slurm makes fewer nodes than asked with exit code 0, and creates later what it said it did not).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ramp.batch.book import Entry, HoldBook
+from ramp.batch.system import NAME_PREFIX, BatchSystem, SystemReservation, WantedReservation
+from ramp.errors import BatchSystemError, SystemRefused
+from ramp.model.instant import SECOND, Instant, iso
+
+NAME_MAX: Final = 64
+"""Characters of a reservation's name."""
+
+_RESOURCE_MAX: Final = 20
+_PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+_log: Final = logging.getLogger(__name__)
+
+
+def own_prefix(resource: str) -> str:
+    """How the names of a resource's reservations begin: no two resources' prefixes begin with one another."""
+    plain = re.sub(r"[^A-Za-z0-9-]", "-", resource)
+    if plain == resource and len(plain) <= _RESOURCE_MAX:
+        return f"{NAME_PREFIX}{plain}."
+    digest = hashlib.sha256(resource.encode()).hexdigest()[:8]
+    return f"{NAME_PREFIX}{plain[: _RESOURCE_MAX - 9]}-{digest}."
+
+
+def reservation_name(resource: str, key: str) -> str:
+    """The name on the system of a key's reservation: the key itself where it can be part of a name, else its digest."""
+    prefix = own_prefix(resource)
+    if _PLAIN_KEY.fullmatch(key) and len(prefix) + len(key) <= NAME_MAX:
+        return prefix + key
+    return f"{prefix}x{hashlib.sha256(key.encode()).hexdigest()[:24]}"
+
+
+class Reconciler:
+    """Keeps a system and a book in agreement.
+
+    Args:
+        system: the system.
+        book: what was promised.
+        resource: the resource's name.
+    """
+
+    def __init__(self, system: BatchSystem, book: HoldBook, resource: str) -> None:
+        self._system = system
+        self._book = book
+        self._prefix = own_prefix(resource)
+
+    def wanted(self, entry: Entry, now: Instant) -> WantedReservation:
+        """What the system is to have for an entry: whole seconds that cover its slot, from now on."""
+        assert entry.slot is not None
+        start = max(entry.slot.start, now) // SECOND * SECOND
+        end = -(-entry.slot.end // SECOND) * SECOND
+        return WantedReservation(entry.name, start, end, entry.parts, entry.account)
+
+    def find(self, name: str) -> SystemReservation | None:
+        """The reservation of that name, read now."""
+        return next((each for each in self._system.reservations() if each.name == name), None)
+
+    def fits(self, found: SystemReservation | None, entry: Entry, now: Instant) -> bool:
+        """Whether a reservation is what an entry promises: its time, its cores, and whose it is."""
+        if found is None or sorted(found.parts) != sorted(entry.parts):
+            return False
+        wanted = self.wanted(entry, now)
+        covers = found.start <= wanted.start and (found.end is None or found.end >= wanted.end)
+        return covers and found.users == ((entry.account or self._system.market_user),)
+
+    def make(self, entry: Entry, now: Instant) -> Entry:
+        """Make sure that the system has what an entry promises; the entry as it then stands in the book.
+
+        Raises:
+            SystemRefused: the system surely has it not, and nothing is left behind.
+            BatchSystemError: nobody knows.
+        """
+        found = self.find(entry.name)
+        if found is not None and not self.fits(found, entry, now):
+            self._remove(found)
+            found = None
+        if found is None:
+            found = self._made(entry, now)
+        return self._book.change(entry.key, made=True, reservation_id=found.reservation_id)
+
+    def _made(self, entry: Entry, now: Instant) -> SystemReservation:
+        failure: BatchSystemError | None = None
+        try:
+            self._system.make(self.wanted(entry, now))
+        except BatchSystemError as error:
+            failure = error  # not believed either: it is looked for by name
+        found = self.find(entry.name)
+        if found is not None and self.fits(found, entry, now):
+            return found
+        if found is not None:
+            self._remove(found)
+            raise SystemRefused(f"{self._system.name} made something else of {entry.name}: {found}", busy=True)
+        if failure is not None:
+            raise failure
+        raise BatchSystemError(f"{self._system.name} said that it made {entry.name}, and does not have it")
+
+    def hand_over(self, entry: Entry, now: Instant) -> Entry:
+        """Make the account of an entry the only one that may run in its reservation.
+
+        Raises:
+            SystemRefused: there is no such account.
+            BatchSystemError: nobody knows.
+        """
+        found = self.find(entry.name)
+        if found is None or sorted(found.parts) != sorted(entry.parts):
+            return self.make(entry, now)
+        if found.users != (entry.account,):
+            self._system.hand_over(found, entry.account)
+            found = self.find(entry.name)
+            if found is None or found.users != (entry.account,):
+                raise BatchSystemError(f"{self._system.name} has not handed {entry.name} over to {entry.account}")
+        return entry
+
+    def remove(self, entry: Entry) -> None:
+        """Make sure that the system has nothing under an entry's name, and note that.
+
+        Raises:
+            BatchSystemError: it may still have.
+        """
+        found = self.find(entry.name)
+        if found is not None:
+            self._remove(found)
+        self._book.change(entry.key, removed=True)
+
+    def _remove(self, reservation: SystemReservation) -> None:
+        self._system.remove(reservation)
+        if self.find(reservation.name) is not None:
+            raise BatchSystemError(f"{self._system.name} still has {reservation.name} after it was removed")
+
+    def sweep(self, now: Instant, found: Sequence[SystemReservation] | None = None) -> tuple[str, ...]:
+        """Remove what nobody holds any more, and what is ours by its name and not in the book; the names.
+
+        What is not in the book but used by jobs stays: somebody was given it. What cannot be removed now is tried again
+        at the next sweep; one failure stops no other.
+
+        Raises:
+            BatchSystemError: the system cannot be asked what it has.
+        """
+        over = {each.name: each for each in self._book.to_remove(now)}
+        there = {each.name: each for each in (self._system.reservations() if found is None else found)}
+        live = {each.name for each in self._book.live(now)}
+        swept: list[str] = []
+        for name, reservation in there.items():
+            if not name.startswith(self._prefix) or name in live:
+                continue
+            try:
+                if name not in over and self._system.running_in(reservation):
+                    _log.warning("%s is in no book of ours, and jobs use it: left as it is", name)
+                    continue
+                self._remove(reservation)
+            except BatchSystemError as error:
+                _log.warning("%s cannot be removed now: %s", name, error)
+                over.pop(name, None)
+                continue
+            _log.info("%s was removed: nobody holds it at %s", name, iso(now))
+            swept.append(name)
+        for entry in over.values():
+            self._book.change(entry.key, removed=True)
+        return tuple(swept)
