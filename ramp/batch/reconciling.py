@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ramp.batch.book import Entry, HoldBook
@@ -20,6 +21,13 @@ from ramp.model.instant import SECOND, Instant, iso
 
 NAME_MAX: Final = 64
 """Characters of a reservation's name."""
+
+RESTART_S: Final = 8.0
+"""Seconds for which a system that had a reservation and has lost it may say that its nodes are busy: for its first
+seconds Slurm's controller says so of nodes that are idle."""
+
+PAUSE_S: Final = 0.5
+"""Seconds between two tries."""
 
 _RESOURCE_MAX: Final = 20
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -50,9 +58,13 @@ class Reconciler:
         system: the system.
         book: what was promised.
         resource: the resource's name.
+        wait: seconds to wait.
     """
 
-    def __init__(self, system: BatchSystem, book: HoldBook, resource: str) -> None:
+    def __init__(
+        self, system: BatchSystem, book: HoldBook, resource: str, wait: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._wait = wait
         self._system = system
         self._book = book
         self._prefix = own_prefix(resource)
@@ -70,7 +82,7 @@ class Reconciler:
 
     def fits(self, found: SystemReservation | None, entry: Entry, now: Instant) -> bool:
         """Whether a reservation is what an entry promises: its time, its cores, and whose it is."""
-        if found is None or sorted(found.parts) != sorted(entry.parts):
+        if found is None or not _same_cores(found, entry):
             return False
         wanted = self.wanted(entry, now)
         covers = found.start <= wanted.start and (found.end is None or found.end >= wanted.end)
@@ -87,8 +99,15 @@ class Reconciler:
         if found is not None and not self.fits(found, entry, now):
             self._remove(found)
             found = None
-        if found is None:
-            found = self._made(entry, now)
+        patience = RESTART_S if entry.made else 0.0
+        while found is None:
+            try:
+                found = self._made(entry, now)
+            except SystemRefused as refused:
+                if not refused.busy or patience <= 0:
+                    raise
+                self._wait(PAUSE_S)
+                patience -= PAUSE_S
         return self._book.change(entry.key, made=True, reservation_id=found.reservation_id)
 
     def _made(self, entry: Entry, now: Instant) -> SystemReservation:
@@ -115,7 +134,7 @@ class Reconciler:
             BatchSystemError: nobody knows.
         """
         found = self.find(entry.name)
-        if found is None or sorted(found.parts) != sorted(entry.parts):
+        if found is None or not _same_cores(found, entry):
             return self.make(entry, now)
         if found.users != (entry.account,):
             self._system.hand_over(found, entry.account)
@@ -170,3 +189,11 @@ class Reconciler:
         for entry in over.values():
             self._book.change(entry.key, removed=True)
         return tuple(swept)
+
+
+def _same_cores(found: SystemReservation, entry: Entry) -> bool:
+    """Whether a reservation has an entry's cores, as far as the system tells."""
+    if found.cores_in_all is None:
+        return sorted(found.parts) == sorted(entry.parts)
+    nodes = {name for name, _ in found.parts}
+    return nodes == {name for name, _ in entry.parts} and found.cores_in_all == sum(count for _, count in entry.parts)

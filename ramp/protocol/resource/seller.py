@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ramp.model.acl import Message, Performative
+from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
@@ -286,7 +287,7 @@ class Seller:
         last = self._last_bids.get(bidding)
         if last is None or last[0] < call.round_number:  # else a slow quote comes after a later round's
             self._last_bids.put(bidding, (call.round_number, price), now)
-        return Offer(
+        offer = Offer(
             offer_id=self._ids.new("offer"),
             request_id=call.request_id,
             unit=unit.number,
@@ -300,6 +301,7 @@ class Seller:
             source=self.source,
             placement=slot.placement,
         )
+        return bound(offer, unit, call.rule) if call.rule else offer
 
     def _remember(self, open_offer: OpenOffer, now: Instant) -> None:
         self._offers[open_offer.offer.offer_id] = open_offer
