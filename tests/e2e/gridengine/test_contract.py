@@ -1,9 +1,13 @@
 """The contract of all plug-ins, kept by `gridengine` over a real Grid Engine."""
 
-from conftest import SLOTS, now, options_of
+import pytest
+from gridengine_selling import SLOTS, now, options_of
+
 from ramp.batch.gridengine.plugin import open_plugin
 from ramp.plugins.contract import Subject
 from ramp.plugins.interface import PluginSettings
+
+pytestmark = pytest.mark.e2e
 
 
 def test_keeps_the_contract(plugin_rule, cluster, tmp_path):

@@ -8,14 +8,16 @@ import time
 from dataclasses import replace
 
 import pytest
-from cluster import wait_until
+from gridengine_cell import wait_until
+from gridengine_selling import SLOTS, held, now, unit
 
-from conftest import SLOTS, held, now, unit
 from ramp.batch.gridengine.plugin import open_plugin
 from ramp.errors import ConfigurationError, PluginError
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation
+
+pytestmark = pytest.mark.e2e
 
 BUYER, STRANGER = "nobody", "daemon"
 
@@ -106,24 +108,6 @@ def test_a_job_without_a_limit_of_its_time_is_there_for_ever(cluster, machine):
     cluster("qdel", job)
     wait_until(lambda: job not in cluster("qstat", "-u", "*"), f"job {job} is gone")
     assert not isinstance(machine.quote(unit(8, after=HOUR), now()), Refusal)
-
-
-@pytest.mark.parametrize("pending", ["held", "firm"])
-def test_what_is_set_aside_survives_the_death_of_qmaster(cluster, machine, settings, pending):
-    hold = held(machine, "k1", cores=16)
-    if pending == "firm":
-        hold = machine.confirm("k1", now())
-    cluster.kill_master()
-    with pytest.raises(PluginError) as error:
-        machine.reservation("k1", now())
-    assert error.value.transient
-    cluster.start_master()
-    again = open_plugin(settings())
-    assert again.reservation("k1", now()) == hold
-    again.release("k1", now())
-    assert listed(cluster) == {}
-    assert usersets(cluster) == []
-    cluster.wait_for_host()
 
 
 def test_a_qmaster_that_hangs_is_not_waited_for_and_leaves_nothing(cluster, machine):
@@ -224,3 +208,21 @@ def test_a_cell_that_does_not_answer_may_answer_later(settings):
     with pytest.raises(PluginError) as error:
         open_plugin(settings(environment={"SGE_QMASTER_PORT": "1", "SGE_EXECD_PORT": "2"}))
     assert error.value.transient
+
+
+@pytest.mark.parametrize("pending", ["firm", pytest.param("held", marks=pytest.mark.long)])
+def test_what_is_set_aside_survives_the_death_of_qmaster(cluster, machine, settings, pending):
+    cluster.wait_for_host()
+    hold = held(machine, "k1", cores=16)
+    if pending == "firm":
+        hold = machine.confirm("k1", now())
+    cluster.kill_master()
+    with pytest.raises(PluginError) as error:
+        machine.reservation("k1", now())
+    assert error.value.transient
+    cluster.start_master()
+    again = open_plugin(settings())
+    assert again.reservation("k1", now()) == hold
+    again.release("k1", now())
+    assert listed(cluster) == {}
+    assert usersets(cluster) == []
