@@ -50,6 +50,7 @@ class BatchMachine:
         spare_planned: whether jobs that the system plans to start keep their places in quotes.
         snapshot_age_s: seconds for which one picture serves.
         monotonic: seconds that pass, for the picture's age.
+        wait: seconds to wait.
 
     Raises:
         PluginError: the book cannot be read, or the system cannot be asked what it has (then it may be later).
@@ -68,13 +69,14 @@ class BatchMachine:
         spare_planned: bool = True,
         snapshot_age_s: float = SNAPSHOT_AGE_S,
         monotonic: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self.system = system
         self.resource = resource
         self.capacity = cores
         self.for_sale = for_sale
         self.book = HoldBook(state_dir, resource)
-        self.reconciler = Reconciler(system, self.book, resource)
+        self.reconciler = Reconciler(system, self.book, resource, wait)
         self._spare_planned = spare_planned
         self._snapshot_age_s = snapshot_age_s
         self._monotonic = monotonic

@@ -12,7 +12,17 @@ from enum import StrEnum
 from typing import Final
 
 from ramp.model.agreement import Agreement
-from ramp.model.contents import AccountStatement, DepositMade, DirectoryListing, MachineStatus, MarketOverview
+from ramp.model.contents import (
+    AccountStatement,
+    DepositMade,
+    DirectoryListing,
+    JobOrder,
+    JobOutput,
+    JobRefused,
+    JobStatus,
+    MachineStatus,
+    MarketOverview,
+)
 from ramp.model.instant import Instant
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import (
@@ -32,8 +42,8 @@ class MarketRefusalCode(StrEnum):
     OTHER_VERSION: client and agent speak different versions of this table. NOT_UNDERSTOOD: no request of this table,
     or values that make no sense. BAD_DOCUMENT: the request for quotation cannot be taken as it is. UNKNOWN_REQUEST:
     no request has that id. NO_ANSWER: bank, directory or resource did not answer. BANK_REFUSED: the bank answers no.
-    MACHINE_FAILED: the resource answers, but its machine does not. AGENT_FAILED: a fault of the agent; it is in its
-    log.
+    MACHINE_FAILED: the resource answers, but its machine does not. JOB_REFUSED: a resource does not run a job, or knows
+    of none. AGENT_FAILED: a fault of the agent; it is in its log.
     """
 
     OTHER_VERSION = "other_version"
@@ -43,6 +53,7 @@ class MarketRefusalCode(StrEnum):
     NO_ANSWER = "no_answer"
     BANK_REFUSED = "bank_refused"
     MACHINE_FAILED = "machine_failed"
+    JOB_REFUSED = "job_refused"
     AGENT_FAILED = "agent_failed"
 
 
@@ -167,6 +178,34 @@ class AgreementsListed:
     agreements: tuple[AgreementStanding, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class JobStanding:
+    """A job as its user's agent knows it.
+
+    Attributes:
+        order: what was ordered.
+        request_id: of the auction that its slot was bought in.
+        resource: who runs it.
+        ordered_at: when it was ordered.
+        status: what the resource has said of it last; None before it has answered, and where it refused.
+        refused: why it is not run, or None.
+    """
+
+    order: JobOrder
+    request_id: str
+    resource: str
+    ordered_at: Instant
+    status: JobStatus | None = None
+    refused: JobRefused | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobsListed:
+    """Every job, in the order of ordering."""
+
+    jobs: tuple[JobStanding, ...]
+
+
 Progress = Watching | Submitted | RoundOpened | RoundClosed | ApprovalAsked | UnitAdvanced | ClockCompared
 """What is told while a request goes on."""
 
@@ -177,6 +216,9 @@ Last = (
     | RequestsListed
     | RequestShown
     | AgreementsListed
+    | JobsListed
+    | JobStatus
+    | JobOutput
     | AccountStatement
     | MachineStatus
     | DirectoryListing
@@ -203,6 +245,9 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "requests": RequestsListed,
     "request": RequestShown,
     "agreements": AgreementsListed,
+    "jobs": JobsListed,
+    "job": JobStatus,
+    "job_output": JobOutput,
     "account": AccountStatement,
     "machine": MachineStatus,
     "resources": DirectoryListing,

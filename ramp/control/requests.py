@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from ramp.model.contents import JobOrder
 from ramp.model.instant import DAY, Duration, Instant
 from ramp.protocol.events import AuctionOptions
 
@@ -84,6 +85,41 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """Order a job on something bought; the same order again gets the same answer."""
+
+    order: JobOrder
+
+
+@dataclass(frozen=True, slots=True)
+class ListJobs:
+    """Every job that was ordered, with the last that is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskJob:
+    """Ask the resource how a job is."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelJob:
+    """Let the resource end a job."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskJobOutput:
+    """Ask the resource for a piece of a job's output: of a stream or a file, from an offset on."""
+
+    job_id: str
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class AskAccount:
     """Ask the bank for the balance; with a first or last instant also for what was posted between them."""
 
@@ -130,6 +166,11 @@ UserRequest = (
     | ShowRequest
     | ListAgreements
     | Cancel
+    | Launch
+    | ListJobs
+    | AskJob
+    | CancelJob
+    | AskJobOutput
     | AskAccount
     | AskMachine
     | AskResources
@@ -151,6 +192,11 @@ VERBS: Final[dict[str, type[Request]]] = {
     "request": ShowRequest,
     "agreements": ListAgreements,
     "cancel": Cancel,
+    "launch": Launch,
+    "jobs": ListJobs,
+    "job": AskJob,
+    "cancel_job": CancelJob,
+    "job_output": AskJobOutput,
     "account": AskAccount,
     "machine": AskMachine,
     "resources": AskResources,

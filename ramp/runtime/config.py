@@ -20,6 +20,7 @@ from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
 from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy
+from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
@@ -153,6 +154,7 @@ class ResourceConfig:
         pricing: name of the strategy.
         credit_limit: overdraft in minor units.
         isolation: whether plug-in and price strategy have processes of their own.
+        launching: how jobs are launched on its slots; None where none are.
     """
 
     name: str
@@ -163,6 +165,7 @@ class ResourceConfig:
     pricing: str = "ramp"
     credit_limit: int = DEFAULT_RESOURCE_CREDIT
     isolation: Isolation = Isolation.AUTO
+    launching: LaunchTerms | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
-from heapq import heappop, heappush
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -18,8 +17,11 @@ from ramp.model.contents import (
     Commitment,
     HoldCancelled,
     HoldRefused,
+    JobCancellation,
+    JobOrder,
+    JobOutputQuery,
+    JobQuery,
     MachineQuery,
-    MachineStatus,
     NotUnderstood,
     PaymentMade,
     PaymentRefused,
@@ -38,6 +40,8 @@ from ramp.protocol.effects import Archive, Effect, ForgetSlots, ReleaseSlot, Sen
 from ramp.protocol.events import (
     ClockAsked,
     Event,
+    JobFileRead,
+    JobSeen,
     MachineDescribed,
     MachineOpened,
     MessageReceived,
@@ -45,13 +49,17 @@ from ramp.protocol.events import (
     SlotFreed,
     SlotHeld,
     SlotLookedUp,
+    SlotLost,
     SlotsPriced,
     SlotsQuoted,
 )
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import ClockCompared
-from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, reference_of
+from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SlotJobRecord, reference_of
+from ramp.protocol.resource.alarms import Alarms
 from ramp.protocol.resource.directory_entry import DirectoryEntry
+from ramp.protocol.resource.job_desk import JobDesk, JobWord
+from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.machine_queries import MachineQueries
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
@@ -81,10 +89,19 @@ class ResourceParty:
         seller: the bidding side.
         timing: the protocol's limits.
         quotas: what one buyer may have set aside without having paid.
+        launching: how it launches jobs; None where it does not.
     """
 
     def __init__(
-        self, name: str, *, directory: str, bank: str, seller: Seller, timing: Timing, quotas: Quotas | None = None
+        self,
+        name: str,
+        *,
+        directory: str,
+        bank: str,
+        seller: Seller,
+        timing: Timing,
+        quotas: Quotas | None = None,
+        launching: LaunchTerms | None = None,
     ) -> None:
         self.name = name
         self.deadline: Instant | None = None
@@ -97,13 +114,13 @@ class ResourceParty:
         self._by_agreement: dict[str, Participant] = {}
         self._unpaid = Unpaid(quotas or Quotas(), seller.cores)
         self._open: dict[str, None] = {}
-        self._armed_for: dict[str, Instant] = {}
-        self._alarms: list[tuple[Instant, str]] = []
+        self._alarms = Alarms()
         self._releases = Releases(self._pace)
         self._clock = ClockComparison(name, bank)
         self._released: OrderedDict[str, None] = OrderedDict()
         self._over = Retention(timing)
-        self._queries = MachineQueries()
+        self._queries = MachineQueries(name)
+        self.jobs = JobDesk(name, launching, timing)
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -136,8 +153,15 @@ class ResourceParty:
         self._replay(records)
         effects = self.start(now)
         for participant in list(self.participants.values()):
-            effects += self._act(participant, partial(participant.recover, now))
+            effects += self._act(participant, partial(self._recovered, participant, now))
         return self._armed(effects)
+
+    def _recovered(self, participant: Participant, now: Instant) -> list[Effect]:
+        offer_id = participant.offer.offer_id
+        effects = participant.recover(now) + self.jobs.recover(offer_id, now)
+        for job in self.jobs.jobs_of(offer_id):
+            effects += self._delivered(job.order.job_id, now)
+        return effects
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take one accepted offer up again after a bug has raised in it; no other is touched."""
@@ -146,7 +170,7 @@ class ResourceParty:
         participant = self.participants.get(reference)
         if participant is None:  # nothing is on record of it, so nothing was promised and nothing is held
             return self._armed([])
-        return self._armed(self._kept(participant, participant.recover(now)))
+        return self._armed(self._kept(participant, self._recovered(participant, now)))
 
     def forget(self, reference: str) -> None:
         """Let an accepted offer rest until the next start; see `Recoverable.forget`."""
@@ -154,9 +178,11 @@ class ResourceParty:
         if gone is None:
             self._seller.drop(reference)
             return
-        for index in (self._open, self._armed_for, self._released):
+        for index in (self._open, self._released):
             index.pop(reference, None)
+        self._alarms.set(reference, None)
         self._over.drop(reference)
+        self.jobs.forget(reference)
         self._unpaid.remove(gone.user, reference)
         self._drop_agreement(gone)
 
@@ -171,6 +197,8 @@ class ResourceParty:
                 self.participants[record.offer.offer_id] = self._new_participant(record)
             elif isinstance(record, ParticipantRecord):
                 self.participants[record.offer_id].replay(record)
+            elif isinstance(record, SlotJobRecord):
+                self.jobs.replay(record, self.participants[record.offer_id])
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a message or the plug-in's answer.
@@ -185,25 +213,28 @@ class ResourceParty:
                 effects = guarded(call_id, partial(self._seller.on_quoted, call_id, answers, now))
             case SlotsPriced(call_id, prices):
                 effects = guarded(call_id, partial(self._seller.on_priced, call_id, prices, now))
-            case SlotHeld(key, answer):
-                participant = self.participants.get(key)
-                effects = self._act(participant, partial(participant.on_held, answer, now)) if participant else []
-            case SlotConfirmed(key, answer):
-                participant = self.participants.get(key)
-                effects = self._act(participant, partial(participant.on_confirmed, answer, now)) if participant else []
-            case SlotLookedUp(key, answer):
-                participant = self.participants.get(key)
-                effects = self._act(participant, partial(participant.on_looked_up, answer, now)) if participant else []
+            case SlotHeld(key, answer) if participant := self.participants.get(key):
+                effects = self._act(participant, partial(participant.on_held, answer, now))
+            case SlotConfirmed(key, answer) if participant := self.participants.get(key):
+                effects = self._act(participant, partial(participant.on_confirmed, answer, now))
+            case SlotLookedUp(key, answer) if participant := self.participants.get(key):
+                effects = self._act(participant, partial(participant.on_looked_up, answer, now))
             case SlotFreed(key, answer):
                 self._releases.answered(key, now, in_doubt=answer is not None)
                 effects = []
+            case SlotLost(key, detail):
+                effects = self._lost(key, RefusalCode.PLUGIN_FAILED, detail, now)
+            case JobSeen(job_id):
+                effects = self.jobs.on_seen(event, now) + self._delivered(job_id, now)
+            case JobFileRead():
+                effects = self.jobs.on_read(event)
             case MachineOpened(source):
                 self._seller.source = source
                 effects = []
             case ClockAsked(query_id):
                 effects = self._clock.ask(query_id, now)
             case MachineDescribed(call_id, snapshot):
-                effects = self._described_to(call_id, snapshot)
+                effects = self._queries.answered(call_id, self._seller.described(snapshot))
             case _:
                 effects = []
         return self._armed(effects)
@@ -214,13 +245,24 @@ class ResourceParty:
         if now >= self._entry.deadline:
             effects.append(self._entry.renew(now))
         effects += (ReleaseSlot(key) for key in self._releases.tick(now))
-        while self._alarms and self._alarms[0][0] <= now:
-            due, offer_id = heappop(self._alarms)
-            participant = self.participants.get(offer_id)
-            if participant is not None and self._armed_for.get(offer_id) == due:
-                del self._armed_for[offer_id]
+        for offer_id in self._alarms.due(now):
+            if participant := self.participants.get(offer_id):
                 effects += self._act(participant, partial(participant.tick, now))
+        for job in self.jobs.due(now):
+            effects += guarded(job.taken.offer_id, partial(job.tick, now)) + self._delivered(job.order.job_id, now)
         return self._armed(effects + self._let_go(now))
+
+    def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
+        """A sold slot cannot be had: give its money back, and end its jobs."""
+        participant = self.participants.get(offer_id)
+        if participant is None or participant.state is not ParticipantState.SOLD:
+            return []
+        return self._act(participant, lambda: participant.on_lost(code, detail, now) + self.jobs.end(offer_id, now))
+
+    def _delivered(self, job_id: str, now: Instant) -> list[Effect]:
+        """See whether a job has shown that its slot was not delivered."""
+        found = self.jobs.undelivered(job_id)
+        return [] if found is None else self._lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)
 
     def _let_go(self, now: Instant) -> list[Effect]:
         """Forget what has been over for long enough, and move it to the archive."""
@@ -241,8 +283,8 @@ class ResourceParty:
         self._seller.clock_set(by)
         self._over.clock_set(by)
         self._releases.clock_set(by)
+        self.jobs.clock_set(by)
         self._alarms.clear()
-        self._armed_for.clear()
         for participant in self.participants.values():
             participant.clock_set(by)
             self._kept(participant, [])
@@ -272,6 +314,8 @@ class ResourceParty:
                 return self._on_cancellation(message, content, now)
             case PaymentMade() | PaymentRefused() | RefundMade() | RefundRefused():
                 return self._on_bank(message, content, now)
+            case JobOrder() | JobQuery() | JobCancellation() | JobOutputQuery():
+                return self._on_job(message, content, now)
             case MachineQuery():
                 return self._queries.ask(message, content)
             case ClockReading():
@@ -351,15 +395,14 @@ class ResourceParty:
         participant = self._by_agreement.get(content.agreement_id)
         if participant is None:
             return []
-        return self._act(participant, partial(participant.on_bank, content, seal, now))
+        effects = self._act(participant, partial(participant.on_bank, content, seal, now))
+        gone = participant.state is ParticipantState.RELEASED
+        return effects + self.jobs.end(participant.offer.offer_id, now) if gone else effects
 
-    def _described_to(self, call_id: str, snapshot: str) -> list[Effect]:
-        asked = self._queries.answered(call_id)
-        if asked is None:
-            return []
-        assert isinstance(asked.content, MachineQuery)
-        described = self._seller.described(snapshot)
-        return [self._reply(asked, Performative.INFORM, MachineStatus(asked.content.query_id, described))]
+    def _on_job(self, message: Message, word: JobWord, now: Instant) -> list[Effect]:
+        participant = self._by_agreement.get(word.agreement_id)
+        act = partial(self.jobs.on_message, message, word, participant, now)
+        return act() if participant is None else guarded(participant.offer.offer_id, act)
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -371,7 +414,7 @@ class ResourceParty:
         self,
         message: Message,
         performative: Performative,
-        content: HoldRefused | HoldCancelled | CancellationRefused | MachineStatus,
+        content: HoldRefused | HoldCancelled | CancellationRefused,
     ) -> Send:
         return Send(
             Message(
@@ -410,11 +453,7 @@ class ResourceParty:
         else:
             self._open[offer_id] = None
             self._over.drop(offer_id)
-        if participant.deadline is None:
-            self._armed_for.pop(offer_id, None)
-        elif self._armed_for.get(offer_id) != participant.deadline:
-            self._armed_for[offer_id] = participant.deadline
-            heappush(self._alarms, (participant.deadline, offer_id))
+        self._alarms.set(offer_id, participant.deadline)
         if participant.state is ParticipantState.RELEASED:
             self._released[offer_id] = None
             if len(self._released) > RELEASED_MAX:
@@ -427,8 +466,5 @@ class ResourceParty:
         return effects
 
     def _arm(self) -> None:
-        alarms = self._alarms
-        while alarms and self._armed_for.get(alarms[0][1]) != alarms[0][0]:
-            heappop(alarms)  # it has been put off or is not needed any more
-        due = alarms[0][0] if alarms else None
-        self.deadline = earliest(self._entry.deadline, due, self._over.deadline, self._releases.deadline)
+        parts = (self._entry, self._alarms, self._over, self._releases, self.jobs)
+        self.deadline = earliest(*(each.deadline for each in parts))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ramp.model.acl import Message, Performative
+from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
@@ -21,6 +22,7 @@ from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
+from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.recent import Recent
 from ramp.protocol.resource.static_terms import check_static_terms
 from ramp.protocol.timing import Timing
@@ -82,6 +84,7 @@ class Seller:
         source: what drives the machine's queue (`log`, `synthetic`, `live`), as far as that is known yet.
         ids: where offer ids come from.
         timing: the protocol's limits.
+        launching: how the resource launches jobs; None where it does not, and so needs to know no buyer.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class Seller:
         source: str,
         ids: IdSource,
         timing: Timing,
+        launching: LaunchTerms | None = None,
     ) -> None:
         self._resource = resource
         self._terms = terms
@@ -100,6 +104,7 @@ class Seller:
         self.source = source
         self._ids = ids
         self._timing = timing
+        self._launching = launching
         self._offers: OrderedDict[str, OpenOffer] = OrderedDict()
         # as long as an offer stands: what is older belongs to no auction that goes on
         self._last_bids: Recent[tuple[str, str, int], tuple[int, int]] = Recent(timing.offer_validity, OFFERS_MAX)
@@ -135,7 +140,11 @@ class Seller:
             return []  # a copy; the machine is still at work on the first
         asked: list[RequestUnit] = []
         refused: list[Refusal] = []
+        unmapped = self._launching.problem(message.sender) if self._launching is not None else ""
         for unit in call.request.units:
+            if unmapped:
+                refused.append(Refusal(unit.number, RefusalCode.NO_ACCOUNT, detail=unmapped))
+                continue
             refusal = check_static_terms(unit, self._terms)
             if refusal is None:
                 asked.append(unit)
@@ -250,7 +259,7 @@ class Seller:
         last = self._last_bids.get(bidding)
         if last is None or last[0] < call.round_number:  # else a slow quote comes after a later round's
             self._last_bids.put(bidding, (call.round_number, price), now)
-        return Offer(
+        offer = Offer(
             offer_id=self._ids.new("offer"),
             request_id=call.request_id,
             unit=unit.number,
@@ -264,6 +273,7 @@ class Seller:
             source=self.source,
             placement=slot.placement,
         )
+        return bound(offer, unit, call.rule) if call.rule else offer
 
     def _remember(self, open_offer: OpenOffer, now: Instant) -> None:
         self._offers[open_offer.offer.offer_id] = open_offer
