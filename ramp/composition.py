@@ -20,6 +20,7 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol.bank.keeper_party import KeeperParty
 from ramp.protocol.bank.party import BankParty
 from ramp.protocol.directory.party import DirectoryParty, KnownAgent
+from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange, Seller
@@ -31,7 +32,7 @@ from ramp.runtime.auction_rules import RULES
 
 
 class Selling(Protocol):
-    """What the administrator of a resource has set: what it sells, and its first and lowest price."""
+    """What the administrator of a resource has set: what it sells, its first and lowest price, how it launches jobs."""
 
     @property
     def terms(self) -> StaticTerms:
@@ -41,6 +42,11 @@ class Selling(Protocol):
     @property
     def prices(self) -> PriceRange:
         """Its prices."""
+        ...
+
+    @property
+    def launching(self) -> LaunchTerms | None:
+        """How jobs are launched on its slots; None where none are."""
         ...
 
 
@@ -129,7 +135,9 @@ class Composition:
             rules=RuleBook(RULES.find, rule),
         )
 
-    def resource_party(self, name: str, selling: Selling, source: str, ids: IdSource) -> ResourceParty:
+    def resource_party(
+        self, name: str, selling: Selling, source: str, ids: IdSource, *, draining: bool = False
+    ) -> ResourceParty:
         """A seller's protocol.
 
         Args:
@@ -137,10 +145,26 @@ class Composition:
             selling: what it sells.
             source: what drives the machine's queue (`log`, `synthetic`, `live`), as far as that is known yet.
             ids: where the ids of its offers come from.
+            draining: whether it begins by selling nothing new.
         """
-        seller = Seller(name, terms=selling.terms, prices=selling.prices, source=source, ids=ids, timing=self.timing)
+        seller = Seller(
+            name,
+            terms=selling.terms,
+            prices=selling.prices,
+            source=source,
+            ids=ids,
+            timing=self.timing,
+            draining=draining,
+            launching=selling.launching,
+        )
         return ResourceParty(
-            name, directory=self.directory, bank=self.bank, seller=seller, timing=self.timing, quotas=self.quotas
+            name,
+            directory=self.directory,
+            bank=self.bank,
+            seller=seller,
+            timing=self.timing,
+            quotas=self.quotas,
+            launching=selling.launching,
         )
 
 

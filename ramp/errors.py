@@ -331,3 +331,88 @@ class EffectFailed(RampError):
         super().__init__(
             f"{party} cannot go on ({effect}): {reason}; nothing further was done, what was decided before stands"
         )
+
+
+class BatchSystemError(RampError):
+    """A batch system has not done what it was told, or nobody knows what it has done.
+
+    Args:
+        reason: one line.
+        transient: whether the same may succeed later.
+    """
+
+    exit_code = 1
+
+    def __init__(self, reason: str, *, transient: bool = True) -> None:
+        self.reason = reason
+        self.transient = transient
+        super().__init__(reason)
+
+
+class SystemRefused(BatchSystemError):
+    """A batch system's sure no: nothing has been changed.
+
+    Args:
+        reason: in the system's words.
+        busy: whether cores are the reason, which others have.
+        transient: whether the same may succeed soon (Slurm in its first seconds after a start).
+    """
+
+    def __init__(self, reason: str, *, busy: bool = False, transient: bool = False) -> None:
+        self.busy = busy
+        super().__init__(reason, transient=transient)
+
+
+class CommandMissing(BatchSystemError):
+    """A batch system's command is not installed, or may not be run.
+
+    Args:
+        argv: the command.
+        reason: what the system says.
+    """
+
+    def __init__(self, argv: tuple[str, ...], reason: str) -> None:
+        super().__init__(f"{_command(argv)} cannot be run: {plain(reason)}", transient=False)
+
+
+class CommandTimedOut(BatchSystemError):
+    """A command came to its limit and was killed; what it was to do may be done all the same, now or later.
+
+    Args:
+        argv: the command.
+        reason: which limit.
+    """
+
+    def __init__(self, argv: tuple[str, ...], reason: str) -> None:
+        super().__init__(f"{_command(argv)}: {reason}")
+
+
+class CommandFailed(BatchSystemError):
+    """A command ended with an exit code that means a failure.
+
+    Args:
+        argv: the command.
+        code: its exit code.
+        said: what it complained of.
+    """
+
+    def __init__(self, argv: tuple[str, ...], code: int, said: str) -> None:
+        self.code = code
+        self.said = said
+        super().__init__(f"{_command(argv)}: exit code {code}: {said or 'nothing said'}")
+
+
+class AnswerUnreadable(BatchSystemError):
+    """A command printed something else than such a command prints.
+
+    Args:
+        argv: the command.
+        finding: what is wrong with it.
+    """
+
+    def __init__(self, argv: tuple[str, ...], finding: str) -> None:
+        super().__init__(f"{_command(argv)}: cannot be read: {finding}")
+
+
+def _command(argv: tuple[str, ...]) -> str:
+    return plain(" ".join(argv), 120)

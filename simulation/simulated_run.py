@@ -207,9 +207,10 @@ class SimulatedRun:
         from simulation.plots.one_run import draw_timeline
 
         schedule = self.result.schedule
+        segments = schedule.segments()
         return draw_timeline(
             None if path is None else Path(path),
-            amount_over_time(schedule.start_time, schedule.end_time, schedule.held),
+            amount_over_time(segments.begin, segments.end, segments.held),
             amount_over_time(schedule.submit_time, schedule.start_time),
             amount_over_time(schedule.submit_time, schedule.start_time, schedule.size),
             title=self.title,

@@ -24,6 +24,7 @@ WIDTH: Final = 100
 _KINDS: Final = {
     "str": "text",
     "int": "whole number",
+    "int | None": "whole number",
     "float": "number",
     "bool": "`true` or `false`",
     "Instant": "instant, ISO 8601 in UTC",
@@ -31,6 +32,8 @@ _KINDS: Final = {
     "Duration": "duration, ISO 8601",
     "Duration | None": "duration, ISO 8601",
     "RefusalCode": "refusal code",
+    "JobState": "state of a job",
+    "Delivery": "measured delivery",
     "Seal": "a sealed message in full",
     "Signed": "a signed document in full",
     "RequestForQuotation": "an RFQL document",
@@ -45,6 +48,12 @@ bear XML signatures besides. This page is drawn from the codec's tables and from
 
 Times are ISO 8601 in UTC, durations ISO 8601, amounts whole minor units (hundredths of a credit). An attribute with a
 default is left out while it holds it.
+
+An offer to a call that names an auction rule says what it was called for: `asked`, the price of the call, and
+`terms`, SHA-256 of the called unit as base64url without padding. What is digested is JSON in UTF-8 with sorted keys, no
+blanks and escaped non-ASCII characters: `{"rule": NAME, "unit": {...}}` with all that the unit states, under the names
+of {py:class}`ramp.model.request.RequestUnit` but `cpu_hour_cost`; instants and durations are microseconds, and cores,
+disk and torus terms are objects that name their class under `is`.
 
 """.splitlines()
 
@@ -76,6 +85,7 @@ SENTENCES: Final = {
     "credit_limit": "How far the balance may be below zero, in minor units.",
     "bank_time": "The bank's clock.",
     "lines": "The payments asked for, in the order of time.",
+    "job_id": "The job that it is about, as its buyer calls it.",
     "query_id": "The query, named in its answer.",
     "snapshot": "The machine as its plug-in shows it, a JSON object.",
     "names": "Who offers the service.",

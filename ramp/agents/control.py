@@ -13,11 +13,9 @@ from ramp.control.codec import decode_request
 from ramp.control.events import Done, Event, RequestShown, Submitted, Watching
 from ramp.control.requests import (
     Approve,
-    AskAccount,
-    AskMachine,
-    AskResources,
     Cancel,
     ListAgreements,
+    ListJobs,
     ListRequests,
     Request,
     ShowRequest,
@@ -53,7 +51,7 @@ class UserControl(ControlChannel):
         self._agent = agent
         self._state = state
 
-    async def answer(self, request: Request, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
+    async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
         """Everything that a user may ask of its agent."""
         match request:
             case Submit():
@@ -77,8 +75,10 @@ class UserControl(ControlChannel):
                 yield answering.agreements_of(self._agent.party, self._agreement_file, self._payment_file)
             case Cancel(agreement_id, reason):
                 yield await self._cancel(agreement_id, reason or "cancelled by the user")
-            case AskAccount() | AskMachine() | AskResources():
-                query_id = self._ids.new("nonce" if isinstance(request, AskAccount) else "query")
+            case ListJobs():
+                yield answering.jobs_of(self._agent.party)
+            case _ if isinstance(request, answering.Question):
+                query_id = answering.query_of(request, self._ids.new)
                 command = answering.question(request, query_id, str(self._agent.jid.domain))
                 yield await self._ask(query_id, command)
 

@@ -15,21 +15,34 @@ from ramp.control.events import (
     AgreementsListed,
     AgreementStanding,
     Event,
+    JobsListed,
+    JobStanding,
     MarketRefusalCode,
     Refused,
     RequestEnded,
     RequestsListed,
     RequestStanding,
 )
-from ramp.control.requests import AskAccount, AskMachine, AskResources, Submit
-from ramp.errors import ConfigurationError, DocumentError, RampError
-from ramp.model.contents import AccountQueryRefused, KeeperRefused
+from ramp.control.requests import (
+    AskAccount,
+    AskJob,
+    AskJobOutput,
+    AskMachine,
+    AskResources,
+    CancelJob,
+    Launch,
+    Submit,
+)
+from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
+from ramp.model.contents import AccountQueryRefused, JobRefused, JobStatus, KeeperRefused
+from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.rules.checked_rule import ROUNDS_MAX
+from ramp.protocol.user.jobs import ORDER_MARK
 from ramp.protocol.user.party import UserParty
 from ramp.rfql.request_for_quotation import parse_request
 from ramp.runtime.auction_rules import RULES
@@ -68,21 +81,46 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
     return ev.RequestSubmitted(request_id, asked, replace(options, max_cost=min(limits, default=None)))
 
 
-def question(request: AskAccount | AskMachine | AskResources, query_id: str, domain: str) -> ev.Command:
+Question = AskAccount | AskMachine | AskResources | Launch | AskJob | CancelJob | AskJobOutput
+"""What a party of the market is asked, and answers in one message."""
+
+
+def query_of(request: Question, new_id: Callable[[str], str]) -> str:
+    """What a question is called by the party that asks it."""
+    if isinstance(request, Launch):
+        return ORDER_MARK + request.order.job_id
+    return new_id("nonce" if isinstance(request, AskAccount) else "query")
+
+
+def question(request: Question, query_id: str, domain: str) -> ev.Command:
     """The command that a question means.
 
     Args:
         request: the question.
         query_id: names it.
         domain: of resources that are given by their local name; empty where names have none.
+
+    Raises:
+        ConfigurationError: if a job is beyond the limits.
     """
     match request:
         case AskAccount(since, until):
             return ev.AccountAsked(query_id, since, until)
         case AskMachine(resource, horizon):
             return ev.MachineAsked(query_id, full_name(resource, domain), horizon)
-        case AskResources():
-            return ev.ResourcesAsked(query_id)
+        case AskResources(service):
+            return ev.ResourcesAsked(query_id, service)
+        case Launch(order):
+            problem = limits_problem(order)
+            if problem:
+                raise ConfigurationError(problem)
+            return ev.JobSubmitted(order)
+        case AskJob(job_id):
+            return ev.JobAsked(query_id, job_id)
+        case CancelJob(job_id):
+            return ev.JobCancelled(query_id, job_id)
+        case AskJobOutput(job_id, name, offset):
+            return ev.JobOutputAsked(query_id, job_id, name, offset)
         case _:
             assert_never(request)
 
@@ -99,11 +137,15 @@ def answer(answered: pr.QueryAnswered) -> Event:
         return Refused(MarketRefusalCode.NO_ANSWER, "no answer came; is the agent up? `ramp ps` tells")
     if isinstance(found, AccountQueryRefused | KeeperRefused):
         return Refused(MarketRefusalCode.BANK_REFUSED, f"the bank refuses: {found.detail or found.code}")
+    if isinstance(found, JobRefused):
+        return Refused(MarketRefusalCode.JOB_REFUSED, f"{found.code}: {found.detail}")
     return found
 
 
 def refusal(error: RampError) -> Refused:
     """What an error that a request has met is told as."""
+    if isinstance(error, MarketRefused):
+        return Refused(MarketRefusalCode(error.code), error.reason)
     if isinstance(error, DocumentError):
         return Refused(MarketRefusalCode.BAD_DOCUMENT, str(error))
     own = error.exit_code == ConfigurationError.exit_code
@@ -163,6 +205,23 @@ def requests_of(party: UserParty) -> RequestsListed:
             for request_id, purchase in party.purchases.items()
         ),
         party.clock,
+    )
+
+
+def jobs_of(party: UserParty) -> JobsListed:
+    """Every job of a user, with the last that is known of it."""
+    return JobsListed(
+        tuple(
+            JobStanding(
+                job.order,
+                job.request_id,
+                job.resource,
+                job.ordered_at,
+                job.word if isinstance(job.word, JobStatus) else None,
+                job.word if isinstance(job.word, JobRefused) else None,
+            )
+            for job in party.jobs.known
+        )
     )
 
 

@@ -11,8 +11,19 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from ramp.control.market_changes import MarketChanged
 from ramp.model.agreement import Agreement
-from ramp.model.contents import AccountStatement, DepositMade, DirectoryListing, MachineStatus, MarketOverview
+from ramp.model.contents import (
+    AccountStatement,
+    DepositMade,
+    DirectoryListing,
+    JobOrder,
+    JobOutput,
+    JobRefused,
+    JobStatus,
+    MachineStatus,
+    MarketOverview,
+)
 from ramp.model.instant import Instant
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import (
@@ -32,8 +43,9 @@ class MarketRefusalCode(StrEnum):
     OTHER_VERSION: client and agent speak different versions of this table. NOT_UNDERSTOOD: no request of this table,
     or values that make no sense. BAD_DOCUMENT: the request for quotation cannot be taken as it is. UNKNOWN_REQUEST:
     no request has that id. NO_ANSWER: bank, directory or resource did not answer. BANK_REFUSED: the bank answers no.
-    MACHINE_FAILED: the resource answers, but its machine does not. AGENT_FAILED: a fault of the agent; it is in its
-    log.
+    MACHINE_FAILED: the resource answers, but its machine does not. JOB_REFUSED: a resource does not run a job, or knows
+    of none. AGENT_FAILED: a fault of the agent; it is in its log. UNKNOWN_AGENT: no agent of that kind has that name.
+    NAME_TAKEN: another agent or account has it. STILL_OPEN: what shall be removed owes or holds something.
     """
 
     OTHER_VERSION = "other_version"
@@ -43,7 +55,11 @@ class MarketRefusalCode(StrEnum):
     NO_ANSWER = "no_answer"
     BANK_REFUSED = "bank_refused"
     MACHINE_FAILED = "machine_failed"
+    JOB_REFUSED = "job_refused"
     AGENT_FAILED = "agent_failed"
+    UNKNOWN_AGENT = "unknown_agent"
+    NAME_TAKEN = "name_taken"
+    STILL_OPEN = "still_open"
 
 
 CALLERS_OWN: Final = frozenset(
@@ -52,6 +68,8 @@ CALLERS_OWN: Final = frozenset(
         MarketRefusalCode.NOT_UNDERSTOOD,
         MarketRefusalCode.BAD_DOCUMENT,
         MarketRefusalCode.UNKNOWN_REQUEST,
+        MarketRefusalCode.UNKNOWN_AGENT,
+        MarketRefusalCode.NAME_TAKEN,
     }
 )
 """Refusals that asking again in the same way does not change: bad input, exit code 2; the others are 1."""
@@ -167,6 +185,34 @@ class AgreementsListed:
     agreements: tuple[AgreementStanding, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class JobStanding:
+    """A job as its user's agent knows it.
+
+    Attributes:
+        order: what was ordered.
+        request_id: of the auction that its slot was bought in.
+        resource: who runs it.
+        ordered_at: when it was ordered.
+        status: what the resource has said of it last; None before it has answered, and where it refused.
+        refused: why it is not run, or None.
+    """
+
+    order: JobOrder
+    request_id: str
+    resource: str
+    ordered_at: Instant
+    status: JobStatus | None = None
+    refused: JobRefused | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobsListed:
+    """Every job, in the order of ordering."""
+
+    jobs: tuple[JobStanding, ...]
+
+
 Progress = Watching | Submitted | RoundOpened | RoundClosed | ApprovalAsked | UnitAdvanced | ClockCompared
 """What is told while a request goes on."""
 
@@ -177,11 +223,15 @@ Last = (
     | RequestsListed
     | RequestShown
     | AgreementsListed
+    | JobsListed
+    | JobStatus
+    | JobOutput
     | AccountStatement
     | MachineStatus
     | DirectoryListing
     | DepositMade
     | MarketOverview
+    | MarketChanged
     | Done
     | Refused
 )
@@ -203,11 +253,15 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "requests": RequestsListed,
     "request": RequestShown,
     "agreements": AgreementsListed,
+    "jobs": JobsListed,
+    "job": JobStatus,
+    "job_output": JobOutput,
     "account": AccountStatement,
     "machine": MachineStatus,
     "resources": DirectoryListing,
     "deposit": DepositMade,
     "overview": MarketOverview,
+    "market_changed": MarketChanged,
     "done": Done,
     "refused": Refused,
 }

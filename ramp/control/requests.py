@@ -8,7 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from ramp.control.market_changes import OWNER_VERBS, OwnerRequest
+from ramp.model.contents import JobOrder
 from ramp.model.instant import DAY, Duration, Instant
+from ramp.model.services import RESOURCE_SERVICE
 from ramp.protocol.events import AuctionOptions
 
 HORIZON_DEFAULT: Final[Duration] = DAY
@@ -84,6 +87,41 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """Order a job on something bought; the same order again gets the same answer."""
+
+    order: JobOrder
+
+
+@dataclass(frozen=True, slots=True)
+class ListJobs:
+    """Every job that was ordered, with the last that is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskJob:
+    """Ask the resource how a job is."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelJob:
+    """Let the resource end a job."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskJobOutput:
+    """Ask the resource for a piece of a job's output: of a stream or a file, from an offset on."""
+
+    job_id: str
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class AskAccount:
     """Ask the bank for the balance; with a first or last instant also for what was posted between them."""
 
@@ -101,7 +139,9 @@ class AskMachine:
 
 @dataclass(frozen=True, slots=True)
 class AskResources:
-    """Ask the directory who sells."""
+    """Ask the directory who offers a service: who sells, unless another one is named."""
+
+    service: str = RESOURCE_SERVICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +170,11 @@ UserRequest = (
     | ShowRequest
     | ListAgreements
     | Cancel
+    | Launch
+    | ListJobs
+    | AskJob
+    | CancelJob
+    | AskJobOutput
     | AskAccount
     | AskMachine
     | AskResources
@@ -139,7 +184,7 @@ UserRequest = (
 KeeperRequest = Deposit | AskOverview
 """What the market's keeper may ask of its agent."""
 
-Request = Hello | Approve | UserRequest | KeeperRequest
+Request = Hello | Approve | UserRequest | KeeperRequest | OwnerRequest
 
 VERBS: Final[dict[str, type[Request]]] = {
     "hello": Hello,
@@ -151,10 +196,16 @@ VERBS: Final[dict[str, type[Request]]] = {
     "request": ShowRequest,
     "agreements": ListAgreements,
     "cancel": Cancel,
+    "launch": Launch,
+    "jobs": ListJobs,
+    "job": AskJob,
+    "cancel_job": CancelJob,
+    "job_output": AskJobOutput,
     "account": AskAccount,
     "machine": AskMachine,
     "resources": AskResources,
     "deposit": Deposit,
     "overview": AskOverview,
+    **OWNER_VERBS,
 }
 """Every request by its name on the wire."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.acl import Message
+from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
-from ramp.model.contents import OrderLine
+from ramp.model.contents import JobInput, NotUnderstood, OrderLine
 from ramp.model.instant import Instant
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
@@ -32,6 +32,21 @@ class Send:
 
     message: Message
     sealed: bool = False
+
+
+def not_understood(message: Message, reason: str) -> Send:
+    """The answer to a message that broke the protocol."""
+    answer = NotUnderstood(reason)
+    return Send(
+        Message(
+            Performative.NOT_UNDERSTOOD,
+            message.receiver,
+            message.sender,
+            message.conversation_id,
+            answer,
+            in_reply_to=message.reply_with,
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +122,69 @@ class PriceSlots:
 
     call_id: str
     questions: tuple[PriceQuestion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobToRun:
+    """A job as whoever launches it is told of it.
+
+    Attributes:
+        job_id: its name; what is launched under it once is never launched again.
+        resource: the resource's name.
+        reservation_id: the machine's name for the slot.
+        account: the local account to run as.
+        cores: of the slot, for this job.
+        begin_at: not before that.
+        end_at: when the slot ends, and the job with it.
+        arguments: the command and its arguments.
+        inputs: files that are staged first.
+        environment: variables that it is told of its slot by, beside the usual few.
+    """
+
+    job_id: str
+    resource: str
+    reservation_id: str
+    account: str
+    cores: int
+    begin_at: Instant
+    end_at: Instant
+    arguments: tuple[str, ...]
+    inputs: tuple[JobInput, ...]
+    environment: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitJob:
+    """Ask the launcher to submit a job, unless it has it already; answered by `JobSeen`."""
+
+    job: JobToRun
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpJob:
+    """Ask the launcher how a job is; answered by `JobSeen`."""
+
+    job: JobToRun
+
+
+@dataclass(frozen=True, slots=True)
+class CancelJob:
+    """Ask the launcher to end a job; answered by `JobSeen`, which may still show it running."""
+
+    job: JobToRun
+
+
+@dataclass(frozen=True, slots=True)
+class ReadJobFile:
+    """Ask the launcher for a piece of a file in a job's folder; answered by `JobFileRead`."""
+
+    call_id: str
+    job: JobToRun
+    name: str
+    offset: int
+
+
+AskLauncher = SubmitJob | LookUpJob | CancelJob | ReadJobFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +384,10 @@ Effect = (
     | DescribeMachine
     | ForgetSlots
     | PriceSlots
+    | SubmitJob
+    | LookUpJob
+    | CancelJob
+    | ReadJobFile
     | ReserveFunds
     | CountersignLine
     | VoidOrder

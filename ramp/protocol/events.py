@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ramp.model.acl import Message
-from ramp.model.contents import AccountLine, OrderLine, PaymentMade, RefundMade, StatementLine, TradeLine
+from ramp.model.contents import AccountLine, JobOrder, OrderLine, PaymentMade, RefundMade, StatementLine, TradeLine
+from ramp.model.contents.jobs import JobState
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestForQuotation
+from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol.pricing import PriceRefusal
 
@@ -90,6 +92,39 @@ class AgreementCancelled:
 
 
 @dataclass(frozen=True, slots=True)
+class JobSubmitted:
+    """The owner wants a job run on something bought; the same job again changes nothing."""
+
+    order: JobOrder
+
+
+@dataclass(frozen=True, slots=True)
+class JobAsked:
+    """The owner asks how a job is."""
+
+    query_id: str
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobCancelled:
+    """The owner wants a job ended."""
+
+    query_id: str
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutputAsked:
+    """The owner wants a piece of a job's output."""
+
+    query_id: str
+    job_id: str
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class AccountAsked:
     """The owner asks the bank for balance or statement."""
 
@@ -109,9 +144,10 @@ class MachineAsked:
 
 @dataclass(frozen=True, slots=True)
 class ResourcesAsked:
-    """The owner asks the directory who sells."""
+    """The owner asks the directory who offers a service: who sells, unless another one is named."""
 
     query_id: str
+    service: str = RESOURCE_SERVICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +181,10 @@ Command = (
     | OffersApproved
     | RequestWithdrawn
     | AgreementCancelled
+    | JobSubmitted
+    | JobAsked
+    | JobCancelled
+    | JobOutputAsked
     | AccountAsked
     | MachineAsked
     | ResourcesAsked
@@ -240,6 +280,66 @@ class MachineDescribed:
 @dataclass(frozen=True, slots=True)
 class SlotsForgotten:
     """The plug-in's answer to `ForgetSlots`; it may still know them all, as one that cannot forget does."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSight:
+    """A job as its launcher sees it.
+
+    Attributes:
+        state: how it stands; never `taken`.
+        native_id: the batch system's name for it, or empty.
+        cores: that it was given, 0 while that is not known.
+        started_at: when its command was started, None before.
+        ended_at: when it ended.
+        exit_code: of its command; negative for the signal that ended it; None where it never ran or nobody knows.
+        detail: one sentence for people.
+    """
+
+    state: JobState
+    native_id: str = ""
+    cores: int = 0
+    started_at: Instant | None = None
+    ended_at: Instant | None = None
+    exit_code: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSeen:
+    """The launcher's answer about a job; None where it has none of that name."""
+
+    job_id: str
+    answer: JobSight | MachineInDoubt | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFileRead:
+    """The launcher's answer to `ReadJobFile`.
+
+    Attributes:
+        call_id: of the question.
+        data: the piece in base64; None where there is none, see the code.
+        size: bytes of the whole file now.
+        complete: whether the job has ended.
+        code: why there is none: `no_file`, `in_doubt`.
+        detail: the same as a sentence.
+    """
+
+    call_id: str
+    data: str | None
+    size: int = 0
+    complete: bool = False
+    code: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLost:
+    """A machine says, unasked, that a slot cannot be had though it was sold: its nodes have failed, or were taken."""
+
+    key: str
+    detail: str
 
 
 class OrderFate(StrEnum):
@@ -355,6 +455,9 @@ Answer = (
     | MachineDescribed
     | SlotsForgotten
     | SlotsPriced
+    | JobSeen
+    | JobFileRead
+    | SlotLost
     | OrderStands
     | OrdersSwept
     | RefundPosted

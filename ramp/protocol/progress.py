@@ -9,6 +9,9 @@ from ramp.model.contents import (
     AccountStatement,
     DepositMade,
     DirectoryListing,
+    JobOutput,
+    JobRefused,
+    JobStatus,
     KeeperRefused,
     MachineStatus,
     MarketOverview,
@@ -98,6 +101,9 @@ Answer = (
     | DepositMade
     | KeeperRefused
     | MarketOverview
+    | JobStatus
+    | JobRefused
+    | JobOutput
 )
 """What an owner's questions and the keeper's orders are answered with."""
 

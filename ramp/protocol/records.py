@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.model.agreement import Agreement, Cancellation, Signed
-from ramp.model.contents import Failed, FundsReserved, PaymentMade
+from ramp.model.contents import Failed, FundsReserved, JobOrder, JobRefused, JobStatus, PaymentMade
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit
@@ -225,6 +225,74 @@ class CancellationDropped:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotFailed:
+    """Resource: a slot that was paid for cannot be had; from here on only the bank's refund ends it."""
+
+    offer_id: str
+    code: RefusalCode
+    detail: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class JobTaken:
+    """Resource: a job is about to be launched on a sold slot; the buyer's seal is on the order.
+
+    Attributes:
+        offer_id: of the slot.
+        order: what the buyer ordered.
+        account: the local account that it runs as.
+        due_at: when it should start.
+        seal: the buyer's.
+        at: when.
+    """
+
+    offer_id: str
+    order: JobOrder
+    account: str
+    due_at: Instant
+    seal: Seal
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class JobCancelAsked:
+    """Resource: the buyer wants a job ended."""
+
+    offer_id: str
+    job_id: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded:
+    """Resource: how a job has ended."""
+
+    offer_id: str
+    status: JobStatus
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class JobOrdered:
+    """User: a job is about to be ordered on something bought."""
+
+    request_id: str
+    resource: str
+    order: JobOrder
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class JobHeard:
+    """User: the resource's last word on a job: how it has ended, or why it is not run."""
+
+    request_id: str
+    word: JobStatus | JobRefused
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
 class SlotReleased:
     """Resource: the slot is free again; the last record of its offer, with the seal of whoever ended it."""
 
@@ -251,9 +319,21 @@ RequestRecord = (
 """What a user keeps of one request."""
 
 ParticipantRecord = (
-    HoldMade | AgreementReceived | AgreementPaid | CancellationReceived | CancellationDropped | SlotReleased
+    HoldMade
+    | AgreementReceived
+    | AgreementPaid
+    | CancellationReceived
+    | CancellationDropped
+    | SlotFailed
+    | SlotReleased
 )
 """What a resource keeps of one accepted offer after its HoldIntended."""
+
+SlotJobRecord = JobTaken | JobCancelAsked | JobEnded
+"""What a resource keeps of the jobs on a slot."""
+
+OwnJobRecord = JobOrdered | JobHeard
+"""What a user keeps of its jobs."""
 
 ReturnRecord = CancellationStarted | RefundClaimed | CancellationConcluded
 """What a user keeps of one agreement that is given back."""
@@ -277,7 +357,13 @@ Record = (
     | AgreementPaid
     | CancellationReceived
     | CancellationDropped
+    | SlotFailed
     | SlotReleased
+    | JobTaken
+    | JobCancelAsked
+    | JobEnded
+    | JobOrdered
+    | JobHeard
 )
 
 
@@ -297,7 +383,7 @@ def reference_of(record: Record) -> str:
             return record.outcome.agreement_id
         case HoldMade() | AgreementReceived() | AgreementPaid() | CancellationReceived():
             return record.offer_id
-        case CancellationDropped() | SlotReleased():
+        case CancellationDropped() | SlotFailed() | SlotReleased() | JobTaken() | JobCancelAsked() | JobEnded():
             return record.offer_id
         case _:
             return record.request_id

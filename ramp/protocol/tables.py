@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from ramp.model.contents.jobs import JobState
+
 
 class AuctionState(StrEnum):
     """User: the reverse auction (paper section 5.1.1, steps 1 to 5)."""
@@ -52,6 +54,7 @@ class ParticipantState(StrEnum):
     SETTLING = "settling"
     SOLD = "sold"
     REFUNDING = "refunding"
+    FAILING = "failing"
     RELEASED = "released"
 
 
@@ -78,7 +81,7 @@ def _moves(*rows: tuple[StrEnum, str, StrEnum]) -> frozenset[Transition]:
 
 
 _A, _V, _C = AuctionState, VotingState, ConfirmationState
-_P, _X = ParticipantState, CancellationState
+_P, _X, _J = ParticipantState, CancellationState, JobState
 
 AUCTION: Final = _moves(
     (_A.NEW, "start", _A.DISCOVERING),
@@ -163,12 +166,33 @@ PARTICIPANT: Final = _moves(
     (_P.SOLD, "RefundMade", _P.RELEASED),
     (_P.REFUNDING, "RefundMade", _P.RELEASED),
     (_P.REFUNDING, "RefundRefused", _P.SOLD),
+    (_P.SOLD, "SlotLost", _P.FAILING),
+    (_P.FAILING, "RefundMade", _P.RELEASED),
     (_P.NEW, "recover", _P.HOLDING),
     (_P.NEW, "recover", _P.HELD),
     (_P.NEW, "recover", _P.CONFIRMING),
     (_P.NEW, "recover", _P.SOLD),
     (_P.NEW, "recover", _P.REFUNDING),
+    (_P.NEW, "recover", _P.FAILING),
     (_P.NEW, "recover", _P.RELEASED),
+)
+
+JOB: Final = _moves(
+    (_J.TAKEN, "JobSeen", _J.QUEUED),
+    (_J.TAKEN, "JobSeen", _J.RUNNING),
+    (_J.TAKEN, "JobSeen", _J.DONE),
+    (_J.TAKEN, "JobSeen", _J.FAILED),
+    (_J.TAKEN, "JobSeen", _J.CANCELLED),
+    (_J.TAKEN, "deadline", _J.FAILED),
+    (_J.QUEUED, "JobSeen", _J.RUNNING),
+    (_J.QUEUED, "JobSeen", _J.DONE),
+    (_J.QUEUED, "JobSeen", _J.FAILED),
+    (_J.QUEUED, "JobSeen", _J.CANCELLED),
+    (_J.QUEUED, "deadline", _J.FAILED),
+    (_J.RUNNING, "JobSeen", _J.DONE),
+    (_J.RUNNING, "JobSeen", _J.FAILED),
+    (_J.RUNNING, "JobSeen", _J.CANCELLED),
+    (_J.RUNNING, "deadline", _J.FAILED),
 )
 
 CANCELLATION: Final = _moves(
@@ -188,6 +212,7 @@ TABLES: Final = {
     "confirmation": CONFIRMATION,
     "participant": PARTICIPANT,
     "cancellation": CANCELLATION,
+    "job": JOB,
 }
 
 

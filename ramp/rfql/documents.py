@@ -16,10 +16,11 @@ from ramp.model import contents
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.instant import Instant
-from ramp.rfql import agreements, directory, keeper, offers, orders, payments, statements
+from ramp.rfql import agreements, directory, jobs, keeper, offers, orders, payments, statements
 from ramp.rfql.signing import proofs
 from ramp.rfql.signing.proofs import Verifier
 from ramp.rfql.xml import schema
+from ramp.rfql.xml.later_versions import pass_over_unknown
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire
 from ramp.rfql.xml.record import Record
@@ -42,7 +43,7 @@ def _plain(content: type, write: Callable[[Any], str], read: Callable[[Element],
 
 def _flat() -> Iterator[_Document]:
     """The documents of all records of the families whose contents are said in messages of their own."""
-    for family in (agreements, directory, keeper, offers, orders, payments, statements):
+    for family in (agreements, directory, jobs, keeper, offers, orders, payments, statements):
         for record in vars(family).values():
             if isinstance(record, Record) and record.content in DECLARED:
                 assert record.element == record.content.__name__, "it is named after its content"
@@ -97,7 +98,9 @@ def write_content(content: contents.Content) -> str:
     return document.write(content)
 
 
-def read_content(body: str, verifier: Verifier, now: Instant, source: str | None = None) -> contents.Content:
+def read_content(
+    body: str, verifier: Verifier, now: Instant, source: str | None = None, *, later: bool = False
+) -> contents.Content:
     """The content of a document.
 
     Args:
@@ -105,6 +108,7 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
         verifier: checks the signatures and seals in it.
         now: the time for which certificates must hold.
         source: what to call the document in messages.
+        later: whether it is of a later minor version: what this program does not know is passed over.
 
     Raises:
         DocumentError: if the document is not right. A signed document that does not verify, alone or in a commitment,
@@ -122,6 +126,8 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
     document = _BY_TAG.get(tag)
     if document is None:
         raise SchemaViolation(f"root element {tag}: no document of the market", source=source)
+    if later:
+        pass_over_unknown(root)
     schema.check(root, source)
     try:
         content: contents.Content = document.read(root, verifier, now)

@@ -21,6 +21,7 @@ from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
 from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy
+from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
@@ -29,6 +30,7 @@ from ramp.protocol.timing import Timing
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
 OWN_DISTRIBUTION: Final = "ramp-market"
+BATCH_PACKAGE: Final = "ramp.batch."
 EMBEDDED: Final = "embedded"
 PROSODY: Final = "prosody"
 
@@ -153,6 +155,8 @@ class ResourceConfig:
         pricing: name of the strategy.
         credit_limit: overdraft in minor units.
         isolation: whether plug-in and price strategy have processes of their own.
+        draining: whether it sells nothing new; no file says so, `ramp resource drain` does.
+        launching: how jobs are launched on its slots; None where none are.
     """
 
     name: str
@@ -163,6 +167,8 @@ class ResourceConfig:
     pricing: str = "ramp"
     credit_limit: int = DEFAULT_RESOURCE_CREDIT
     isolation: Isolation = Isolation.AUTO
+    draining: bool = False
+    launching: LaunchTerms | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +274,8 @@ def has_own_process(entry: metadata.EntryPoint, isolation: Isolation) -> bool:
     """
     if isolation is not Isolation.AUTO:
         return isolation is Isolation.PROCESS
+    if entry.value.startswith(BATCH_PACKAGE):  # it waits for the commands of a batch system
+        return True
     return entry.dist is None or re.sub("[-_.]+", "-", entry.dist.name).lower() != OWN_DISTRIBUTION
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from ramp.errors import DocumentError, EffectFailed, RemoteProtocolError
-from ramp.model.acl import SEALED, Message, Performative
+from ramp.model.acl import SEALED, Message
 from ramp.model.agreement import Signed
 from ramp.model.contents import Commitment, NotUnderstood, Settled
 from ramp.model.instant import Duration, Instant
@@ -94,6 +94,7 @@ class Ports:
         journal: durable memory; None for parties that keep none (bank, directory).
         machine: what the resource sells; resources only.
         pricing: what names its prices; resources only.
+        launcher: what runs jobs on its slots; resources that launch.
         ledger: the accounts; bank only.
         keep_agreement: stores a signed agreement and the bank's word that it is paid for their owner.
         watch: is told the progress of conversations.
@@ -109,6 +110,7 @@ class Ports:
     journal: Journal | None = None
     machine: Guest[fx.AskMachine] | None = None
     pricing: Guest[fx.PriceSlots] | None = None
+    launcher: Guest[fx.AskLauncher] | None = None
     ledger: BankLedger | None = None
     keep_agreement: Callable[[str, Signed, str], None] | None = None
     watch: Callable[[Progress], None] | None = None
@@ -168,7 +170,7 @@ class Host:
         except RemoteProtocolError as error:
             if isinstance(message.content, NotUnderstood):
                 return
-            effects = [self.not_understood(message, error.reason)]
+            effects = [fx.not_understood(message, error.reason)]
         except Exception as error:  # before any conversation was at work: the message is dropped
             effects = [fx.TakeUpAgain("", error)]
         self._carry_out(effects, now)
@@ -197,19 +199,6 @@ class Host:
         """Carry out effects that the owner asked the party for directly (leaving the directory)."""
         self._check_alive()
         self._carry_out(effects, now)
-
-    def not_understood(self, message: Message, reason: str) -> fx.Send:
-        """The answer to a message that broke the protocol."""
-        return fx.Send(
-            Message(
-                Performative.NOT_UNDERSTOOD,
-                self.name,
-                message.sender,
-                message.conversation_id,
-                NotUnderstood(reason),
-                in_reply_to=message.reply_with,
-            )
-        )
 
     # -- effects -------------------------------------------------------------------------------------------------
 
@@ -262,6 +251,8 @@ class Host:
                 self._ask(self.ports.machine, effect, now)
             case fx.PriceSlots():
                 self._ask(self.ports.pricing, effect, now)
+            case fx.SubmitJob() | fx.LookUpJob() | fx.CancelJob() | fx.ReadJobFile():
+                self._ask(self.ports.launcher, effect, now)
             case _:
                 self._ask_ledger(effect, now)
 

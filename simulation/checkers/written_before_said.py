@@ -108,6 +108,6 @@ def _subject_of_record(record: rc.Record) -> str:
             return record.outcome.agreement_id
         case rc.SlotReleased() | rc.UnitSettled():
             return record.agreement_id
-        case rc.RequestStarted() | rc.RequestConcluded():
+        case rc.RequestStarted() | rc.RequestConcluded() | rc.JobOrdered() | rc.JobHeard():
             return record.request_id
     return record.offer_id

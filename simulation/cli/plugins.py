@@ -16,6 +16,7 @@ from ramp.cli.views.output import print_json, say
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
 from ramp.options import described_options, nearest_name, options_of
+from ramp.queue_bound.predictor import PREDICTORS
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.config import PLUGIN_GROUP, PRICING_GROUP
 from simulation.experiments.discovery import GUESTS, shipped_experiments
@@ -71,6 +72,13 @@ def _rules() -> Iterator[Plugin]:
         yield Plugin("rule", one.name, one.origin, one.declaration.about if one.declaration else "", error=one.error)
 
 
+def _predictors() -> Iterator[Plugin]:
+    for one in PREDICTORS.listed():
+        its = one.declaration
+        about, options = (its.about, tuple(described_options(its.options))) if its else ("", ())
+        yield Plugin("predictor", one.name, one.origin, about, options, one.error)
+
+
 def _experiments() -> Iterator[Plugin]:
     for name, shipped in shipped_experiments().items():
         yield Plugin("experiment", name, shipped.run.__module__, shipped.about)
@@ -103,6 +111,7 @@ SORTS: Final[dict[str, Callable[[], Iterator[Plugin]]]] = {
     "allocator": _allocators,
     "machine": _machines,
     "rule": _rules,
+    "predictor": _predictors,
     "resource": _of_group("resource", PLUGIN_GROUP),
     "pricing": _of_group("pricing", PRICING_GROUP),
     "experiment": _experiments,

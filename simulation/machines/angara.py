@@ -21,7 +21,8 @@ from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.machines.boxes.search import greedy_boxes, keep_free, list_free, maximal_rows, phi_of_boxes
 from simulation.machines.grid import Grid
 from simulation.machines.grid_units import GridUnits
-from simulation.machines.interface import Connection, JobRequest, Placement, Traits
+from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits
+from simulation.machines.reallocation import reallocate
 from simulation.machines.routing import Fabric
 
 
@@ -172,6 +173,14 @@ class AngaraMachine(GridUnits):
         if placement is None:
             raise MachineError(f"{self.name}: job {job_id} is not running")
         self._state.held_units &= ~placement.nodes
+
+    def reallocate(self, request: JobRequest) -> Reallocation | None:
+        """Give a running job another size: within or around its box where that can be had (`reallocation`).
+
+        Raises:
+            MachineError: the job holds nothing.
+        """
+        return reallocate(self, request)
 
     def fail_link(self, unit: int, dimension: int, *, failed: bool = True) -> None:
         """Take the cable from a node to its neighbour upwards out of service, or put it back (`failed=False`).

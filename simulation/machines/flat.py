@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ramp.errors import MachineError
-from simulation.machines.interface import JobRequest, NodeState, Placement, Traits
+from simulation.machines.interface import JobRequest, NodeState, Placement, Reallocation, Traits
 
 
 class FlatMachine:
@@ -90,6 +90,22 @@ class FlatMachine:
         if placement is None:
             raise MachineError(f"{self._name}: job {job_id} is not running")
         self._free += placement.size
+
+    def reallocate(self, request: JobRequest) -> Reallocation | None:
+        """Give a running job another size; processors have no identity, so it keeps all that both sizes have.
+
+        Raises:
+            MachineError: the job holds nothing.
+        """
+        before = self._running.get(request.job_id)
+        if before is None:
+            raise MachineError(f"{self._name}: job {request.job_id} is not running")
+        if request.size - before.size > self._free:
+            return None
+        after = Placement(request.job_id, request.size)
+        self._running[request.job_id] = after
+        self._free -= after.size - before.size
+        return Reallocation(before, after, min(before.size, after.size))
 
     def fits_ever(self, request: JobRequest) -> bool:
         """Whether the machine has that many processors."""

@@ -118,6 +118,36 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
+class Reallocation:
+    """A running job's change of size: the answer of `Machine.reallocate`.
+
+    Attributes:
+        before: what the job held.
+        after: what it holds.
+        kept: units that it holds before and after.
+    """
+
+    before: Placement
+    after: Placement
+    kept: int
+
+    @property
+    def gained(self) -> int:
+        """Units that it did not hold before."""
+        return self.after.size - self.kept
+
+    @property
+    def left(self) -> int:
+        """Units that it holds no longer."""
+        return self.before.size - self.kept
+
+    @property
+    def moved(self) -> int:
+        """Units whose work had to go elsewhere though the size alone would not have asked for it."""
+        return min(self.before.size, self.after.size) - self.kept
+
+
+@dataclass(frozen=True, slots=True)
 class Traits:
     """What a machine says of itself, so that nobody has to know its class.
 
@@ -197,6 +227,17 @@ class Machine(Protocol):
 
     def release(self, job_id: int) -> None:
         """Give back all that the job holds.
+
+        Raises:
+            MachineError: the job holds nothing.
+        """
+        ...
+
+    def reallocate(self, request: JobRequest) -> Reallocation | None:
+        """Give a running job another size: it keeps what it can of its units. None = nothing has changed.
+
+        Args:
+            request: what the job, which runs, wants from now on.
 
         Raises:
             MachineError: the job holds nothing.

@@ -246,7 +246,7 @@ def view_of_trace(
                 continue
             submit, start, end = (_seconds(row[key]) for key in ("submit_time", "start_time", "end_time"))
             if start <= at_s < end:
-                running.append((start, _job(view, {**row, "elapsed_s": at_s - start})))
+                running.append((start, _job(view, {**_at(row, at_s), "elapsed_s": at_s - start})))
             elif submit <= at_s < start:
                 waiting.append((submit, ViewJob(int(row["job_number"]), PENDING, size=_job(view, row).size)))
         except (KeyError, TypeError, ValueError, MachineError) as error:
@@ -256,6 +256,14 @@ def view_of_trace(
     ordered += [job for _, job in sorted(waiting, key=lambda entry: (entry[0], entry[1].job_id))]
     blocks = tuple(block for _, blocks in blocked for block in blocks)
     return replace(view, jobs=tuple(ordered), blocks=blocks, reservations=tuple(reservations))
+
+
+def _at(row: Mapping[str, Any], at_s: float) -> Mapping[str, Any]:
+    """A job of a trace as it was at a second of its run: with the place of that segment where its size changed."""
+    for segment in row.get("segments", ()):
+        if _seconds(segment["start_time"]) <= at_s < _seconds(segment["end_time"]):
+            return {**row, **segment}
+    return row
 
 
 def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> MachineView:

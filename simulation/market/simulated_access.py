@@ -17,11 +17,9 @@ from ramp.control.codec import verb_of
 from ramp.control.events import Done, Event, MarketRefusalCode, Refused, RequestShown, Submitted, Watching
 from ramp.control.requests import (
     Approve,
-    AskAccount,
-    AskMachine,
-    AskResources,
     Cancel,
     ListAgreements,
+    ListJobs,
     ListRequests,
     Request,
     ShowRequest,
@@ -169,7 +167,9 @@ class _SimulatedLine:
                 yield answering.agreements_of(party, answering.no_files, answering.no_files)
             case Cancel(agreement_id, reason):
                 yield self._cancel(agreement_id, reason or "cancelled by the user")
-            case AskAccount() | AskMachine() | AskResources():
+            case ListJobs():
+                yield answering.jobs_of(party)
+            case _ if isinstance(request, answering.Question):
                 yield self._ask(request)
             case _:
                 reason = f"a user's agent does not serve the verb {verb_of(request)!r}"
@@ -235,8 +235,8 @@ class _SimulatedLine:
         assert isinstance(ended, pr.CancellationEnded)
         return ended
 
-    def _ask(self, request: AskAccount | AskMachine | AskResources) -> Event:
-        query_id = self._access.new_id("query")
+    def _ask(self, request: answering.Question) -> Event:
+        query_id = answering.query_of(request, self._access.new_id)
         self._command(answering.question(request, query_id, ""))
         answered = self._next(lambda told: isinstance(told, pr.QueryAnswered) and told.query_id == query_id)
         assert isinstance(answered, pr.QueryAnswered)

@@ -11,15 +11,17 @@ from ramp.model.instant import Instant
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol.pricing import PricingStrategy, paper_price
+from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.config import ResourceConfig, SwarmConfig, open_plugin, pricing_strategy
 from simulation.market.actors import COMPOSITION
+from simulation.market.virtual_launcher import VirtualLauncher
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """One resource of a simulated market."""
+    """One resource of a simulated market; with a launcher and its terms where jobs can be launched on its slots."""
 
     name: str
     machine: ResourcePlugin
@@ -27,6 +29,8 @@ class ResourceSpec:
     prices: PriceRange
     strategy: PricingStrategy = paper_price
     credit_limit: int = 10**9
+    launching: LaunchTerms | None = None
+    launcher: VirtualLauncher | None = None
 
     @property
     def account(self) -> OpeningAccount:

@@ -108,6 +108,14 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
         case c.Commitment():
             signers = " and ".join(content.agreement.signers) or "nobody"
             return f"{_body(content.agreement)}, signed by {signers}, with the vote for {content.vote.order_id}"
+        case c.JobOrder():
+            return f"{content.job_id} on {content.agreement_id}: {' '.join(each.value for each in content.arguments)}"
+        case c.JobQuery() | c.JobCancellation() | c.JobOutputQuery() | c.JobOutput():
+            return content.job_id
+        case c.JobStatus():
+            return f"{content.job_id} {content.state}, delivery {content.delivery}"
+        case c.JobRefused():
+            return f"{content.job_id}: {content.code} ({content.detail})"
         case c.RefundClaim():
             return f"{content.failed.agreement_id} was paid, and {content.failed_seal.signer} says it has failed"
         case c.Registration() | c.Deregistration():
@@ -216,6 +224,10 @@ def _effect(effect: fx.Effect, start: Instant) -> str:
             return f"asks its ledger to refund {effect.agreement_id}"
         case fx.PostDeposit():
             return f"asks its ledger to credit {effect.account}"
+        case fx.SubmitJob(job):
+            return f"submits {job.job_id} as {job.account}"
+        case fx.LookUpJob(job) | fx.CancelJob(job):
+            return f"{'looks at' if isinstance(effect, fx.LookUpJob) else 'ends'} {job.job_id}"
         case fx.SaveAgreement(agreement_id):
             return f"keeps {agreement_id}"
         case fx.Report(progress):
@@ -275,16 +287,18 @@ def _record(record: rc.Record) -> str:
             return f"{name} {offer.offer_id}"
         case rc.UnitSettled():
             return f"{name} {record.agreement_id}"
-        case rc.RequestStarted():
-            return f"{name} {record.request_id}"
-        case rc.RequestConcluded():
+        case rc.RequestStarted() | rc.RequestConcluded():
             return f"{name} {record.request_id}"
         case rc.CancellationStarted():
             return f"{name} {record.cancellation.agreement_id}"
         case rc.CancellationConcluded():
             return f"{name} {record.outcome.agreement_id}"
-        case rc.SlotReleased():
+        case rc.SlotReleased() | rc.SlotFailed():
             return f"{name} {record.offer_id}: {_coded(record.code, record.detail)}"
+        case rc.JobTaken(order=order) | rc.JobOrdered(order=order):
+            return f"{name} {order.job_id}"
+        case rc.JobEnded(status=word) | rc.JobHeard(word=word):
+            return f"{name} {describe(word, 0)}"
         case _:
             return f"{name} {record.offer_id}"
 

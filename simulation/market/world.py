@@ -173,6 +173,7 @@ class World(MarketView):
             "journal": self._journal(name),
             "machine": guests.behind(name, machine, "machine", faults.machines.get(name)),
             "pricing": guests.behind(name, pricing, "pricing", faults.strategies.get(name)),
+            "launcher": resource.launcher,
         }
         ids = CountedIds(name)
         party = partial(self.composition.resource_party, name, resource, resource.machine.source, ids)

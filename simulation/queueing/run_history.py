@@ -64,7 +64,9 @@ class PlacementRecorder:
 
     def __call__(self, ended: EndedJob) -> None:
         """A job has ended."""
-        self._add(ended.start_time, ended.end_time, ended.placement.nodes, ended.job.job_number, ended.job.request.size)
+        number, size = ended.job.job_number, ended.job.request.size
+        for segment in ended.segments:
+            self._add(segment.begin, segment.end, segment.placement.nodes, number, size)
 
     def reserved(self, granted: AdvanceReservation) -> None:
         """A reservation was kept."""
@@ -85,12 +87,15 @@ def bars_without_places(run: LogRun) -> Bars:
         run: of a flat machine.
     """
     schedule = run.schedule
+    segments = schedule.segments()
+    # a job that ends where another begins has gone by then, also where it goes on with another size itself
+    held = schedule.size if schedule.pieces is None else segments.held
     holders = list(
         zip(
-            schedule.start_time.tolist(),
-            schedule.end_time.tolist(),
-            run.jobs.job_number.tolist(),
-            schedule.size.tolist(),
+            segments.begin.tolist(),
+            segments.end.tolist(),
+            run.jobs.job_number[segments.job].tolist(),
+            held.tolist(),
             strict=True,
         )
     )

@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 
 from ramp.errors import RampError, SchedulerError
 from simulation.kernel import EventQueue
-from simulation.machines.interface import JobRequest, Machine, Placement
+from simulation.machines.interface import JobRequest, Machine, Placement, Reallocation
 from simulation.planning.plan import Plan
-from simulation.schedulers.interface import AdvanceReservation, Job, RunningJob, Scheduler
+from simulation.queueing.size_changes import changed, completes_at, ends_at
+from simulation.schedulers.interface import AdvanceReservation, Job, RunningJob, Scheduler, Segment
 from simulation.schedulers.planner import placements_conflict, plan_of
 
 
@@ -46,10 +47,11 @@ class EndedJob:
 
     Attributes:
         job: the job.
-        placement: where it ran.
+        placement: where it ran, at last if it changed its size.
         start_time: microseconds.
         end_time: microseconds.
         reason: why it ended.
+        earlier: the segments of its run before the last one; none where it had one size only.
     """
 
     job: Job
@@ -57,6 +59,13 @@ class EndedJob:
     start_time: int
     end_time: int
     reason: EndReason
+    earlier: tuple[Segment, ...] = ()
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Where it ran from when to when, in order; each begins where the one before ends."""
+        begin = self.earlier[-1].end if self.earlier else self.start_time
+        return (*self.earlier, Segment(begin, self.end_time, self.placement))
 
 
 class _Kind(enum.IntEnum):
@@ -270,6 +279,38 @@ class QueueSimulation:
         self._end_tickets[number] = self._events.schedule(self._now + length, (_Kind.JOB_END, number), _Kind.JOB_END)
         self._plan = None
 
+    def resize(self, request: JobRequest) -> Reallocation | None:
+        """Give a running malleable job another size now.
+
+        Args:
+            request: what the job, `request.job_id`, wants of the machine from now on.
+
+        Returns:
+            What it kept; None where it cannot have that size, and nothing has changed.
+
+        Raises:
+            SchedulerError: the job does not run, or may not change its size to that.
+        """
+        number = request.job_id
+        running = self._running.get(number)
+        if running is None:
+            raise self._wrong(f"changes the size of job {number}, which does not run")
+        malleability = running.job.malleability
+        if malleability is None or not malleability.may_become(request.size):
+            may = "is rigid" if malleability is None else f"may have {malleability.sizes}"
+            raise self._wrong(f"gives job {number} the size {request.size}, but it {may}")
+        reallocation = self._machine.reallocate(request)
+        if reallocation is None:
+            return None
+        now = self._now
+        resized = self._running[number] = changed(running, reallocation, malleability, now)
+        self._events.cancel(self._end_tickets[number])
+        end = max(ends_at(resized, keeps_overruns=self._keeps_overruns), now)
+        self._end_tickets[number] = self._events.schedule(end, (_Kind.JOB_END, number), _Kind.JOB_END)
+        self._scheduler.released()
+        self._plan = None
+        return reallocation
+
     def _admit(self, job: Job) -> None:
         fits = self._fits_ever.get(job.kind)
         if fits is None:
@@ -283,7 +324,7 @@ class QueueSimulation:
     def _happen(self, kind: _Kind, number: int) -> None:
         if kind is _Kind.JOB_END:
             running = self._running[number]
-            within = self._now - running.start_time >= running.job.run_time
+            within = self._now >= completes_at(running)
             self._end(number, EndReason.COMPLETED if within else EndReason.REQUESTED_TIME_OVER)
         elif kind is _Kind.RESERVATION_END:
             if number in self._reservations:
@@ -301,17 +342,14 @@ class QueueSimulation:
         self._scheduler.released()
         self.ended_count += 1
         if self._on_end is not None:
-            self._on_end(EndedJob(running.job, running.placement, running.start_time, self._now, reason))
+            earlier = () if running.changes is None else running.changes.segments
+            self._on_end(EndedJob(running.job, running.placement, running.start_time, self._now, reason, earlier))
 
     def _begin_reservation(self, reservation: AdvanceReservation) -> None:
         """Give the reservation its units; jobs beyond their request that stand in the way are ended."""
         self._upcoming.remove(reservation)
         placement = reservation.placement
-        overdue = [
-            running
-            for running in self._running.values()
-            if running.start_time + running.job.planned_length <= self._now
-        ]
+        overdue = [running for running in self._running.values() if running.planned_end <= self._now]
         overdue.sort(key=lambda running: (running.start_time, running.job.job_number), reverse=True)
         for running in overdue:
             counted = placement.nodes == 0 and self._machine.free < placement.size

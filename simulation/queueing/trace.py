@@ -22,10 +22,14 @@ def job_line(ended: EndedJob, machine: Machine) -> dict[str, Any]:
     """What happened to a job.
 
     Fields: `job_number`; `submit_time`, `start_time`, `end_time` in seconds of log time; `shape`, `origin`,
-    `connection`, `nodes` (hostlist) and `links` as the machine describes them.
+    `connection`, `nodes` (hostlist) and `links` as the machine describes them. Of a job whose size changed these are
+    its last; `segments` has them all, with `start_time` and `end_time` of each.
     """
     named = {"job_number": ended.job.job_number, "submit_time": _seconds(ended.job.submit_time)}
-    return _line(named, ended.start_time, ended.end_time, ended.placement, machine)
+    line = _line(named, ended.start_time, ended.end_time, ended.placement, machine)
+    if ended.earlier:
+        line["segments"] = [_line({}, each.begin, each.end, each.placement, machine) for each in ended.segments]
+    return line
 
 
 def reservation_line(name: str, granted: AdvanceReservation, machine: Machine) -> dict[str, Any]:
@@ -49,7 +53,8 @@ def schedule_as_swf(log: SwfLog, run: LogRun, note: str) -> SwfLog:
     Submission, wait, run time and processors are the simulation's; all other fields are the log's, but for the status
     of a job that was ended at its request (failed) or whose status the log does not know (completed). Times are rounded
     to whole seconds, as the format has no fractions. Units of the machine count as processors. The header counts the
-    jobs that are here.
+    jobs that are here. The format has one size a job: where a size changed it is the mean over the run, rounded, and
+    the header says of how many jobs.
 
     Args:
         log: the log the jobs come from.
@@ -75,7 +80,11 @@ def schedule_as_swf(log: SwfLog, run: LogRun, note: str) -> SwfLog:
     for name, values in new.items():
         columns[FIELD_NAMES.index(name)] = values
     counted = {"MaxJobs": len(schedule), "MaxRecords": len(schedule), "MaxProcs": schedule.capacity}
-    comments = (*_with_counts(log.comments, counted), f" Note: {note}")
+    notes = [f" Note: {note}"]
+    if schedule.pieces is not None:
+        jobs = len(np.unique(schedule.pieces.job))
+        notes.append(f" Note: the sizes of {jobs} jobs changed while they ran; processors are the mean, rounded")
+    comments = (*_with_counts(log.comments, counted), *notes)
     return SwfLog(columns, comments)
 
 

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from ramp.errors import ConfigurationError, SchedulerError
 from simulation.machines.interface import JobRequest, Machine, Placement, has_places
+from simulation.malleable.malleability import Malleability
 from simulation.queueing.job_table import JobTable
 from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.schedulers.declaration import SCHEDULERS, FlatLoop, SchedulerDeclaration, flat_loop, scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
-from simulation.workload.metrics import Schedule
+from simulation.workload.metrics import Pieces, Schedule
 
 Int64Array = NDArray[np.int64]
 
@@ -106,6 +107,7 @@ def run_log(
     *,
     requests: Sequence[JobRequest] | None = None,
     reservations: Sequence[ReservationRequest] = (),
+    malleability: Sequence[Malleability | None] | None = None,
     on_end: Callable[[EndedJob], None] | None = None,
 ) -> LogRun:
     """Run jobs through a machine that nobody else uses.
@@ -117,6 +119,8 @@ def run_log(
         requests: what each job asks of the machine, in the order of `jobs`, with the job numbers as ids; by default so
             many units of any shape.
         reservations: asked for in this order before the first job comes.
+        malleability: of each job, in the order of `jobs`, None of a rigid one; all are rigid by default. Compiled
+            loops, which change no size, are not for such jobs.
         on_end: called for every job that ends, in order of ends.
 
     Raises:
@@ -126,7 +130,7 @@ def run_log(
     """
     declaration, its_options = options.declared()
     loop = _loop_for(machine, options, reservations)
-    if loop is not None:
+    if loop is not None and malleability is None:
         run = _run_flat(machine, jobs, options, loop, () if its_options is None else (its_options,))
         if on_end is not None:
             replay_ends(run, on_end)
@@ -140,24 +144,47 @@ def run_log(
     end = np.zeros(count, dtype=np.int64)
     held = np.zeros(count, dtype=np.int64)
     index_of = {number: index for index, number in enumerate(jobs.job_number.tolist())}
+    pieces: list[tuple[int, int, int, int]] = []
 
     def record(ended: EndedJob) -> None:
         index = index_of[ended.job.job_number]
         start[index] = ended.start_time
         end[index] = ended.end_time
         held[index] = ended.placement.size
+        if ended.earlier:
+            pieces.extend((index, each.begin, each.end, each.placement.size) for each in ended.segments)
         if on_end is not None:
             on_end(ended)
 
     simulation = QueueSimulation(machine, declaration.new(its_options), overrun=options.overrun, on_end=record)
     granted = tuple(simulation.reserve(one.request, one.begin_time, one.length) for one in reservations)
-    for job in _jobs(jobs, requests):
+    for job in _jobs(jobs, requests, malleability):
         simulation.submit(job)
     simulation.run()
     ran = start >= 0
     size = np.array([request.size for request in requests], dtype=np.int64)
-    schedule = Schedule(jobs.submit_time[ran], start[ran], end[ran], size[ran], held[ran], machine.capacity)
+    resized = _pieces(pieces, ran)
+    if resized is not None:
+        mean = _mean_held(resized, end[ran] - start[ran])
+        changed = np.flatnonzero(ran)[resized.job]
+        held[changed] = size[changed] = mean[resized.job]
+    schedule = Schedule(jobs.submit_time[ran], start[ran], end[ran], size[ran], held[ran], machine.capacity, resized)
     return LogRun(jobs.select(ran), schedule, len(simulation.refused), granted)
+
+
+def _pieces(rows: Sequence[tuple[int, int, int, int]], ran: NDArray[np.bool_]) -> Pieces | None:
+    """Segments told of by index of the table, for a schedule of those that ran; None where there are none."""
+    if not rows:
+        return None
+    job, begin, end, held = np.array(rows, np.int64).T
+    return Pieces((np.cumsum(ran) - 1)[job], begin, end, held)
+
+
+def _mean_held(pieces: Pieces, run: Int64Array) -> Int64Array:
+    """Units that each changed job held in the mean over its run, rounded; 0 of the others, shape (jobs,)."""
+    area = np.zeros(len(run), np.float64)
+    np.add.at(area, pieces.job, pieces.held.astype(np.float64) * (pieces.end - pieces.begin))
+    return np.rint(area / np.maximum(run, 1)).astype(np.int64)
 
 
 def counts_only(machine: Machine, options: SchedulerOptions, reservations: Sequence[ReservationRequest]) -> bool:
@@ -203,16 +230,19 @@ def _loop_for(
     return flat_loop(declaration.compiled)
 
 
-def _jobs(jobs: JobTable, requests: Sequence[JobRequest]) -> list[Job]:
+def _jobs(
+    jobs: JobTable, requests: Sequence[JobRequest], malleability: Sequence[Malleability | None] | None = None
+) -> list[Job]:
     rows = zip(
         jobs.job_number.tolist(),
         jobs.submit_time.tolist(),
         jobs.run_time.tolist(),
         jobs.requested_time.tolist(),
         requests,
+        malleability or [None] * len(jobs),
         strict=True,
     )
-    return [Job(number, submit, run, requested, request) for number, submit, run, requested, request in rows]
+    return [Job(*row) for row in rows]
 
 
 def warm_up(machine: Machine, options: SchedulerOptions) -> None:

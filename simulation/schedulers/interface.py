@@ -11,7 +11,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from simulation.machines.interface import JobRequest, Machine, Placement
+from simulation.machines.interface import JobRequest, Machine, Placement, Reallocation
+from simulation.malleable.malleability import Malleability
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Job:
         run_time: how long it will run if nobody ends it, in microseconds; schedulers do not look at it.
         requested_time: run time it asks for, in microseconds.
         request: what it asks of the machine.
+        malleability: how it may change its size; None = it is rigid.
         kind: jobs of one kind fit or do not fit the machine together (`JobRequest.kind`).
         planned_length: time to plan for, in microseconds: the request, at least one tick.
     """
@@ -33,6 +35,7 @@ class Job:
     run_time: int
     requested_time: int
     request: JobRequest
+    malleability: Malleability | None = None
     kind: Hashable = field(init=False, compare=False, repr=False)
     planned_length: int = field(init=False, compare=False, repr=False)
 
@@ -43,6 +46,38 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of a run during which the job held one placement.
+
+    Attributes:
+        begin: microseconds.
+        end: microseconds.
+        placement: where it ran.
+    """
+
+    begin: int
+    end: int
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class SizeChanges:
+    """What a running job's changes of size have come to.
+
+    Attributes:
+        segments: all that are over; the present one begins where the last of them ends.
+        resumes: when the job goes on computing after the last change, microseconds; it may lie ahead.
+        run_left: how long it runs on from then at its present size, microseconds; schedulers do not look at it.
+        planned_left: the same of its request, at least one tick.
+    """
+
+    segments: tuple[Segment, ...]
+    resumes: int
+    run_left: int
+    planned_left: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunningJob:
     """A job that holds its placement.
 
@@ -50,22 +85,39 @@ class RunningJob:
         job: the job.
         placement: where it runs.
         start_time: microseconds.
+        changes: None where it has had one size only.
     """
 
     job: Job
     placement: Placement
     start_time: int
+    changes: SizeChanges | None = None
+
+    @property
+    def planned_from(self) -> int:
+        """From when `planned_length` counts, microseconds."""
+        return self.start_time if self.changes is None else self.changes.resumes
+
+    @property
+    def planned_length(self) -> int:
+        """Time to plan for, at the present size, in microseconds."""
+        return self.job.planned_length if self.changes is None else self.changes.planned_left
+
+    @property
+    def planned_end(self) -> int:
+        """When its request is over, microseconds."""
+        return self.planned_from + self.planned_length
 
     def expected_end(self, now: int) -> int:
         """When it is expected to end, always after `now`.
 
         That is its start plus its request; where it outruns the request, the expected run time is doubled until the
-        end lies in the future again.
+        end lies in the future again. After a change of size both count from when it went on.
         """
-        length = self.job.planned_length
-        while self.start_time + length <= now:
+        begin, length = self.planned_from, self.planned_length
+        while begin + length <= now:
             length *= 2
-        return self.start_time + length
+        return begin + length
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +166,10 @@ class Site(Protocol):
 
     def start(self, job: Job, placement: Placement) -> None:
         """Start a job now."""
+        ...
+
+    def resize(self, request: JobRequest) -> Reallocation | None:
+        """Give a running malleable job another size now; None where it cannot have it, and nothing has changed."""
         ...
 
 

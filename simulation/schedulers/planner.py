@@ -42,7 +42,7 @@ def expected_ends(site: Site) -> dict[int, int]:
     precedence = min((one.begin_time for one in site.reservations if one.begin_time > now), default=None)
     if precedence is not None:
         for number, job in site.running.items():
-            if job.start_time + job.job.planned_length <= now:
+            if job.planned_end <= now:
                 ends[number] = min(ends[number], precedence)
     return ends
 

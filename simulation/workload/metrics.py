@@ -24,6 +24,23 @@ SHORTEST_RUN_S: Final = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """The segments of runs whose size changed, by columns; times in microseconds.
+
+    Attributes:
+        job: index of the job in the schedule, shape (pieces,).
+        begin: shape (pieces,).
+        end: shape (pieces,).
+        held: units, shape (pieces,).
+    """
+
+    job: Int64Array
+    begin: Int64Array
+    end: Int64Array
+    held: Int64Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
     """A finished schedule by columns; one entry a job, times in microseconds.
 
@@ -34,6 +51,8 @@ class Schedule:
         size: units the job can use, shape (jobs,).
         held: units it was given, shape (jobs,); not below `size`.
         capacity: units of the machine.
+        pieces: of all jobs whose size changed while they ran; None where none did. What such a job held is its work,
+            and its `size` and `held` are the means over its run, rounded.
     """
 
     submit_time: Int64Array
@@ -42,9 +61,25 @@ class Schedule:
     size: Int64Array
     held: Int64Array
     capacity: int
+    pieces: Pieces | None = None
 
     def __len__(self) -> int:
         return int(self.submit_time.size)
+
+    def segments(self) -> Pieces:
+        """All runs in segments: one of each job whose size stayed, all of the others; in order of the jobs."""
+        count = len(self)
+        whole = Pieces(np.arange(count, dtype=np.int64), self.start_time, self.end_time, self.held)
+        if self.pieces is None:
+            return whole
+        stayed = np.ones(count, np.bool_)
+        stayed[self.pieces.job] = False
+        columns = [
+            np.concatenate((getattr(whole, name)[stayed], getattr(self.pieces, name)))
+            for name in ("job", "begin", "end", "held")
+        ]
+        order = np.lexsort((columns[1], columns[0]))
+        return Pieces(*(column[order] for column in columns))
 
     @property
     def makespan(self) -> int:
@@ -125,11 +160,21 @@ def occupancy(schedule: Schedule) -> float:
     """Units held, needed or not, x time / (capacity x makespan): 0 to 1."""
     if schedule.makespan == 0:
         return 0.0
-    held = schedule.held.astype(np.float64) * (schedule.end_time - schedule.start_time)
-    return float(held.sum()) / (schedule.capacity * schedule.makespan)
+    return _area(schedule, schedule.held, int(schedule.end_time.max())) / (schedule.capacity * schedule.makespan)
 
 
 def _work(schedule: Schedule, until: int) -> float:
     """Unit-microseconds of work done before `until`."""
+    return _area(schedule, schedule.size, until)
+
+
+def _area(schedule: Schedule, units: Int64Array, until: int) -> float:
+    """Unit-microseconds before `until` of jobs that have so many units each; of changed ones what they held."""
     run = np.maximum(np.minimum(schedule.end_time, until) - schedule.start_time, 0)
-    return float((schedule.size.astype(np.float64) * run).sum())
+    area = units.astype(np.float64) * run
+    pieces = schedule.pieces
+    if pieces is not None:
+        lasted = np.maximum(np.minimum(pieces.end, until) - pieces.begin, 0)
+        area[pieces.job] = 0.0
+        np.add.at(area, pieces.job, pieces.held.astype(np.float64) * lasted)
+    return float(area.sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import string
 from pathlib import Path
@@ -15,6 +16,7 @@ from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, ROLES_OF, Message, Performative
 from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import SECOND, from_iso
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import (
@@ -178,6 +180,8 @@ LINES = {
     contents.PaymentOrder: contents.OrderLine,
     contents.FundsReserved: contents.OrderLine,
 }
+file_names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", fullmatch=True)
+in_base64 = st.binary(max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
 
 
 def tuples_of(kind: type, least: int = 0) -> st.SearchStrategy[object]:
@@ -207,17 +211,39 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "accounts": tuples_of(contents.AccountLine),
     "trades": tuples_of(contents.TradeLine),
     "names": st.lists(identifiers, max_size=3).map(tuple),
+    "arguments": tuples_of(contents.JobArgument, 1),
+    "inputs": tuples_of(contents.JobInput),
+    "peers": tuples_of(contents.JobPeer),
+    "begin_at": instants,
+    "due_at": instants,
+    "started_at": st.none() | instants,
+    "ended_at": st.none() | instants,
+    "exit_code": st.none() | st.integers(-64, 255),
+    "executable": st.booleans(),
+    "complete": st.booleans(),
+    "data": in_base64,
+    "unit": counts,
+    "offset": ordinals,
+    "size": ordinals,
 }
 BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.DirectoryQuery, "after"): st.just("") | identifiers,
     (contents.DepositOrder, "amount"): st.integers(1, 2**62),
     (contents.DepositMade, "amount"): st.integers(1, 2**62),
     (contents.OrderLine, "cost"): ordinals,
+    (contents.JobOrder, "cores"): counts,
+    (contents.JobPeer, "cores"): counts,
+    (contents.JobStatus, "cores"): ordinals,
+    (contents.JobInput, "name"): file_names,
+    (contents.JobOutput, "name"): file_names,
+    (contents.JobOutputQuery, "name"): file_names,
 }
 BY_TYPE: dict[object, st.SearchStrategy[object]] = {
     "str": identifiers,
     "int": amounts,
     "RefusalCode": st.sampled_from(RefusalCode),
+    "JobState": st.sampled_from(JobState),
+    "Delivery": st.sampled_from(Delivery),
 }
 
 

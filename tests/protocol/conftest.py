@@ -18,6 +18,11 @@ The commands of a script:
     occupy RESOURCE cores=16 start=3600 wall=3600      jobs of the machine's own users come in
     drop|double|delay|corrupt PATTERN [count=1] [by=SECONDS]   the next messages like `alice>res1 cfp`, `*>bank request`
     replay PATTERN [as=SENDER]           the last message like that comes again
+    launch USER JOB AGREEMENT cores=16 start=3600      order a job on something bought (`launches=USER,...`)
+    job|endjob USER JOB QUERY                ask for a job, or end it        output USER JOB QUERY NAME
+    becomes JOB [starts=SECONDS|never] runs=60 exit=0 cores=16 doubts=0 silences=0 [refused] [lost]
+                                         what becomes of a job; before it is launched
+    loses RESOURCE OFFER                 its machine says unasked that a sold slot cannot be had
     says RESOURCE failed AGREEMENT [to=bank]  a resource says that it has failed, whatever its protocol thinks
     forge USER as BANK to RESOURCE paid AGREEMENT  a stranger speaks as the bank: unsealed, with its own seal,
                                          and with one that the bank has put on something else
@@ -49,7 +54,7 @@ import pytest
 from ramp.errors import PluginError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Signed
-from ramp.model.contents import Commitment, Failed, PaymentMade, Unverified
+from ramp.model.contents import Commitment, Failed, JobArgument, JobOrder, PaymentMade, Unverified
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import Refusal, RefusalCode
@@ -59,6 +64,7 @@ from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.pricing import original_price, paper_price
+from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from simulation.market.actors import COMPOSITION
@@ -66,6 +72,7 @@ from simulation.market.faults.late_guests import Fate, ForgetfulMachine
 from simulation.market.observing import ScriptedCrash
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
+from simulation.market.virtual_launcher import JobFate, VirtualLauncher
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.world import KEEPER, START, World
 from simulation.resource.steady import SteadyMachine
@@ -171,6 +178,7 @@ class ScriptedMarket:
     crashes: dict[tuple[str, str], ScriptedCrash] = field(default_factory=dict)
     seen: list[Message] = field(default_factory=list)
     forged: list[Message] = field(default_factory=list)
+    job_fates: dict[str, JobFate] = field(default_factory=dict)
 
     # -- what World asks -----------------------------------------------------------------------------------------
 
@@ -247,8 +255,50 @@ class ScriptedMarket:
                 PriceRange(options.whole("start", 60), options.whole("minimum", 20)),
                 STRATEGIES[options.text("strategy", "ramp")],
                 credit_limit=options.whole("credit", 1_000_000) * 100,
+                launching=self._launching(options.text("launches", "")),
+                launcher=VirtualLauncher(lambda job: self.job_fates.setdefault(job.job_id, JobFate())),
             )
         )
+
+    def _launching(self, users: str) -> LaunchTerms | None:
+        return LaunchTerms("virtual", {name: f"{name}1" for name in users.split(",")}) if users else None
+
+    def do_launch(self, options: _Options) -> None:
+        user, job_id, agreement_id = options.words
+        begin = START + options.duration("start", 3600)
+        order = JobOrder(job_id, agreement_id, options.whole("cores", 16), 1, begin, (JobArgument("run"),))
+        self.world.command(user, ev.JobSubmitted(order))
+
+    def do_job(self, options: _Options) -> None:
+        user, job_id, query_id = options.words
+        self.world.command(user, ev.JobAsked(query_id, job_id))
+
+    def do_endjob(self, options: _Options) -> None:
+        user, job_id, query_id = options.words
+        self.world.command(user, ev.JobCancelled(query_id, job_id))
+
+    def do_output(self, options: _Options) -> None:
+        user, job_id, query_id, name = options.words
+        self.world.command(user, ev.JobOutputAsked(query_id, job_id, name, 0))
+
+    def do_becomes(self, options: _Options) -> None:
+        starts = options.text("starts", "1")
+        fate = JobFate(
+            None if starts == "never" else round(float(starts) * SECOND),
+            options.duration("runs", 60),
+            options.whole("exit", 0),
+            options.whole("cores", 0) or None,
+            options.flag("refused"),
+            options.flag("lost"),
+            options.whole("doubts", 0),
+            options.whole("silences", 0),
+        )
+        (job_id,) = options.words
+        self.job_fates[job_id] = fate
+
+    def do_loses(self, options: _Options) -> None:
+        name, offer_id = options.words
+        self.world._answer(name, ev.SlotLost(offer_id, "node 3 is down"))
 
     def do_user(self, options: _Options) -> None:
         (name,) = options.words

@@ -41,6 +41,18 @@ from ramp.model.contents.directory import (
     Registered,
     Registration,
 )
+from ramp.model.contents.jobs import (
+    JobArgument,
+    JobCancellation,
+    JobInput,
+    JobOrder,
+    JobOutput,
+    JobOutputQuery,
+    JobPeer,
+    JobQuery,
+    JobRefused,
+    JobStatus,
+)
 from ramp.model.contents.misunderstanding import NotUnderstood, Unverified
 from ramp.model.contents.orders import (
     FundsReserved,
@@ -79,6 +91,16 @@ __all__ = [
     "HoldCancelled",
     "HoldGranted",
     "HoldRefused",
+    "JobArgument",
+    "JobCancellation",
+    "JobInput",
+    "JobOrder",
+    "JobOutput",
+    "JobOutputQuery",
+    "JobPeer",
+    "JobQuery",
+    "JobRefused",
+    "JobStatus",
     "KeeperRefused",
     "MachineQuery",
     "MachineStatus",
@@ -151,6 +173,13 @@ Content = (
     | Deregistration
     | DirectoryQuery
     | DirectoryListing
+    | JobOrder
+    | JobQuery
+    | JobCancellation
+    | JobOutputQuery
+    | JobStatus
+    | JobRefused
+    | JobOutput
     | Unverified
     | NotUnderstood
 )

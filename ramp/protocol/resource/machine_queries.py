@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from ramp.model.acl import Message
-from ramp.model.contents import MachineQuery
-from ramp.protocol.effects import DescribeMachine, Effect
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import MachineQuery, MachineStatus
+from ramp.protocol.effects import DescribeMachine, Effect, Send
 
 DESCRIBING_MAX: Final = 1_000
 """Questions for the machine's state that wait for its answer; the oldest go first, and are asked again."""
 
 
 class MachineQueries:
-    """The open questions of one resource, the oldest first."""
+    """The open questions of one resource, the oldest first.
 
-    def __init__(self) -> None:
+    Args:
+        resource: its name.
+    """
+
+    def __init__(self, resource: str) -> None:
+        self._resource = resource
         self._open: OrderedDict[str, Message] = OrderedDict()
         self._asked = 0
 
@@ -32,6 +37,16 @@ class MachineQueries:
             self._open.popitem(last=False)
         return [DescribeMachine(call_id, query.horizon)]
 
-    def answered(self, call_id: str) -> Message | None:
-        """The question that the machine has answered now; None where it has been given up."""
-        return self._open.pop(call_id, None)
+    def answered(self, call_id: str, snapshot: str) -> list[Effect]:
+        """What the machine has answered goes to who asked; a question that has been given up needs no answer."""
+        asked = self._open.pop(call_id, None)
+        if asked is None:
+            return []
+        assert isinstance(asked.content, MachineQuery)
+        status = MachineStatus(asked.content.query_id, snapshot)
+        sender, conversation = asked.sender, asked.conversation_id
+        return [
+            Send(
+                Message(Performative.INFORM, self._resource, sender, conversation, status, in_reply_to=asked.reply_with)
+            )
+        ]

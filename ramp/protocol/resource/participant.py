@@ -38,6 +38,7 @@ from ramp.protocol.records import (
     HoldIntended,
     HoldMade,
     Record,
+    SlotFailed,
     SlotReleased,
 )
 from ramp.protocol.resource.participant_answers import ParticipantAnswers
@@ -94,6 +95,8 @@ class Participant(ParticipantAnswers):
             self._cancellation = record.cancellation
         elif isinstance(record, CancellationDropped):
             self._cancellation = None
+        elif isinstance(record, SlotFailed):
+            self.failed = record
         elif isinstance(record, SlotReleased):
             self.released = record
 
@@ -104,8 +107,8 @@ class Participant(ParticipantAnswers):
             # what was asked before may still be on its way to the machine; what is over takes nothing any more
             over = self.until if self.agreement is None else self.offer.end
             return [ReleaseSlot(self.offer.offer_id)] if now < over else []
-        if self._paid is not None and self._cancellation is not None:
-            self._enter(S.REFUNDING, "recover")
+        if self.failed is not None or (self._paid is not None and self._cancellation is not None):
+            self._enter(S.REFUNDING if self.failed is None else S.FAILING, "recover")
             return [self._request(now)]
         if self._paid is not None:
             self._enter(S.SOLD, "recover")
@@ -333,6 +336,14 @@ class Participant(ParticipantAnswers):
         self._cancellation = signed
         return [Persist(CancellationReceived(self.offer.offer_id, signed, now)), self._request(now)]
 
+    def on_lost(self, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
+        """The slot cannot be had though it is sold: our own sealed word gives the money back, until the bank has."""
+        if self.state is not S.SOLD:
+            return []
+        self._enter(S.FAILING, "SlotLost")
+        self.failed = SlotFailed(self.offer.offer_id, code, detail, now)
+        return [Persist(self.failed), self._failure(), self._request(now)]
+
     # -- the bank's answers --------------------------------------------------------------------------------------
 
     def on_bank(self, content: Content, seal: Seal, now: Instant) -> list[Effect]:
@@ -347,6 +358,8 @@ class Participant(ParticipantAnswers):
             effects = self._release(RefusalCode.PAYMENT_REFUSED, detail, "PaymentRefused", now, seal=seal)
             answer = self._cancelled(content.agreement_id) if self._cancellation is not None else self._failure()
             return [*effects, answer]
+        if isinstance(content, RefundMade) and self.state is S.FAILING and self.failed is not None:
+            return self._release(self.failed.code, self.failed.detail, "RefundMade", now, content.amount, seal)
         if isinstance(content, RefundMade) and self.state in (S.REFUNDING, S.SOLD, S.SETTLING):
             # SOLD, SETTLING: the bank has refunded on the buyer's word alone, or on a copy of an earlier request
             detail = "cancelled by the user"
@@ -411,6 +424,8 @@ class Participant(ParticipantAnswers):
 
     def _to_bank(self) -> Send:
         """What the bank is being asked: the payment, the refund, or whether the sale still stands."""
+        if self.state is S.FAILING:
+            return self._failure_to_bank()
         asked: Signed | PaymentQuery = PaymentQuery(self.agreed.agreement_id)
         if self.state is S.SETTLING:
             assert self.agreement is not None

@@ -23,7 +23,7 @@ from ramp.model.offer import Offer, RefusalCode
 from ramp.model.seal import Seal
 from ramp.protocol.effects import Send
 from ramp.protocol.machine import StateMachine
-from ramp.protocol.records import HoldIntended, SlotReleased
+from ramp.protocol.records import HoldIntended, SlotFailed, SlotReleased
 from ramp.protocol.tables import PARTICIPANT, ParticipantState
 
 
@@ -40,6 +40,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         until: when the hold runs out.
         reservation_id: the machine's name for the slot; empty before the hold.
         agreement: signed by the buyer; None before the second phase.
+        failed: that it cannot be had though it was paid for, if so.
         released: how it ended, if it has.
     """
 
@@ -50,6 +51,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         self.until = intended.until
         self.reservation_id = ""
         self.agreement: Signed | None = None
+        self.failed: SlotFailed | None = None
         self.released: SlotReleased | None = None
         self._resource = resource
         self._paid: tuple[PaymentMade, Seal] | None = None
@@ -95,8 +97,9 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
 
     def _failure(self) -> Send:
         """That a unit cannot be had whose agreement was accepted; it is worth a refund, so it is said of no other."""
-        assert self.released is not None
-        failed = Failed(self.agreed.agreement_id, self.offer.offer_id, self.released.code, self.released.detail)
+        said = self.failed or self.released
+        assert said is not None
+        failed = Failed(self.agreed.agreement_id, self.offer.offer_id, said.code, said.detail)
         return self._to_user(Performative.FAILURE, failed)
 
     def _failure_to_bank(self) -> Send:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
-from heapq import heappop, heappush
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -18,8 +17,11 @@ from ramp.model.contents import (
     Commitment,
     HoldCancelled,
     HoldRefused,
+    JobCancellation,
+    JobOrder,
+    JobOutputQuery,
+    JobQuery,
     MachineQuery,
-    MachineStatus,
     NotUnderstood,
     PaymentMade,
     PaymentRefused,
@@ -30,7 +32,7 @@ from ramp.model.contents import (
     Unverified,
 )
 from ramp.model.instant import Duration, Instant
-from ramp.model.offer import RefusalCode
+from ramp.model.offer import Offer, RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
@@ -38,6 +40,8 @@ from ramp.protocol.effects import Archive, Effect, ForgetSlots, ReleaseSlot, Sen
 from ramp.protocol.events import (
     ClockAsked,
     Event,
+    JobFileRead,
+    JobSeen,
     MachineDescribed,
     MachineOpened,
     MessageReceived,
@@ -45,18 +49,22 @@ from ramp.protocol.events import (
     SlotFreed,
     SlotHeld,
     SlotLookedUp,
+    SlotLost,
     SlotsPriced,
     SlotsQuoted,
 )
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import ClockCompared
-from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, reference_of
+from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SlotJobRecord, reference_of
+from ramp.protocol.resource.alarms import Alarms
 from ramp.protocol.resource.directory_entry import DirectoryEntry
+from ramp.protocol.resource.job_desk import JobDesk, JobWord
+from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.machine_queries import MachineQueries
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
-from ramp.protocol.resource.seller import Seller
+from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing, earliest
@@ -81,15 +89,24 @@ class ResourceParty:
         seller: the bidding side.
         timing: the protocol's limits.
         quotas: what one buyer may have set aside without having paid.
+        launching: how it launches jobs; None where it does not.
     """
 
     def __init__(
-        self, name: str, *, directory: str, bank: str, seller: Seller, timing: Timing, quotas: Quotas | None = None
+        self,
+        name: str,
+        *,
+        directory: str,
+        bank: str,
+        seller: Seller,
+        timing: Timing,
+        quotas: Quotas | None = None,
+        launching: LaunchTerms | None = None,
     ) -> None:
         self.name = name
         self.deadline: Instant | None = None
         self.participants: OrderedDict[str, Participant] = OrderedDict()
-        self._entry = DirectoryEntry(name, directory, timing)
+        self._entry = DirectoryEntry(name, directory, timing, draining=seller.draining)
         self._bank = bank
         self._seller = seller
         self._timing = timing
@@ -97,13 +114,13 @@ class ResourceParty:
         self._by_agreement: dict[str, Participant] = {}
         self._unpaid = Unpaid(quotas or Quotas(), seller.cores)
         self._open: dict[str, None] = {}
-        self._armed_for: dict[str, Instant] = {}
-        self._alarms: list[tuple[Instant, str]] = []
+        self._alarms = Alarms()
         self._releases = Releases(self._pace)
         self._clock = ClockComparison(name, bank)
         self._released: OrderedDict[str, None] = OrderedDict()
         self._over = Retention(timing)
-        self._queries = MachineQueries()
+        self._queries = MachineQueries(name)
+        self.jobs = JobDesk(name, launching, timing)
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -128,16 +145,22 @@ class ResourceParty:
 
     def start(self, now: Instant) -> list[Effect]:
         """Register with the directory."""
-        effects: list[Effect] = [self._entry.renew(now)]
-        return self._armed(effects)
+        return self._armed(self._entry.renew(now))
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take every hold and sale up again from the journal, and register."""
         self._replay(records)
         effects = self.start(now)
         for participant in list(self.participants.values()):
-            effects += self._act(participant, partial(participant.recover, now))
+            effects += self._act(participant, partial(self._recovered, participant, now))
         return self._armed(effects)
+
+    def _recovered(self, participant: Participant, now: Instant) -> list[Effect]:
+        offer_id = participant.offer.offer_id
+        effects = participant.recover(now) + self.jobs.recover(offer_id, now)
+        for job in self.jobs.jobs_of(offer_id):
+            effects += self._delivered(job.order.job_id, now)
+        return effects
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take one accepted offer up again after a bug has raised in it; no other is touched."""
@@ -146,7 +169,7 @@ class ResourceParty:
         participant = self.participants.get(reference)
         if participant is None:  # nothing is on record of it, so nothing was promised and nothing is held
             return self._armed([])
-        return self._armed(self._kept(participant, participant.recover(now)))
+        return self._armed(self._kept(participant, self._recovered(participant, now)))
 
     def forget(self, reference: str) -> None:
         """Let an accepted offer rest until the next start; see `Recoverable.forget`."""
@@ -154,9 +177,11 @@ class ResourceParty:
         if gone is None:
             self._seller.drop(reference)
             return
-        for index in (self._open, self._armed_for, self._released):
+        for index in (self._open, self._released):
             index.pop(reference, None)
+        self._alarms.set(reference, None)
         self._over.drop(reference)
+        self.jobs.forget(reference)
         self._unpaid.remove(gone.user, reference)
         self._drop_agreement(gone)
 
@@ -171,6 +196,8 @@ class ResourceParty:
                 self.participants[record.offer.offer_id] = self._new_participant(record)
             elif isinstance(record, ParticipantRecord):
                 self.participants[record.offer_id].replay(record)
+            elif isinstance(record, SlotJobRecord):
+                self.jobs.replay(record, self.participants[record.offer_id])
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a message or the plug-in's answer.
@@ -185,25 +212,28 @@ class ResourceParty:
                 effects = guarded(call_id, partial(self._seller.on_quoted, call_id, answers, now))
             case SlotsPriced(call_id, prices):
                 effects = guarded(call_id, partial(self._seller.on_priced, call_id, prices, now))
-            case SlotHeld(key, answer):
-                participant = self.participants.get(key)
-                effects = self._act(participant, partial(participant.on_held, answer, now)) if participant else []
-            case SlotConfirmed(key, answer):
-                participant = self.participants.get(key)
-                effects = self._act(participant, partial(participant.on_confirmed, answer, now)) if participant else []
-            case SlotLookedUp(key, answer):
-                participant = self.participants.get(key)
-                effects = self._act(participant, partial(participant.on_looked_up, answer, now)) if participant else []
+            case SlotHeld(key, answer) if participant := self.participants.get(key):
+                effects = self._act(participant, partial(participant.on_held, answer, now))
+            case SlotConfirmed(key, answer) if participant := self.participants.get(key):
+                effects = self._act(participant, partial(participant.on_confirmed, answer, now))
+            case SlotLookedUp(key, answer) if participant := self.participants.get(key):
+                effects = self._act(participant, partial(participant.on_looked_up, answer, now))
             case SlotFreed(key, answer):
                 self._releases.answered(key, now, in_doubt=answer is not None)
                 effects = []
+            case SlotLost(key, detail):
+                effects = self._lost(key, RefusalCode.PLUGIN_FAILED, detail, now)
+            case JobSeen(job_id):
+                effects = self.jobs.on_seen(event, now) + self._delivered(job_id, now)
+            case JobFileRead():
+                effects = self.jobs.on_read(event)
             case MachineOpened(source):
                 self._seller.source = source
                 effects = []
             case ClockAsked(query_id):
                 effects = self._clock.ask(query_id, now)
             case MachineDescribed(call_id, snapshot):
-                effects = self._described_to(call_id, snapshot)
+                effects = self._queries.answered(call_id, self._seller.described(snapshot))
             case _:
                 effects = []
         return self._armed(effects)
@@ -212,15 +242,26 @@ class ResourceParty:
         """Let holds run out, ask the bank again, renew the registration."""
         effects: list[Effect] = []
         if now >= self._entry.deadline:
-            effects.append(self._entry.renew(now))
+            effects += self._entry.renew(now)
         effects += (ReleaseSlot(key) for key in self._releases.tick(now))
-        while self._alarms and self._alarms[0][0] <= now:
-            due, offer_id = heappop(self._alarms)
-            participant = self.participants.get(offer_id)
-            if participant is not None and self._armed_for.get(offer_id) == due:
-                del self._armed_for[offer_id]
+        for offer_id in self._alarms.due(now):
+            if participant := self.participants.get(offer_id):
                 effects += self._act(participant, partial(participant.tick, now))
+        for job in self.jobs.due(now):
+            effects += guarded(job.taken.offer_id, partial(job.tick, now)) + self._delivered(job.order.job_id, now)
         return self._armed(effects + self._let_go(now))
+
+    def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
+        """A sold slot cannot be had: give its money back, and end its jobs."""
+        participant = self.participants.get(offer_id)
+        if participant is None or participant.state is not ParticipantState.SOLD:
+            return []
+        return self._act(participant, lambda: participant.on_lost(code, detail, now) + self.jobs.end(offer_id, now))
+
+    def _delivered(self, job_id: str, now: Instant) -> list[Effect]:
+        """See whether a job has shown that its slot was not delivered."""
+        found = self.jobs.undelivered(job_id)
+        return [] if found is None else self._lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)
 
     def _let_go(self, now: Instant) -> list[Effect]:
         """Forget what has been over for long enough, and move it to the archive."""
@@ -241,8 +282,8 @@ class ResourceParty:
         self._seller.clock_set(by)
         self._over.clock_set(by)
         self._releases.clock_set(by)
+        self.jobs.clock_set(by)
         self._alarms.clear()
-        self._armed_for.clear()
         for participant in self.participants.values():
             participant.clock_set(by)
             self._kept(participant, [])
@@ -250,7 +291,12 @@ class ResourceParty:
 
     def leave(self, now: Instant) -> list[Effect]:
         """Deregister, so that no later auction calls this resource."""
-        return [self._entry.leave(now)]
+        return self._entry.leave(now)
+
+    def set_selling(self, prices: PriceRange, *, draining: bool, now: Instant) -> list[Effect]:
+        """The administrator's prices from the next call on, and whether nothing new is sold."""
+        self._seller.set_selling(prices, draining=draining)
+        return self._armed(self._entry.drain(draining, now))
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -272,6 +318,8 @@ class ResourceParty:
                 return self._on_cancellation(message, content, now)
             case PaymentMade() | PaymentRefused() | RefundMade() | RefundRefused():
                 return self._on_bank(message, content, now)
+            case JobOrder() | JobQuery() | JobCancellation() | JobOutputQuery():
+                return self._on_job(message, content, now)
             case MachineQuery():
                 return self._queries.ask(message, content)
             case ClockReading():
@@ -296,18 +344,21 @@ class ResourceParty:
             return self._act(participant, partial(participant.on_acceptance, now))
         found = self._seller.offer(acceptance.offer_id, now)
         if found is None or found.user != message.sender:
-            unknown = HoldRefused(acceptance.request_id, acceptance.offer_id, RefusalCode.UNKNOWN_OFFER)
-            return [self._reply(message, Performative.REFUSE, unknown)]
+            return [self._hold_refused(message, acceptance, RefusalCode.UNKNOWN_OFFER)]
+        if self._seller.draining:
+            return [self._hold_refused(message, acceptance, draining_code(message), DRAINING_DETAIL)]
         too_much = self._unpaid.problem(message.sender, found.offer.cores)
         if too_much:
-            refused = HoldRefused(acceptance.request_id, acceptance.offer_id, RefusalCode.QUOTA, too_much)
-            return [self._reply(message, Performative.REFUSE, refused)]
+            return [self._hold_refused(message, acceptance, RefusalCode.QUOTA, too_much)]
         self._seller.forget(acceptance.offer_id)
         until = now + self._timing.hold_time
         intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now, found.rule)
         participant = self._new_participant(intended)
         self.participants[acceptance.offer_id] = participant
         return self._act(participant, partial(participant.start, now))
+
+    def _hold_refused(self, message: Message, of: Acceptance | Offer, code: RefusalCode, detail: str = "") -> Send:
+        return self._reply(message, Performative.REFUSE, HoldRefused(of.request_id, of.offer_id, code, detail))
 
     def _on_hold_cancelled(self, message: Message, offer_id: str, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
@@ -326,14 +377,11 @@ class ResourceParty:
         sold = self._by_agreement.get(body.agreement_id)
         if sold is not None and sold is not participant:  # the bank pays an agreement id once, so it buys one slot
             detail = "another slot is sold under that agreement id"
-            twice = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.BAD_AGREEMENT, detail)
-            return [self._reply(message, Performative.REFUSE, twice)]
+            return [self._hold_refused(message, body.offer, RefusalCode.BAD_AGREEMENT, detail)]
         if participant is not None:
             self._check_user(participant, message)
             return self._act(participant, partial(participant.on_commitment, commitment, now))
-        detail = "no slot is held for that offer"
-        unknown = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.UNKNOWN_OFFER, detail)
-        return [self._reply(message, Performative.REFUSE, unknown)]
+        return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer")]
 
     def _on_cancellation(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
         body = signed.body
@@ -351,15 +399,14 @@ class ResourceParty:
         participant = self._by_agreement.get(content.agreement_id)
         if participant is None:
             return []
-        return self._act(participant, partial(participant.on_bank, content, seal, now))
+        effects = self._act(participant, partial(participant.on_bank, content, seal, now))
+        gone = participant.state is ParticipantState.RELEASED
+        return effects + self.jobs.end(participant.offer.offer_id, now) if gone else effects
 
-    def _described_to(self, call_id: str, snapshot: str) -> list[Effect]:
-        asked = self._queries.answered(call_id)
-        if asked is None:
-            return []
-        assert isinstance(asked.content, MachineQuery)
-        described = self._seller.described(snapshot)
-        return [self._reply(asked, Performative.INFORM, MachineStatus(asked.content.query_id, described))]
+    def _on_job(self, message: Message, word: JobWord, now: Instant) -> list[Effect]:
+        participant = self._by_agreement.get(word.agreement_id)
+        act = partial(self.jobs.on_message, message, word, participant, now)
+        return act() if participant is None else guarded(participant.offer.offer_id, act)
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -368,21 +415,10 @@ class ResourceParty:
             raise RemoteProtocolError("the offer was made to another user")
 
     def _reply(
-        self,
-        message: Message,
-        performative: Performative,
-        content: HoldRefused | HoldCancelled | CancellationRefused | MachineStatus,
+        self, message: Message, performative: Performative, content: HoldRefused | HoldCancelled | CancellationRefused
     ) -> Send:
-        return Send(
-            Message(
-                performative,
-                self.name,
-                message.sender,
-                message.conversation_id,
-                content,
-                in_reply_to=message.reply_with,
-            )
-        )
+        to, about, reference = message.sender, message.conversation_id, message.reply_with
+        return Send(Message(performative, self.name, to, about, content, in_reply_to=reference))
 
     def _new_participant(self, intended: HoldIntended) -> Participant:
         return Participant(intended, resource=self.name, bank=self._bank, pace=self._pace)
@@ -410,11 +446,7 @@ class ResourceParty:
         else:
             self._open[offer_id] = None
             self._over.drop(offer_id)
-        if participant.deadline is None:
-            self._armed_for.pop(offer_id, None)
-        elif self._armed_for.get(offer_id) != participant.deadline:
-            self._armed_for[offer_id] = participant.deadline
-            heappush(self._alarms, (participant.deadline, offer_id))
+        self._alarms.set(offer_id, participant.deadline)
         if participant.state is ParticipantState.RELEASED:
             self._released[offer_id] = None
             if len(self._released) > RELEASED_MAX:
@@ -427,8 +459,5 @@ class ResourceParty:
         return effects
 
     def _arm(self) -> None:
-        alarms = self._alarms
-        while alarms and self._armed_for.get(alarms[0][1]) != alarms[0][0]:
-            heappop(alarms)  # it has been put off or is not needed any more
-        due = alarms[0][0] if alarms else None
-        self.deadline = earliest(self._entry.deadline, due, self._over.deadline, self._releases.deadline)
+        parts = (self._entry, self._alarms, self._over, self._releases, self.jobs)
+        self.deadline = earliest(*(each.deadline for each in parts))

@@ -26,6 +26,8 @@ FOR_GOOD: Final = frozenset(
         RefusalCode.DISK,
         RefusalCode.NODE_CORES,
         RefusalCode.TORUS,
+        RefusalCode.DRAINING,
+        RefusalCode.NO_ACCOUNT,
     }
 )
 """What neither a lower price asked nor a few seconds change; cores that are taken may come free."""

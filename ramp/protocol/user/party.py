@@ -35,7 +35,6 @@ from ramp.model.contents import (
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
-from ramp.model.services import RESOURCE_SERVICE
 from ramp.protocol.belief import said_by, sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.directory.listing_pages import ListingPages
@@ -71,6 +70,7 @@ from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Pace, Timing, earliest
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.incomplete_records import completed
+from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.purchase import Purchase
 from ramp.protocol.user.returns import Returns
 from ramp.protocol.user.voting import cancel_hold
@@ -113,6 +113,7 @@ class UserParty:
         self._returns = Returns(self.agreements, self._pace)
         self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
+        self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions)
         self._clock = ClockComparison(name, bank)
         self._pages: dict[str, ListingPages] = {}
         self._bought: set[str] = set()
@@ -167,7 +168,7 @@ class UserParty:
         effects += self._claimed(claims, now)
         for agreement_id in self._returns.done:
             self._note_refund(agreement_id)
-        return self._armed(effects)
+        return self._armed(effects + self.jobs.recover(records, now))
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take one request, cancellation or query up again after a bug has raised in it; no other is touched."""
@@ -228,6 +229,8 @@ class UserParty:
     # -- commands ------------------------------------------------------------------------------------------------
 
     def _on_command(self, event: Event, now: Instant) -> list[Effect]:
+        if isinstance(event, JobCommand):
+            return self.jobs.command(event, now)
         match event:
             case RequestSubmitted():
                 return self._on_submitted(event, now)
@@ -250,12 +253,12 @@ class UserParty:
                 return self._questions.ask(
                     query_id, resource, lambda _: MachineQuery(query_id, horizon), now, role=None
                 )
-            case ResourcesAsked(query_id):
+            case ResourcesAsked(query_id, service):
                 pages = self._pages[query_id] = ListingPages()
                 return self._questions.ask(
                     query_id,
                     self._directory,
-                    lambda _: DirectoryQuery(query_id, RESOURCE_SERVICE, pages.after),
+                    lambda _: DirectoryQuery(query_id, service, pages.after),
                     now,
                     role=Role.DIRECTORY,
                 )
@@ -319,6 +322,8 @@ class UserParty:
 
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content
+        if isinstance(content, JobAnswer):
+            return self.jobs.answered(message, content, now)
         match content:
             case AccountStatement() | AccountQueryRefused():
                 return self._on_account(message, content, now)
@@ -447,6 +452,7 @@ class UserParty:
     def _let_go(self, now: Instant) -> list[Effect]:
         """Forget what has been over for long enough, and move it to the archive."""
         references = self._ended.over(now, self._returns.__contains__)
+        self.jobs.forget(references)
         self._bought.difference_update(references)
         self._returns.done.difference_update(references)
         return [Archive(references)] if references else []

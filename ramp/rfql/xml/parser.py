@@ -2,7 +2,8 @@
 
 No DTD, no entities, no network, limits on size and depth. Two doors: `parse_wire` for messages (strict: no comments,
 processing instructions or CDATA sections, which our own documents never hold and which only help to make two readers
-see two values) and `parse_file` for files that people write (comments are dropped, an XML declaration is fine).
+see two values) and `parse_file` for files that people write (comments are dropped, an XML declaration is fine). What a
+command of a batch system prints passes a third, `parse_output`, for it may be long.
 """
 
 from __future__ import annotations
@@ -105,6 +106,24 @@ def parse_file(document: str | bytes, source: str | None = None) -> Element:
     if info.doctype or info.internalDTD is not None:
         raise MalformedXml("a DOCTYPE is forbidden (no entities, no DTD)", source=source)
     return root
+
+
+def parse_output(document: str, limit: int) -> Element:
+    """Parse what a command has printed; as strict as `parse_wire`, but of any length up to a limit.
+
+    Args:
+        document: the text, without an XML declaration.
+        limit: most bytes.
+
+    Raises:
+        DocumentTooLarge: over the limit.
+        MalformedXml: as of `parse_wire`.
+    """
+    if len(document) > limit:
+        raise DocumentTooLarge(f"{len(document)} characters; at most {limit} are read")
+    if "<!" in document or "<?" in document:
+        raise MalformedXml("a DOCTYPE, comment, CDATA section or processing instruction is forbidden")
+    return _parse(check_size(document, limit=limit), _wire_parser, None)
 
 
 def _parse(data: bytes, parser: etree.XMLParser, source: str | None) -> Element:

@@ -47,6 +47,7 @@ _RIGHT_OF_TYPE: Final = {
     "Credits": "an amount of credits such as 5000 or 99.50",
     "Identifier": "1 to 200 characters",
     "ReasonCode": "a word such as insufficient_funds",
+    "FileName": "a file name such as job.sh: letters, digits, dots, hyphens and underscores, no dot first",
 }
 
 _TYPE_OF_PATTERN: Final = {
@@ -55,6 +56,7 @@ _TYPE_OF_PATTERN: Final = {
     "[0-9": "Instant",
     "-?PT": "Duration",
     "[a-z": "ReasonCode",
+    "[A-Z": "FileName",
 }
 """libxml2 quotes the pattern, not the type: the patterns of `schemas/` by their first characters."""
 

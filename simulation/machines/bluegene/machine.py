@@ -21,7 +21,8 @@ from simulation.machines.bluegene.tables import LinkTable
 from simulation.machines.bluegene.wiring import LineWiring
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.grid_units import GridUnits
-from simulation.machines.interface import JobRequest, Placement, Traits
+from simulation.machines.interface import JobRequest, Placement, Reallocation, Traits
+from simulation.machines.reallocation import reallocate
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,14 @@ class BlueGene(GridUnits):
             raise MachineError(f"{self.name}: job {job_id} is not running")
         self._state.held ^= self._catalogue.mask(placement.members, placement.links)
         self._state.refresh(self._state.busy_units & ~placement.nodes | self._state.drained | self._state.down)
+
+    def reallocate(self, request: JobRequest) -> Reallocation | None:
+        """Give a running job another size: within or around its box where that can be had (`reallocation`).
+
+        Raises:
+            MachineError: the job holds nothing.
+        """
+        return reallocate(self, request)
 
     def cables(self, placement: Placement) -> dict[str, dict[tuple[int, ...], tuple[int, ...]]]:
         """Which cables of which line a placement holds.

@@ -84,7 +84,7 @@ class EasyBackfill:
         cabled = self._cabled
         for number in cabled.missing(site.running):
             running = site.running[number]
-            cabled.add(number, running.start_time, running.job.planned_length, running.placement)
+            cabled.add(number, running.planned_from, running.planned_length, running.placement)
         if self._tried is None or self._tried[0] != head.job_number or now >= self._good_until:
             found = cabled.promise(head.request, now)
             self._promise, self._good_until = (found[::2], found[1]) if found is not None else (None, now)
@@ -165,7 +165,7 @@ class EasyBackfill:
         now = site.now
         if self._tried is None or self._tried[0] != head.job_number or site.reservations:
             return None
-        if any(running.start_time + running.job.planned_length <= now for running in site.running.values()):
+        if any(running.planned_end <= now for running in site.running.values()):
             return None
         return self._promise if self._promise is not None and self._promise[0] > now else None
 

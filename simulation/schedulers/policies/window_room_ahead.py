@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from simulation.machines.interface import Machine, Placement, heeds_ends
+from simulation.machines.interface import JobRequest, Machine, Placement, Reallocation, heeds_ends
 from simulation.schedulers.declaration import scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, RunningJob, Site
 from simulation.schedulers.policies.window_first_fit import WindowFirstFit, WindowOptions
@@ -59,6 +59,10 @@ class _TimedSite:
     def start(self, job: Job, placement: Placement) -> None:
         """Start a job now."""
         self._site.start(job, placement)
+
+    def resize(self, request: JobRequest) -> Reallocation | None:
+        """Give a running malleable job another size now."""
+        return self._site.resize(request)
 
 
 SCHEDULER = scheduler(

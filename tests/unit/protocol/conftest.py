@@ -25,6 +25,7 @@ from ramp.protocol.bank.party import BankParty
 from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.pricing import paper_price
 from ramp.protocol.records import Record
+from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange, Seller
@@ -181,7 +182,7 @@ class OneResource(One):
         return str(self.party.participants[offer.offer_id].state.value)
 
 
-def new_resource(quotas: Quotas) -> ResourceParty:
+def new_resource(quotas: Quotas, launching: LaunchTerms | None = None) -> ResourceParty:
     seller = Seller(
         "res",
         terms=StaticTerms(64),
@@ -189,8 +190,17 @@ def new_resource(quotas: Quotas) -> ResourceParty:
         source="synthetic",
         ids=CountedIds("res"),
         timing=Timing(),
+        launching=launching,
     )
-    return ResourceParty("res", directory="directory", bank="bank", seller=seller, timing=Timing(), quotas=quotas)
+    return ResourceParty(
+        "res",
+        directory="directory",
+        bank="bank",
+        seller=seller,
+        timing=Timing(),
+        quotas=quotas,
+        launching=launching,
+    )
 
 
 def new_user() -> UserParty:
@@ -398,6 +408,11 @@ def resource() -> OneResource:
 @pytest.fixture
 def resource_with() -> Any:
     return lambda **quotas: OneResource(new_resource(Quotas(**quotas)))
+
+
+@pytest.fixture
+def launching_resource() -> Any:
+    return lambda terms: OneResource(new_resource(Quotas(), terms))
 
 
 @pytest.fixture

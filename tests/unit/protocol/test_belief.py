@@ -17,6 +17,7 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import ROLES_OF, SEALED, Message, Performative
 from ramp.model.agreement import Cancellation, Signed
+from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
@@ -219,6 +220,13 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.Registered("resource-trader", 10**18),
         c.Deregistration("resource-trader", 9),
         c.DirectoryListing("l", "resource-trader", ("res1",)),
+        c.JobOrder("j1", agreement_id, 16, 1, 0, (c.JobArgument("true"),)),
+        c.JobQuery("j1", agreement_id),
+        c.JobCancellation("j1", agreement_id),
+        c.JobOutputQuery("j1", agreement_id, "stdout", 0),
+        c.JobStatus("j1", agreement_id, JobState.RUNNING, "local", "alice", 0, Delivery.PENDING),
+        c.JobRefused("j1", agreement_id, "unknown_job"),
+        c.JobOutput("j1", agreement_id, "stdout", 0, 0, False, ""),
     ]
     found = {type(each): each for each in made}
     if mine and "r1" in one.party.purchases and one.confirmation is not None:

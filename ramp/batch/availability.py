@@ -1,0 +1,244 @@
+"""One availability over time: which cores of which node are taken when, by whom, and where a request fits first.
+
+Jobs until their limits, jobs that the system plans to start, reservations of others, and the market's own holds become
+one table of free cores, a row a node and a column a stretch of time between two changes. Nodes that cannot be used have
+none. What waits without a plan takes no particular cores; it fills what is free from now on when a load is asked for,
+so that a long queue makes early slots dear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramp.batch.for_sale import ForSale
+from ramp.batch.system import Node, Parts, SystemSnapshot
+from ramp.model.instant import SECOND, Duration, Instant
+from ramp.model.request import Nodes, TotalCores
+
+NEVER: Final[Instant] = 2**62
+"""End of what has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """Cores that are taken for a while.
+
+    Attributes:
+        start: begin.
+        end: end, exclusive.
+        parts: cores of each node; nodes that the system does not have are passed over.
+        market: whether the market has them.
+    """
+
+    start: Instant
+    end: Instant
+    parts: Parts
+    market: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Where a request fits first.
+
+    Attributes:
+        start: begin of the slot.
+        parts: cores of each node.
+    """
+
+    start: Instant
+    parts: Parts
+
+
+def takings_of(snapshot: SystemSnapshot, own_names: frozenset[str], *, spare_planned: bool) -> list[Taking]:
+    """What the system's own jobs and reservations take.
+
+    Args:
+        snapshot: of the system.
+        own_names: names of reservations that are not counted, for their takings come from the market's own book; jobs
+            that run in any reservation have its cores and are not counted either.
+        spare_planned: whether jobs that the system plans to start keep their places.
+    """
+    reserved = {each.name for each in snapshot.reservations} | own_names
+    found = [
+        Taking(each.start, NEVER if each.end is None else each.end, each.parts)
+        for each in snapshot.reservations
+        if each.name not in own_names
+    ]
+    for job in snapshot.running:
+        if job.reservation not in reserved:
+            # a job may outlive its limit by the grace that the site gives; it is still there, so it takes its cores now
+            end = NEVER if job.end is None else max(job.end, snapshot.taken_at + SECOND)
+            found.append(Taking(min(job.start, snapshot.taken_at), end, job.parts))
+    if spare_planned:
+        cores = {node.name: node.cores for node in snapshot.nodes}
+        for waiting in snapshot.waiting:
+            if waiting.planned_start is None or waiting.held or waiting.reservation in reserved:
+                continue
+            begin = max(waiting.planned_start, snapshot.taken_at)
+            end = NEVER if waiting.time_limit is None else begin + waiting.time_limit
+            found.append(Taking(begin, end, _planned_parts(waiting.cores, waiting.planned_nodes, cores)))
+    return found
+
+
+def _planned_parts(wanted: int, nodes: Sequence[str], cores: dict[str, int]) -> Parts:
+    """Cores of the nodes on which a job is planned; evenly, for systems do not say how many of each."""
+    known = [name for name in nodes if name in cores]
+    each = -(-wanted // len(known)) if known else 0
+    return tuple((name, min(each, cores[name])) for name in known)
+
+
+class Availability:
+    """Free cores of every node over time.
+
+    Args:
+        nodes: all nodes.
+        takings: what is taken.
+        begin: from when on; what ended before is left out.
+        for_sale: what may be sold.
+        backlog: core-microseconds that wait without a plan.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], takings: Sequence[Taking], begin: Instant, for_sale: ForSale, backlog: int = 0
+    ) -> None:
+        self._nodes = tuple(nodes)
+        self._begin = begin
+        self._for_sale = for_sale
+        self.cores = sum(node.cores for node in nodes)
+        index = {node.name: number for number, node in enumerate(nodes)}
+        live = [each for each in takings if each.end > begin]
+        edges = {begin, *(max(each.start, begin) for each in live), *(each.end for each in live)}
+        self._times = np.array(sorted(edges), dtype=np.int64)
+        at = {int(time): column for column, time in enumerate(self._times)}
+        change = np.zeros((len(nodes), len(edges)), dtype=np.int64)
+        market = np.zeros(len(edges), dtype=np.int64)
+        for each in live:
+            first, last = at[max(each.start, begin)], at[each.end]
+            for name, count in each.parts:
+                if name in index:
+                    change[index[name], first] += count
+                    change[index[name], last] -= count
+                    market[first] += count * each.market
+                    market[last] -= count * each.market
+        capacity = np.array([node.cores if node.usable else 0 for node in nodes], dtype=np.int64)
+        self._free = np.maximum(capacity[:, None] - np.cumsum(change, axis=1), 0)
+        self._market = np.cumsum(market)
+        self._full_until = self._filled(backlog)
+
+    def first_fit(
+        self, cores: TotalCores | Nodes, duration: Duration, earliest: Instant, latest: Instant, *, now: Instant
+    ) -> Fit | None:
+        """The earliest slot that begins in [earliest, latest], with its cores; None where there is none.
+
+        The tried begins are the earliest, and those at which something ends or an hour of sale begins: between two of
+        them nothing gets better. A request for cores takes the emptiest nodes, so that its tasks are close together,
+        and ends on the fullest node that has the rest; one for nodes takes the fullest that have enough.
+        """
+        sellable = self._for_sale.cores(self.cores) - cores.total
+        if sellable < 0 or duration > self._for_sale.longest:
+            return None
+        earliest = _whole_second(max(earliest, self._for_sale.earliest(now)))
+        limit = min(latest + duration, self._for_sale.latest_end(now))
+        for opened, closed in self._for_sale.openings(earliest, max(earliest, limit)):
+            last = min(closed - duration, latest)
+            begin = _whole_second(max(earliest, opened))
+            if begin > last:
+                continue
+            inside = self._times[(self._times > begin) & (self._times <= last)]
+            for edge in (begin, *map(int, inside)):
+                start = _whole_second(edge)
+                if start > last:
+                    break
+                free, market = self._over(start, start + duration)
+                if market <= sellable:
+                    parts = self._choose(cores, free)
+                    if parts:
+                        return Fit(start, parts)
+        return None
+
+    def lacking(self, parts: Parts, start: Instant, end: Instant) -> str:
+        """Why cores of nodes cannot be had over a time; empty if they can. Notice and hours are not looked at."""
+        free, market = self._over(max(start, self._begin), end)
+        index = {node.name: number for number, node in enumerate(self._nodes)}
+        for name, count in parts:
+            if name not in index:
+                return f"there is no node {name}"
+            if free[index[name]] < count:
+                return f"{name} has {free[index[name]]} of {count} cores left"
+        wanted = sum(count for _, count in parts)
+        if market + wanted > self._for_sale.cores(self.cores):
+            return f"{wanted} cores more would be over the market's share"
+        return ""
+
+    def load(self, start: Instant, end: Instant) -> float:
+        """Share of all cores that is taken over [start, end) in the time-mean, 0 to 1; the queue's backlog counts."""
+        if not self.cores or end <= start:
+            return 1.0
+        bounds = np.clip(np.append(self._times, NEVER), start, end)
+        weights = np.diff(bounds)
+        weights[0] += bounds[0] - start
+        free = self._free.sum(axis=0)
+        # what the backlog fills is not free
+        filled = np.clip(np.minimum(np.append(self._times[1:], NEVER), self._full_until), start, end)
+        open_weights = np.maximum(weights - np.maximum(filled - bounds[:-1], 0), 0)
+        return 1.0 - min(1.0, float((free * open_weights).sum()) / (self.cores * (end - start)))
+
+    def free_at(self, at: Instant) -> int:
+        """Cores that are free at an instant."""
+        return int(self._free[:, self._column(at)].sum())
+
+    def _over(self, start: Instant, end: Instant) -> tuple[NDArray[np.int64], int]:
+        """Cores of each node that are free all the time, and most cores that the market has at any time."""
+        first = self._column(start)
+        last = max(int(np.searchsorted(self._times, end, side="left")), first + 1)
+        return self._free[:, first:last].min(axis=1), int(self._market[first:last].max())
+
+    def _column(self, at: Instant) -> int:
+        return max(int(np.searchsorted(self._times, at, side="right")) - 1, 0)
+
+    def _choose(self, cores: TotalCores | Nodes, free: NDArray[np.int64]) -> Parts:
+        """Cores of nodes for a request, by the nodes' order; empty where it does not fit."""
+        chosen: dict[int, int] = {}
+        if isinstance(cores, Nodes):
+            able = np.flatnonzero(free >= cores.cores_per_node)
+            if len(able) < cores.count:
+                return ()
+            order = able[np.argsort(free[able], kind="stable")]
+            chosen = {int(number): cores.cores_per_node for number in order[: cores.count]}
+        else:
+            left = cores.total
+            if int(free.sum()) < left:
+                return ()
+            order = np.argsort(-free, kind="stable")
+            for number in map(int, order):
+                if left <= free[number]:
+                    enough = np.flatnonzero(free >= left)
+                    enough = enough[[int(each) not in chosen for each in enough]]
+                    chosen[int(enough[np.argmin(free[enough])])] = left
+                    break
+                chosen[number] = int(free[number])
+                left -= chosen[number]
+        return tuple((self._nodes[number].name, chosen[number]) for number in sorted(chosen))
+
+    def _filled(self, backlog: int) -> Instant:
+        """Until when all free cores are taken by what waits without a plan."""
+        if backlog <= 0:
+            return self._begin
+        left = backlog
+        for column, time in enumerate(map(int, self._times)):
+            free = int(self._free[:, column].sum())
+            end = int(self._times[column + 1]) if column + 1 < len(self._times) else NEVER
+            if free and left <= free * (end - time):
+                return time + left // free
+            left -= free * (end - time)
+        return NEVER
+
+
+def _whole_second(instant: Instant) -> Instant:
+    """The next whole second: batch systems know no finer time."""
+    return -(-instant // SECOND) * SECOND

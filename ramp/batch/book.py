@@ -1,0 +1,256 @@
+"""The plug-in's own record of what it has set aside on a batch system: written before any command is run.
+
+Systems forget reservations (Slurm those of its last five seconds when it is killed), make what they said that they did
+not make, and know nothing of deadlines; so what was promised stands here, and the system is brought to agree with it
+(`ramp.batch.reconciling`). One row a key, in a SQLite file that survives `kill -9` and power loss. Its format has a
+version in `user_version`; a file of a later version is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.batch.system import Parts
+from ramp.errors import StorageFailed
+from ramp.model.instant import Instant
+from ramp.model.slot import Reservation, Slot
+from ramp.runtime.sqlite_file import connect, damage_named, format_version, transaction
+from ramp.runtime.storage_errors import storing
+
+BOOK_VERSION: Final = 1
+"""Of the file's format."""
+
+_SCHEMA: Final = """
+CREATE TABLE hold (
+    number         INTEGER PRIMARY KEY AUTOINCREMENT,
+    key            TEXT NOT NULL UNIQUE,
+    name           TEXT NOT NULL,
+    reservation_id TEXT NOT NULL,
+    unit           INTEGER NOT NULL,
+    slot           TEXT,
+    parts          TEXT NOT NULL,
+    held_until     INTEGER,
+    firm           INTEGER NOT NULL,
+    account        TEXT NOT NULL,
+    made           INTEGER NOT NULL,
+    released       INTEGER NOT NULL,
+    removed        INTEGER NOT NULL,
+    lost           TEXT NOT NULL
+) STRICT
+"""
+
+
+_COLUMNS: Final = (
+    "key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the book knows of one key.
+
+    Attributes:
+        key: the caller's key, an offer's id.
+        name: the reservation's name on the system.
+        reservation_id: what jobs say to run in it; empty until the system has made it.
+        unit: number of the request's unit.
+        slot: what is set aside; None for a key that was released before it was ever held.
+        parts: on which nodes, how many cores of each.
+        held_until: deadline of a hold; None once firm.
+        firm: whether it was confirmed.
+        account: the local account to which it was handed over; empty before.
+        made: whether the system was seen to have it.
+        released: whether it was given back.
+        removed: whether the system was seen without it after that.
+        lost: why the slot cannot be delivered any more; empty where it can.
+    """
+
+    key: str
+    name: str
+    reservation_id: str = ""
+    unit: int = 0
+    slot: Slot | None = None
+    parts: Parts = ()
+    held_until: Instant | None = None
+    firm: bool = False
+    account: str = ""
+    made: bool = False
+    released: bool = False
+    removed: bool = False
+    lost: str = ""
+
+    def stands(self, now: Instant) -> bool:
+        """Whether it is a hold within its deadline, or firm; also after its slot's end."""
+        if self.released or self.slot is None:
+            return False
+        return self.firm or (self.held_until is not None and now < self.held_until)
+
+    def live(self, now: Instant) -> bool:
+        """Whether it stands and takes cores, now or later."""
+        return self.stands(now) and self.slot is not None and self.slot.end > now
+
+    def reservation(self) -> Reservation:
+        """As the interface of plug-ins tells of it."""
+        assert self.slot is not None
+        until = None if self.firm else self.held_until
+        return Reservation(self.key, self.reservation_id or self.name, self.slot, self.firm, until)
+
+
+class HoldBook:
+    """All keys of one resource.
+
+    Args:
+        folder: where the file is, made if it is missing; None keeps the book in memory.
+        resource: the resource's name.
+
+    Raises:
+        StorageFailed: if the file cannot be opened or written.
+        StateDamaged: if it is no such book, or broken.
+        VersionTooNew: if it is of a later version.
+    """
+
+    def __init__(self, folder: Path | None, resource: str) -> None:
+        self.path = Path(":memory:") if folder is None else book_path(folder, resource)
+        if folder is not None:
+            with storing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+        self._connection = connect(self.path, "book of holds")
+        try:
+            with storing(self.path), damage_named(self.path, "this is no book of holds, or it is broken"):
+                version = format_version(self._connection, self.path, "book of holds", BOOK_VERSION)
+                if version == 0:
+                    with transaction(self._connection):
+                        if format_version(self._connection, self.path, "book of holds", BOOK_VERSION) == 0:
+                            self._connection.execute(_SCHEMA)
+                            self._connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def entry(self, key: str) -> Entry | None:
+        """What is known of a key."""
+        rows = self._select("WHERE key = ?", key)
+        return rows[0] if rows else None
+
+    def live(self, now: Instant) -> tuple[Entry, ...]:
+        """What takes cores now or later, by the slots' starts."""
+        found = [each for each in self._select("WHERE released = 0") if each.live(now)]
+        return tuple(sorted(found, key=_by_start))
+
+    def to_remove(self, now: Instant) -> tuple[Entry, ...]:
+        """What the system may still have though nobody holds it: given back, run out, or ended."""
+        return tuple(each for each in self._select("WHERE removed = 0 AND name <> ''") if not each.live(now))
+
+    def intend(self, entry: Entry) -> None:
+        """Write a hold down before the system is told of it.
+
+        Raises:
+            StorageFailed: if it cannot be written, as of all changes.
+        """
+        self._write(entry)
+
+    def change(self, key: str, **changes: Any) -> Entry:
+        """Change fields of a key; the entry after that."""
+        before = self.entry(key)
+        assert before is not None, f"{key} is not in the book"
+        after = replace(before, **changes)
+        self._write(after)
+        return after
+
+    def release(self, key: str) -> Entry | None:
+        """Give a key back for good; the entry after that, None for a key that was never held and now never can be."""
+        if self.entry(key) is None:
+            self._write(Entry(key, "", released=True, removed=True))
+            return None
+        return self.change(key, released=True)
+
+    def drop(self, key: str) -> None:
+        """Forget a hold that the system has surely not made, so that the key may be held another time."""
+        self._execute("DELETE FROM hold WHERE key = ?", (key,))
+
+    def forget(self, keys: Sequence[str], now: Instant) -> None:
+        """Forget keys that are over; what is live, or may still be on the system, stays."""
+        gone = []
+        for key in keys:
+            entry = self.entry(key)
+            if entry is not None and not entry.live(now) and (entry.removed or not entry.name):
+                gone.append(key)
+        self._execute("DELETE FROM hold WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(gone),))
+
+    def _write(self, entry: Entry) -> None:
+        slot = None if entry.slot is None else json.dumps(asdict(entry.slot))
+        row = (
+            *(entry.key, entry.name, entry.reservation_id, entry.unit, slot, json.dumps(entry.parts)),
+            *(entry.held_until, entry.firm, entry.account, entry.made, entry.released, entry.removed, entry.lost),
+        )
+        updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
+        marks = ", ".join("?" * len(row))
+        sql = f"INSERT INTO hold ({_COLUMNS}) VALUES ({marks}) ON CONFLICT (key) DO UPDATE SET {updates}"  # noqa: S608
+        self._execute(sql, row)
+
+    def _execute(self, sql: str, values: Sequence[Any]) -> None:
+        with storing(self.path), transaction(self._connection):
+            self._connection.execute(sql, values)
+
+    def _select(self, condition: str, *values: Any) -> list[Entry]:
+        sql = f"SELECT {_COLUMNS} FROM hold {condition} ORDER BY number"  # noqa: S608
+        with storing(self.path):
+            rows = self._connection.execute(sql, values).fetchall()
+        try:
+            return [_entry(row) for row in rows]
+        except (ValueError, TypeError, KeyError) as error:
+            raise StorageFailed(f"a row of the book of holds cannot be read: {error}", path=self.path) from error
+
+
+def book_path(folder: Path, resource: str) -> Path:
+    """The file of a resource's book in the folder of the reservations."""
+    return folder / f"{resource}.holds.sqlite"
+
+
+def read_book(path: Path) -> tuple[Entry, ...]:
+    """All entries of a book, without changing the file; for those who look from outside.
+
+    Raises:
+        StorageFailed: if it cannot be read.
+    """
+    with storing(path):
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    book = HoldBook.__new__(HoldBook)
+    book.path, book._connection = path, connection  # noqa: SLF001
+    try:
+        return tuple(book._select(""))  # noqa: SLF001
+    finally:
+        connection.close()
+
+
+def _by_start(entry: Entry) -> tuple[Instant, Instant, str]:
+    assert entry.slot is not None
+    return entry.slot.start, entry.slot.end, entry.key
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost = row
+    return Entry(
+        key,
+        name,
+        reservation_id,
+        unit,
+        None if slot is None else Slot(**json.loads(slot)),
+        tuple((str(node), int(count)) for node, count in json.loads(parts)),
+        held_until,
+        bool(firm),
+        account,
+        bool(made),
+        bool(released),
+        bool(removed),
+        lost,
+    )

@@ -1,0 +1,197 @@
+"""Readers of `qstat -xml`, `qhost -xml` and `qrstat -xml`, pure.
+
+What these commands print is the word of another program, about jobs that anybody may have named: every value is checked
+before it is believed, and a value that cannot be is an error that names it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from ramp.batch.gridengine.markup import limit_of, load_of, moment_of, number_of, parse_answer, text_of
+from ramp.batch.gridengine.records import AdvanceReservation, BatchJob, ExecutionHost, QueueInstance, QueueReport
+from ramp.model.instant import Duration
+from ramp.rfql.xml.parser import Element
+
+_TASKS: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}):([0-9]{1,9}))?")
+
+
+def read_queues(output: str) -> QueueReport:
+    """Read `qstat -f -r -xml -u '*'`, or any shorter form of it.
+
+    Without `-f` there are no queue instances, and a job that runs on several of them is told of with the first alone;
+    without `-r` no job has a limit of its running time.
+
+    Raises:
+        ValueError: if it is not that command's output.
+    """
+    root = parse_answer(output, "job_info")
+    instances: list[QueueInstance] = []
+    jobs: list[BatchJob] = []
+    for listed in root.iter("Queue-List"):
+        instance = _instance(listed)
+        instances.append(instance)
+        jobs.extend(_job(each, instance.name) for each in listed.iter("job_list"))
+    for name in ("queue_info", "job_info"):
+        outside = root.findall(f"{name}/job_list")
+        jobs.extend(_job(each, text_of(each, "queue_name", "")) for each in outside)
+    return QueueReport(tuple(instances), _joined(jobs))
+
+
+def _instance(listed: Element) -> QueueInstance:
+    name = text_of(listed, "name")
+    total, used, reserved = (
+        number_of(text_of(listed, key), f"{key} of {name}") for key in ("slots_total", "slots_used", "slots_resv")
+    )
+    return QueueInstance(
+        name, total, used, reserved, text_of(listed, "state", ""), load_of(text_of(listed, "load_avg", "")),
+        text_of(listed, "arch", ""),
+    )  # fmt: skip
+
+
+def _job(listed: Element, instance: str) -> BatchJob:
+    number = number_of(text_of(listed, "JB_job_number"), "JB_job_number")
+    what = f"of job {number}"
+    slots = number_of(text_of(listed, "slots"), f"slots {what}")
+    started = listed.findtext("JAT_start_time")
+    submitted = listed.findtext("JB_submission_time")
+    state = text_of(listed, "state")
+    task = text_of(listed, "tasks", "")
+    asked = listed.find("requested_pe")
+    runs = started is not None and not any(letter in state for letter in "qw")
+    return BatchJob(
+        number=number,
+        name=text_of(listed, "full_job_name", "") or text_of(listed, "JB_name", ""),
+        owner=text_of(listed, "JB_owner"),
+        state=state,
+        slots=slots,
+        tasks=task_count(task),
+        started=moment_of(started, f"JAT_start_time {what}") if started is not None and runs else None,
+        submitted=None if submitted is None else moment_of(submitted, f"JB_submission_time {what}"),
+        run_limit=_run_limit(listed.iter("hard_request")),
+        slots_at=((instance, slots),) if runs and instance else (),
+        task=task,
+        priority=load_of(text_of(listed, "JAT_prio", "")) or 0.0,
+        environment="" if asked is None else asked.get("name", ""),
+        slot_range="" if asked is None else (asked.text or "").strip(),
+    )
+
+
+def _run_limit(requests: Iterable[Element]) -> Duration | None:
+    limits = [limit_of(each.text or "") for each in requests if each.get("name") == "h_rt"]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def task_count(task: str) -> int:
+    """How many tasks a text like `1-5:1`, `4,5` or `3` stands for; 1 where there is none.
+
+    Raises:
+        ValueError: if it is none of these.
+    """
+    count = 0
+    for part in task.split(",") if task else ():
+        found = _TASKS.fullmatch(part)
+        if found is None or (found[3] is not None and int(found[3]) == 0):
+            raise ValueError(f"tasks are {task!r:.60}; right would be like 1-5:1 or 4,5")
+        first, last = int(found[1]), int(found[2] or found[1])
+        count += max(0, last - first) // int(found[3] or 1) + 1
+    return max(count, 1)
+
+
+def _joined(parts: Sequence[BatchJob]) -> tuple[BatchJob, ...]:
+    """Jobs whose parts on several queue instances are one again."""
+    found: dict[tuple[int, str, bool], BatchJob] = {}
+    for part in parts:
+        key = (part.number, part.task, part.running)
+        known = found.get(key)
+        if known is None or not part.running:
+            found[key] = part
+        else:
+            found[key] = replace(known, slots=known.slots + part.slots, slots_at=known.slots_at + part.slots_at)
+    return tuple(found.values())
+
+
+def read_hosts(output: str) -> tuple[ExecutionHost, ...]:
+    """Read `qhost -xml`; the line `global` is no host.
+
+    Raises:
+        ValueError: if it is not that command's output.
+    """
+    hosts = []
+    for listed in parse_answer(output, "qhost").iter("host"):
+        name = listed.get("name", "")
+        if name in {"", "global"}:
+            continue
+        values = {each.get("name", ""): (each.text or "").strip() for each in listed.iter("hostvalue")}
+        processors = values.get("num_proc", "-")
+        hosts.append(
+            ExecutionHost(
+                name,
+                "" if values.get("arch_string", "-") == "-" else values["arch_string"],
+                None if processors == "-" else number_of(processors, f"num_proc of {name}"),
+                load_of(values.get("load_avg", "-")),
+            )
+        )
+    return tuple(hosts)
+
+
+def read_reservations(output: str) -> tuple[AdvanceReservation, ...]:
+    """Read `qrstat -xml -u '*'` or `qrstat -xml -ar N`; one that does not exist is left out.
+
+    Raises:
+        ValueError: if it is not that command's output.
+    """
+    root = parse_answer(output, "qrstat")
+    return tuple(_reservation(each) for each in root.iter("ar_summary"))
+
+
+def _reservation(listed: Element) -> AdvanceReservation:
+    number = number_of(text_of(listed, "id"), "id")
+    what = f"of advance reservation {number}"
+    granted = []
+    for each in listed.iter("granted_slots"):
+        instance = each.get("queue_instance", "")
+        if not instance:
+            raise ValueError(f"granted_slots {what} have no queue_instance")
+        granted.append((instance, number_of(each.get("slots", ""), f"slots {what}")))
+    start = moment_of(text_of(listed, "start_time"), f"start_time {what}")
+    end = moment_of(text_of(listed, "end_time"), f"end_time {what}")
+    if end < start:
+        raise ValueError(f"the end {what} is before its start")
+    submitted = text_of(listed, "submission_time", "")
+    return AdvanceReservation(
+        number=number,
+        name=text_of(listed, "name", ""),
+        owner=text_of(listed, "owner"),
+        state=text_of(listed, "state"),
+        start=start,
+        end=end,
+        slots_at=tuple(granted),
+        users=tuple(each.get("user", "") for each in listed.iter("acl")),
+        messages=tuple((each.text or "").strip() for each in listed.iter("message")),
+        submitted=moment_of(submitted, f"submission_time {what}") if submitted else None,
+        group=text_of(listed, "group", ""),
+        account=text_of(listed, "account", ""),
+        environment=text_of(listed, "granted_parallel_environment/parallel_environment", ""),
+    )
+
+
+def read_reservation_of_jobs(output: str) -> dict[int, int]:
+    """Read `qstat -j N,N -xml`: the number of the advance reservation that each job names; others are left out.
+
+    Raises:
+        ValueError: if it is not that command's output.
+    """
+    header = output.lstrip()[:200]
+    if "<unknown_jobs" in header:
+        return {}
+    found = {}
+    for listed in parse_answer(output, "detailed_job_info").findall("djob_info/element"):
+        reservation = text_of(listed, "JB_ar", "0")
+        if reservation != "0":
+            job = number_of(text_of(listed, "JB_job_number"), "JB_job_number")
+            found[job] = number_of(reservation, f"JB_ar of job {job}")
+    return found

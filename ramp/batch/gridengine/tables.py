@@ -1,0 +1,126 @@
+"""Readers of what Grid Engine has in words: tables of qstat and qrstat, messages of qrsub, configurations.
+
+`qstat` and `qrstat` cut names in their tables; the XML does not. The tables are for people, and for systems that were
+configured to show nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+from ramp.batch.gridengine.answers import task_count
+from ramp.batch.gridengine.markup import number_of
+from ramp.batch.gridengine.records import AdvanceReservation, BatchJob
+from ramp.model.instant import Instant, from_datetime
+
+_MOMENT: Final = r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)"
+_JOB: Final = re.compile(rf"\s*(\d+) +([\d.]+) (.{{10}}) (\S+) +(\S+) +{_MOMENT} (.{{30}}) +(\d+) ?(\S*)\s*")
+_RESERVATION: Final = re.compile(rf"\s*(\d+) (.{{10}}) (\S+) +(\S+) +{_MOMENT}  {_MOMENT}  (\d+:\d\d:\d\d)\s*")
+_GRANTED: Final = re.compile(r"^Your advance reservation (\d{1,9}) has been granted$", re.MULTILINE)
+_POSSIBLE: Final = re.compile(r"^verification: found possible assignment with (\d{1,9}) slots$", re.MULTILINE)
+
+
+def read_job_table(output: str) -> tuple[BatchJob, ...]:
+    """Read the table of `qstat -u '*'`: names are cut at ten characters, and limits are not told.
+
+    Raises:
+        ValueError: at a line that is no job's.
+    """
+    jobs = []
+    for line in _rows(output, "job-ID"):
+        found = _JOB.fullmatch(line)
+        if found is None:
+            raise ValueError(f"the line {line!r:.120} is no job's")
+        number, priority, name, owner, state, moment, queue, slots, task = found.groups()
+        at, runs = _moment(moment), not any(letter in state for letter in "qw")
+        count = number_of(slots, f"slots of job {number}")
+        jobs.append(
+            BatchJob(
+                number=number_of(number, "a job's number"),
+                name=name.strip(),
+                owner=owner,
+                state=state,
+                slots=count,
+                tasks=task_count(task),
+                started=at if runs else None,
+                submitted=None if runs else at,
+                slots_at=((queue.strip(), count),) if runs else (),
+                task=task,
+                priority=float(priority),
+            )
+        )
+    return tuple(jobs)
+
+
+def read_reservation_table(output: str) -> tuple[AdvanceReservation, ...]:
+    """Read the table of `qrstat -u '*'`: names are cut at ten characters.
+
+    Raises:
+        ValueError: at a line that is no reservation's.
+    """
+    reservations = []
+    for line in _rows(output, "ar-id"):
+        found = _RESERVATION.fullmatch(line)
+        if found is None:
+            raise ValueError(f"the line {line!r:.120} is no advance reservation's")
+        number, name, owner, state, start, end, _ = found.groups()
+        reservations.append(
+            AdvanceReservation(
+                number_of(number, "an id"), name.strip(), owner, state, _moment(start),
+                _moment(end),
+            )
+        )  # fmt: skip
+    return tuple(reservations)
+
+
+def _rows(output: str, title: str) -> list[str]:
+    """The lines of a table below its head; nothing at all where nothing is in it."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    if lines and not lines[0].startswith(title):
+        raise ValueError(f"the table begins with {lines[0]!r:.80}; right would be {title!r}")
+    return [line for line in lines[1:] if not set(line) <= {"-"}]
+
+
+def _moment(text: str) -> Instant:
+    try:
+        return from_datetime(datetime.strptime(text, "%m/%d/%Y %H:%M:%S").replace(tzinfo=UTC))
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no date and time") from error
+
+
+def granted_number(output: str) -> int | None:
+    """The id in what `qrsub` says when it has made a reservation, or None: its exit code alone does not tell."""
+    found = _GRANTED.search(output)
+    return None if found is None else int(found[1])
+
+
+def verified_slots(output: str) -> int | None:
+    """Slots that `qrsub -w v` has found, or None where there are not enough."""
+    found = _POSSIBLE.search(output)
+    return None if found is None else int(found[1])
+
+
+def read_usersets(output: str) -> dict[str, tuple[str, ...]]:
+    """Read what `qconf -su NAME,NAME` shows: who is in each userset; those that do not exist are not shown."""
+    found = {}
+    for block in re.split(r"(?m)^(?=name\s)", output):
+        settings = read_settings(block)
+        if "name" in settings:
+            entries = re.split(r"[,\s]+", settings.get("entries", ""))
+            found[settings["name"]] = tuple(each for each in entries if each and each != "NONE")
+    return found
+
+
+def read_settings(output: str) -> dict[str, str]:
+    """Read what `qconf -sp`, `-sq`, `-su`, `-sconf` or `-ssconf` shows: a name and its value a line.
+
+    Lines that end with a backslash go on; a line that is a comment is none.
+    """
+    settings: dict[str, str] = {}
+    for line in re.sub(r"\\\n\s*", " ", output).splitlines():
+        name, _, value = line.strip().partition(" ")
+        if name and not name.startswith("#"):
+            settings[name] = value.strip()
+    return settings

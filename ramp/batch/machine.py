@@ -1,0 +1,386 @@
+"""A Resource Agent's plug-in over any batch system: quotes from its live state, holds as its reservations.
+
+Everything that a system does differently is behind `ramp.batch.system.BatchSystem`; all that is here is common to them.
+A hold is written to the book first, then made, then read back; only what is there as wanted is answered, and so voted
+for. After an error the book says what was meant and the system what there is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from ramp.batch.availability import NEVER, Availability, Taking, takings_of
+from ramp.batch.book import Entry, HoldBook
+from ramp.batch.for_sale import ForSale
+from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
+from ramp.batch.sold_nodes import parts_of, placement_of, token_of
+from ramp.batch.system import BatchSystem, Parts, SystemSnapshot
+from ramp.errors import BatchSystemError, PluginError, SystemRefused
+from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit
+from ramp.model.slot import Reservation, Slot
+
+Answer = TypeVar("Answer")
+
+LOAD_SLICES: Final = 24
+"""Equal parts of the horizon for which a snapshot gives the projected load."""
+
+SNAPSHOT_AGE_S: Final = 3.0
+"""Seconds for which one picture of a system serves all who ask."""
+
+_FOREVER: Final[Duration] = 365 * 24 * 3600 * SECOND
+"""What a job without a limit counts for in pictures; Slurm itself takes a year."""
+
+
+class BatchMachine:
+    """A batch system behind a Resource Agent; a `ramp.plugins.interface.ResourcePlugin` that also forgets.
+
+    Args:
+        system: the live system.
+        resource: the resource's name.
+        cores: its cores, as the configuration says; what the system really has of them is looked up for every quote.
+        for_sale: the site's choice.
+        state_dir: folder of the book; None for memory.
+        spare_planned: whether jobs that the system plans to start keep their places in quotes.
+        snapshot_age_s: seconds for which one picture serves.
+        monotonic: seconds that pass, for the picture's age.
+        wait: seconds to wait.
+
+    Raises:
+        PluginError: the book cannot be read, or the system cannot be asked what it has (then it may be later).
+    """
+
+    source = "live"
+
+    def __init__(
+        self,
+        system: BatchSystem,
+        resource: str,
+        cores: int,
+        for_sale: ForSale,
+        state_dir: Path | None,
+        *,
+        spare_planned: bool = True,
+        snapshot_age_s: float = SNAPSHOT_AGE_S,
+        monotonic: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.system = system
+        self.resource = resource
+        self.capacity = cores
+        self.for_sale = for_sale
+        self.book = HoldBook(state_dir, resource)
+        self.reconciler = Reconciler(system, self.book, resource, wait)
+        self._spare_planned = spare_planned
+        self._snapshot_age_s = snapshot_age_s
+        self._monotonic = monotonic
+        self._picture: tuple[float, SystemSnapshot] | None = None
+        self._drawn: tuple[object, Availability] | None = None
+
+    def begin(self, now: Instant) -> None:
+        """Bring the system to agree with the book, as at every start: sweep what nobody holds.
+
+        Raises:
+            PluginError: the system cannot be asked now.
+        """
+        self._told(lambda: self.reconciler.sweep(now))
+
+    # -- what there is -------------------------------------------------------------------------------------------
+
+    def picture(self, now: Instant) -> SystemSnapshot:
+        """The system, at most `snapshot_age_s` old.
+
+        Raises:
+            BatchSystemError: it cannot be asked.
+        """
+        at = self._monotonic()
+        if self._picture is None or not 0 <= at - self._picture[0] < self._snapshot_age_s:
+            self._picture = at, self.system.snapshot(now)
+        return self._picture[1]
+
+    def availability(self, now: Instant, without: str = "") -> Availability:
+        """All that is taken, by whom ever, from now on.
+
+        Args:
+            now: from when on.
+            without: a key whose own taking is left out.
+
+        Raises:
+            BatchSystemError: the system cannot be asked.
+        """
+        picture = self.picture(now)
+        live = tuple(each for each in self.book.live(now) if each.key != without)
+        mark = (id(picture), live, now // SECOND)
+        if self._drawn is None or self._drawn[0] != mark:
+            self._drawn = mark, self._draw(picture, live, now)
+        return self._drawn[1]
+
+    def _draw(self, picture: SystemSnapshot, live: Sequence[Entry], now: Instant) -> Availability:
+        # ours that nobody holds any more are about to be swept, so they take nothing
+        prefix = own_prefix(self.resource)
+        own = frozenset(each.name for each in picture.reservations if each.name.startswith(prefix))
+        takings = takings_of(picture, own, spare_planned=self._spare_planned)
+        for entry in live:
+            assert entry.slot is not None
+            end = -(-entry.slot.end // SECOND) * SECOND
+            takings.append(Taking(entry.slot.start // SECOND * SECOND, end, entry.parts, market=True))
+        backlog = sum(
+            job.cores * (job.time_limit or _FOREVER)
+            for job in picture.waiting
+            if not job.held and not job.reservation and (job.planned_start is None or not job.planned_nodes)
+        )
+        return Availability(picture.nodes, takings, now, self.for_sale, backlog)
+
+    # -- the interface of plug-ins -------------------------------------------------------------------------------
+
+    def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
+        """The earliest slot of the unit's window; see `ResourcePlugin.quote`."""
+        sellable = self.for_sale.cores(self.capacity)
+        if unit.cores.total > sellable:
+            detail = f"{unit.cores.total} cores are wanted, {sellable} of {self.capacity} are for sale"
+            return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{sellable} cores", detail)
+        earliest, duration = unit.earliest_start(now), unit.run_duration(now)
+        latest = unit.deadline - duration
+        if unit.deadline <= now:
+            detail = f"the deadline {iso(unit.deadline)} has passed"
+            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, detail=detail)
+        if duration <= 0 or latest < earliest:
+            nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""
+            detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
+            return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
+        return self._told(lambda: self._quoted(unit, duration, earliest, latest, now))
+
+    def _quoted(
+        self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant, now: Instant
+    ) -> Slot | Refusal:
+        free = self.availability(now)
+        fit = free.first_fit(unit.cores, duration, earliest, latest, now=now)
+        if fit is None:
+            later = free.first_fit(unit.cores, duration, earliest, NEVER - duration, now=now)
+            detail = (
+                f"{unit.cores.total} of {self.capacity} cores are not free and for sale together for "
+                f"{seconds(duration):g} s between {iso(earliest)} and {_iso_or_empty(unit.deadline)}"
+            )
+            nearest = _iso_or_empty(None if later is None else later.start)
+            return Refusal(unit.number, RefusalCode.CORES_TAKEN, nearest, detail)
+        end = fit.start + duration
+        cores = sum(count for _, count in fit.parts)
+        token = token_of(fit.parts)
+        return Slot(fit.start, end, cores, free.load(fit.start, end), placement_of(fit.parts), token)
+
+    def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
+        """Set a slot aside as a reservation of the system; see `ResourcePlugin.hold`."""
+        entry = self.book.entry(key)
+        if entry is None:
+            if until <= now:
+                detail = f"the hold would have ended at {iso(until)}"
+                return Refusal(unit.number, RefusalCode.HOLD_EXPIRED, detail=detail)
+            parts = self._parts(slot)
+            taken = self._told(lambda: self._taken(slot, parts, now))
+            if taken:
+                return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=taken)
+            entry = Entry(key, reservation_name(self.resource, key), "", unit.number, slot, parts, until)
+            self.book.intend(entry)
+        if entry.live(now) and not entry.made:
+            refusal = self._make(entry, now)
+            if refusal is not None:
+                return refusal
+        return self._answer(key, now)
+
+    def _make(self, entry: Entry, now: Instant) -> Refusal | None:
+        """Make a hold on the system, or forget it where the system surely will not have it."""
+        try:
+            self._told(lambda: self.reconciler.make(entry, now))
+        except _Refused as refused:
+            self.book.drop(entry.key)
+            if refused.transient:
+                raise PluginError(self.system.name, refused.reason, transient=True) from refused
+            self._picture = None  # it was taken by somebody whom the picture does not show
+            return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
+        return None
+
+    def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
+        """Make a hold firm once the system is seen to have it; see `ResourcePlugin.confirm`."""
+        entry = self.book.entry(key)
+        if entry is not None and entry.stands(now) and not entry.firm:
+            try:
+                self._told(lambda: self.reconciler.make(entry, now))
+            except _Refused as refused:
+                if refused.transient:
+                    raise PluginError(self.system.name, refused.reason, transient=True) from refused
+                self.book.release(key)
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
+            self.book.change(key, firm=True)
+        return self._answer(key, now)
+
+    def hand_over(self, key: str, account: str, now: Instant) -> None:
+        """Let a buyer's local account run in what is firm, and nobody else; called when it has been paid.
+
+        Raises:
+            PluginError: the system has not done it, or nobody knows; `transient` says whether to try again.
+        """
+        entry = self.book.entry(key)
+        if entry is None or not entry.firm or not entry.live(now):
+            return
+        entry = self.book.change(key, account=account)
+        try:
+            self._told(partial(self.reconciler.hand_over, entry, now))
+        except _Refused as refused:
+            raise PluginError(self.system.name, refused.reason) from refused
+
+    def release(self, key: str, now: Instant) -> None:
+        """Give a hold or reservation back; see `ResourcePlugin.release`."""
+        entry = self.book.release(key)
+        if entry is not None and entry.name and not entry.removed:
+            self._told(lambda: self.reconciler.remove(entry))
+
+    def reservation(self, key: str, now: Instant) -> Reservation | None:
+        """What the book has under a key and the system too; see `ResourcePlugin.reservation`."""
+        entry = self.book.entry(key)
+        if entry is None or not entry.stands(now):
+            return None
+        if entry.live(now):
+            found = self._told(partial(self.reconciler.find, entry.name))
+            if self.reconciler.fits(found, entry, now):
+                assert found is not None
+                entry = self.reconciler.note_made(entry, found)
+            elif not entry.made:
+                return None
+            else:
+                try:
+                    entry = self._told(partial(self.reconciler.make, entry, now))
+                except _Refused:
+                    return None
+        return entry.reservation()
+
+    def reservations(self, now: Instant) -> tuple[Reservation, ...]:
+        """All live holds and reservations, by start; see `ResourcePlugin.reservations`."""
+        return tuple(each.reservation() for each in self.book.live(now) if each.made)
+
+    def next_event(self, now: Instant) -> Instant | None:
+        """When the next hold runs out; see `ResourcePlugin.next_event`."""
+        untils = (each.held_until for each in self.book.live(now) if not each.firm)
+        return min((until for until in untils if until is not None), default=None)
+
+    def forget(self, keys: Sequence[str], now: Instant) -> None:
+        """Forget keys that are over; see `ForgettingPlugin.forget`."""
+        self._told(lambda: self.reconciler.sweep(now))
+        self.book.forget(keys, now)
+
+    def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
+        """The system as `ramp qstat` shows it; see `ResourcePlugin.snapshot`."""
+        picture, free = self._told(lambda: (self.picture(now), self.availability(now)))
+        running = [
+            _job(job.job_id, job.cores, job.start, job.end, job.submitted, job.user, now) for job in picture.running
+        ]
+        waiting = []
+        for job in picture.waiting:
+            begin = max(job.planned_start or now, now)
+            end = None if job.time_limit is None else begin + job.time_limit
+            waiting.append(_job(job.job_id, job.cores, begin, end, job.submitted, job.user, now))
+        busy = min(sum(job.cores for job in picture.running), self.capacity)
+        slices = min(LOAD_SLICES, max(horizon, 1))
+        bounds = [now + horizon * part // slices for part in range(slices + 1)]
+        return {
+            "resource": self.resource,
+            "source": self.source,
+            "time": iso(now),
+            "machine_time_s": now / SECOND,
+            "cores": self.capacity,
+            "cores_busy": busy,
+            "load": busy / self.capacity,
+            "running": running,
+            "queued": waiting,
+            "reservations": [_reserved(each.reservation()) for each in self.book.live(now)],
+            "projected_load": [
+                {"time": iso(begin), "load": free.load(begin, end)} for begin, end in pairwise(bounds) if begin < end
+            ],
+        }
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _taken(self, slot: Slot, parts: Parts, now: Instant) -> str:
+        """Why a slot cannot be had any more; empty if it can. What has run out is swept first."""
+        start = max(slot.start, now)
+        if start >= slot.end:
+            return f"the slot ended at {iso(slot.end)}"
+        if self.book.to_remove(now):
+            self.reconciler.sweep(now)
+        return self.availability(now).lacking(parts, start, slot.end)
+
+    def _parts(self, slot: Slot) -> Parts:
+        try:
+            parts = parts_of(slot.token)
+        except ValueError as error:
+            raise PluginError(self.system.name, f"the slot was never quoted: {error}") from error
+        if sum(count for _, count in parts) != slot.cores:
+            raise PluginError(self.system.name, f"a slot of {slot.cores} cores was never quoted on {slot.placement}")
+        return parts
+
+    def _answer(self, key: str, now: Instant) -> Reservation | Refusal:
+        entry = self.book.entry(key)
+        if entry is not None and entry.stands(now):
+            return entry.reservation()
+        if entry is not None and entry.released:
+            return Refusal(entry.unit, RefusalCode.CANCELLED, detail=f"{key} was released")
+        reason = "was never held" if entry is None else "is no longer held: its time ran out"
+        unit = 0 if entry is None else entry.unit
+        return Refusal(unit, RefusalCode.HOLD_EXPIRED, detail=f"{key} {reason}")
+
+    def _told(self, act: Callable[[], Answer]) -> Answer:
+        """Act on the system; what fails is told as plug-ins tell it.
+
+        Raises:
+            _Refused: a sure no.
+            PluginError: anything else that the system does.
+        """
+        try:
+            return act()
+        except SystemRefused as refused:
+            raise _Refused(self.system.name, refused.reason, transient=refused.transient) from refused
+        except BatchSystemError as error:
+            raise PluginError(self.system.name, error.reason, transient=error.transient) from error
+
+
+class _Refused(PluginError):
+    """The system's sure no."""
+
+
+def _job(
+    job_id: str, cores: int, start: Instant, end: Instant | None, submitted: Instant | None, user: str, now: Instant
+) -> dict[str, Any]:
+    shown_end = max(start + SECOND, now, start + _FOREVER if end is None else end)
+    return {
+        "job": job_id,
+        "cores": cores,
+        "start": iso(start),
+        "end": iso(shown_end),
+        "submitted": iso(start if submitted is None else submitted),
+        "user": user,
+    }
+
+
+def _reserved(each: Reservation) -> dict[str, Any]:
+    return {
+        "reservation_id": each.reservation_id,
+        "key": each.key,
+        "cores": each.slot.cores,
+        "start": iso(each.slot.start),
+        "end": iso(each.slot.end),
+        "firm": each.firm,
+        "held_until": None if each.held_until is None else iso(each.held_until),
+    }
+
+
+def _iso_or_empty(instant: Instant | None) -> str:
+    """An instant as text; empty where there is none or it lies behind the calendar's end."""
+    try:
+        return "" if instant is None else iso(instant)
+    except OverflowError:
+        return ""

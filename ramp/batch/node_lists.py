@@ -1,0 +1,115 @@
+"""Lists of nodes as Slurm writes them: `n[01-04,7],login1` (slurm.conf(5), scontrol(1) "show hostlist").
+
+Several brackets in one name are taken (`rack[1-2]n[0-3]`), the last one running fastest as in Slurm.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from typing import Final
+
+NODES_MAX: Final = 1_000_000
+"""Nodes of one list; more is no answer of a system, but an attack or a fault."""
+
+_PIECE: Final = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]]*)\])?")
+_RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+_NUMBERED: Final = re.compile(r"(.*?)(\d{1,9})")
+
+
+def expand(text: str) -> tuple[str, ...]:
+    """The names of a list, in its order; none for the empty text and for `(null)`.
+
+    Raises:
+        ValueError: if it is no list of nodes, or names more than `NODES_MAX`.
+    """
+    if text in {"", "(null)", "None"}:
+        return ()
+    found: list[str] = []
+    for word in _words(text):
+        found += _expanded(word, text)
+        if len(found) > NODES_MAX:
+            raise ValueError(f"more than {NODES_MAX} nodes in {text[:60]!r}")
+    return tuple(found)
+
+
+def compress(names: Iterable[str]) -> str:
+    """The shortest list in which names that differ in their last number share a bracket; the order is kept."""
+    groups: list[tuple[str, int, list[tuple[int, int]]]] = []  # prefix, width, ranges; no number: width -1
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        if match is None:
+            groups.append((name, -1, []))
+            continue
+        prefix, number = match[1], int(match[2])
+        width = len(match[2]) if match[2].startswith("0") else 0
+        previous = groups[-1] if groups else None
+        if previous is None or previous[0] != prefix or previous[1] < 0 or not _fits(previous[1], width, match[2]):
+            groups.append((prefix, width, [(number, number)]))
+        elif previous[2][-1][1] == number - 1:
+            previous[2][-1] = (previous[2][-1][0], number)
+        else:
+            previous[2].append((number, number))
+    return ",".join(_written(*group) for group in groups)
+
+
+def _fits(group_width: int, width: int, digits: str) -> bool:
+    """Whether a number is written as those of a group are."""
+    return group_width == width or (group_width > 0 and width == 0 and len(digits) == group_width)
+
+
+def _written(prefix: str, width: int, ranges: list[tuple[int, int]]) -> str:
+    if width < 0:
+        return prefix
+    texts = [f"{first:0{width}}" if first == last else f"{first:0{width}}-{last:0{width}}" for first, last in ranges]
+    alone = len(ranges) == 1 and ranges[0][0] == ranges[0][1]
+    return prefix + (texts[0] if alone else f"[{','.join(texts)}]")
+
+
+def _words(text: str) -> list[str]:
+    """The parts between commas that are in no bracket."""
+    words, depth, word = [], 0, ""
+    for letter in text:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and depth == 0:
+            words.append(word)
+            word = ""
+        else:
+            word += letter
+    if depth:
+        raise ValueError(f"a bracket is not closed in {text[:60]!r}")
+    return [*words, word]
+
+
+def _expanded(word: str, text: str) -> list[str]:
+    pieces: list[list[str]] = []
+    position = 0
+    while position < len(word):
+        match = _PIECE.match(word, position)
+        if match is None or match.end() == position:
+            raise ValueError(f"{text[:60]!r} is no list of nodes")
+        pieces.append([match[1]])
+        if match[2] is not None:
+            pieces.append(_numbers(match[2], text))
+        position = match.end()
+    count = 1
+    for piece in pieces:
+        count *= len(piece)
+    if not word or count > NODES_MAX:
+        raise ValueError(f"{text[:60]!r} is no list of at most {NODES_MAX} nodes")
+    return ["".join(parts) for parts in itertools.product(*pieces)]
+
+
+def _numbers(ranges: str, text: str) -> list[str]:
+    found: list[str] = []
+    for part in ranges.split(","):
+        match = _RANGE.fullmatch(part)
+        if match is None:
+            raise ValueError(f"{part[:20]!r} is no range of numbers in {text[:60]!r}")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first or last - first >= NODES_MAX:
+            raise ValueError(f"{part[:20]!r} is no range of numbers in {text[:60]!r}")
+        width = len(match[1])
+        found += [f"{number:0{width}}" for number in range(first, last + 1)]
+    return found

@@ -1,0 +1,264 @@
+"""Jobs on what was bought: the buyer's orders to the resource, and what the resource tells of them.
+
+The paper leaves starting the application to its Application Hosting Environment (section 4); here the Resource Agent
+submits at its own site, on the buyer's sealed order, as the local account that the site maps the buyer to.
+"""
+
+from __future__ import annotations
+
+import binascii
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.instant import Instant
+from ramp.model.seal import BY_RESOURCE, BY_USER
+
+STDOUT: Final = "stdout"
+STDERR: Final = "stderr"
+STREAMS: Final = (STDOUT, STDERR)
+"""Names of a job's two output streams among its files."""
+
+ARGUMENTS_MAX: Final = 200
+"""Arguments of a job's command at most."""
+
+ARGUMENT_CHARACTERS_MAX: Final = 4_000
+"""Characters of one argument at most."""
+
+INPUTS_MAX: Final = 20
+"""Files that are staged with an order at most."""
+
+INPUT_BYTES_MAX: Final = 48 * 1024
+"""Bytes of all staged files together at most: in base64 they still fit a document (90 kB) beside the command."""
+
+OUTPUT_CHUNK_BYTES: Final = 48 * 1024
+"""Bytes of output that one message carries at most, for the same reason."""
+
+
+class JobState(StrEnum):
+    """How a job stands.
+
+    TAKEN: on record at the resource, not yet with the batch system. QUEUED: the batch system has it and it waits for
+    its time. RUNNING. DONE: ended with exit code 0. FAILED: ended otherwise, or could not be run. CANCELLED.
+    """
+
+    TAKEN = "taken"
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing follows."""
+        return self in (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
+
+
+class Delivery(StrEnum):
+    """Whether the slot was delivered as sold, as the resource itself measures it at the slot's first jobs.
+
+    PENDING: not to be known yet. ON_TIME and LATE: the job has started with the cores that it was to have, within the
+    site's grace or after it. UNDELIVERED: it did not, by no fault of the buyer's; the resource gives the money back.
+    """
+
+    PENDING = "pending"
+    ON_TIME = "on_time"
+    LATE = "late"
+    UNDELIVERED = "undelivered"
+
+
+@dataclass(frozen=True, slots=True)
+class JobArgument:
+    """One word of a job's command."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobInput:
+    """A file that is put into the job's folder before it starts.
+
+    Attributes:
+        name: of the file; letters, digits, dots, hyphens and underscores.
+        data: its bytes in base64.
+        executable: whether it can be run.
+    """
+
+    name: str
+    data: str
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JobPeer:
+    """One unit of the request, as the jobs of all its units are told of it.
+
+    Attributes:
+        unit: its number in the request, from 1.
+        resource: who has sold it.
+        reservation_id: the resource's name for its slot.
+        cores: of the slot.
+    """
+
+    unit: int
+    resource: str
+    reservation_id: str
+    cores: int
+
+
+@said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
+@dataclass(frozen=True, slots=True)
+class JobOrder:
+    """REQUEST by the buyer: run this on the slot; the same `job_id` is run once, however often it is ordered.
+
+    Attributes:
+        job_id: the buyer's name for it.
+        agreement_id: what the slot was bought by.
+        cores: so many of the slot's cores.
+        unit: the unit's number in its request.
+        begin_at: not before that; where units start together, when the last of their slots begins.
+        arguments: the command and its arguments.
+        inputs: files that are staged first.
+        peers: all units of the request that start together, this one too.
+    """
+
+    job_id: str
+    agreement_id: str
+    cores: int
+    unit: int
+    begin_at: Instant
+    arguments: tuple[JobArgument, ...]
+    inputs: tuple[JobInput, ...] = ()
+    peers: tuple[JobPeer, ...] = ()
+
+
+def limits_problem(order: JobOrder) -> str:
+    """What of an order's command or files is beyond the limits or cannot be, or the empty string."""
+    if not 0 < len(order.arguments) <= ARGUMENTS_MAX or not order.arguments[0].value:
+        return f"{len(order.arguments)} words of command; right would be 1 to {ARGUMENTS_MAX}, the first not empty"
+    longest = max(len(each.value) for each in order.arguments)
+    if longest > ARGUMENT_CHARACTERS_MAX:
+        return f"an argument of {longest} characters; right are at most {ARGUMENT_CHARACTERS_MAX}"
+    if any("\0" in each.value for each in order.arguments):
+        return "an argument holds a zero byte"
+    names = [each.name for each in order.inputs]
+    if len(names) > INPUTS_MAX or len(set(names)) < len(names) or set(names) & set(STREAMS):
+        right = f"at most {INPUTS_MAX}, each once, none called stdout or stderr"
+        return f"the staged files {', '.join(names)}; right are {right}"
+    try:
+        size = sum(len(binascii.a2b_base64(each.data, strict_mode=True)) for each in order.inputs if each.data)
+    except binascii.Error:
+        return "a staged file is not in base64"
+    return (
+        "" if size <= INPUT_BYTES_MAX else f"staged files of {size} bytes; right are at most {INPUT_BYTES_MAX} together"
+    )
+
+
+@said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_USER)
+@dataclass(frozen=True, slots=True)
+class JobQuery:
+    """QUERY_REF by the buyer: how is the job?"""
+
+    job_id: str
+    agreement_id: str
+
+
+@said(Performative.CANCEL, interaction=Interaction.REQUEST, by=BY_USER)
+@dataclass(frozen=True, slots=True)
+class JobCancellation:
+    """CANCEL by the buyer: end the job; the slot stays bought."""
+
+    job_id: str
+    agreement_id: str
+
+
+@said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_USER)
+@dataclass(frozen=True, slots=True)
+class JobOutputQuery:
+    """QUERY_REF by the buyer: the bytes of a stream or result file from an offset on.
+
+    Attributes:
+        job_id: which.
+        agreement_id: of its slot.
+        name: `stdout`, `stderr`, or a file that the job has left in its folder.
+        offset: of the first byte wanted.
+    """
+
+    job_id: str
+    agreement_id: str
+    name: str
+    offset: int
+
+
+@said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_RESOURCE)
+@dataclass(frozen=True, slots=True)
+class JobStatus:
+    """AGREE to an order, INFORM otherwise: how a job stands.
+
+    Attributes:
+        job_id: which.
+        agreement_id: of its slot.
+        state: a `JobState`.
+        executor: what runs it: `local` on the agent's own computer, for the machine is simulated; else the batch
+            system.
+        account: the local account it runs as.
+        due_at: when it should start: when its slot has begun and it was there.
+        delivery: a `Delivery`.
+        native_id: the batch system's name for it, or empty.
+        cores: that it was given, 0 while that is not known.
+        started_at: when it started, by the resource's clock.
+        ended_at: when it ended.
+        exit_code: of its command; negative for the signal that ended it.
+        detail: one sentence for people.
+    """
+
+    job_id: str
+    agreement_id: str
+    state: JobState
+    executor: str
+    account: str
+    due_at: Instant
+    delivery: Delivery
+    native_id: str = ""
+    cores: int = 0
+    started_at: Instant | None = None
+    ended_at: Instant | None = None
+    exit_code: int | None = None
+    detail: str = ""
+
+
+@said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_RESOURCE)
+@dataclass(frozen=True, slots=True)
+class JobRefused:
+    """REFUSE: the job is not run, or not known; `code` says why."""
+
+    job_id: str
+    agreement_id: str
+    code: str
+    detail: str = ""
+
+
+@said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_RESOURCE)
+@dataclass(frozen=True, slots=True)
+class JobOutput:
+    """INFORM: a piece of a job's output.
+
+    Attributes:
+        job_id: which.
+        agreement_id: of its slot.
+        name: the stream or file.
+        offset: of the piece's first byte.
+        size: bytes that there are now.
+        complete: whether no more can come, for the job has ended.
+        data: the piece in base64.
+    """
+
+    job_id: str
+    agreement_id: str
+    name: str
+    offset: int
+    size: int
+    complete: bool
+    data: str

@@ -1,0 +1,259 @@
+"""One job on a sold slot, from the buyer's order to its end, and how the slot was delivered by it.
+
+It is on record before it is submitted, and a launcher that has it already does not launch it again; so after a crash it
+is looked up by its name, and submitted only where the launcher knows of none. What the launcher cannot say is asked
+again. A job that has not started within its time, by no fault of its own, shows that the slot is not delivered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ramp.model.contents import JobOrder, JobPeer, JobStatus
+from ramp.model.contents.jobs import Delivery, JobState
+from ramp.model.instant import MINUTE, SECOND, Duration, Instant, iso, seconds
+from ramp.model.offer import Offer
+from ramp.protocol.effects import CancelJob, Effect, JobToRun, LookUpJob, Persist, SubmitJob
+from ramp.protocol.events import JobSight, MachineInDoubt
+from ramp.protocol.machine import StateMachine
+from ramp.protocol.records import JobCancelAsked, JobEnded, JobTaken
+from ramp.protocol.resource.launching import LaunchTerms
+from ramp.protocol.tables import JOB
+from ramp.protocol.timing import moved
+
+LOOK_FIRST: Duration = 2 * SECOND
+"""A launcher is asked so soon after a job was submitted, or was due; then after pauses that grow by half."""
+
+LOOK_LONGEST: Duration = MINUTE
+"""No pause between two looks is longer: a question costs the site a process."""
+
+END_MARGIN: Duration = 2 * MINUTE
+"""So long after its slot a job of which nobody knows is given up: batch systems kill within half a minute."""
+
+S = JobState
+
+
+class Job(StateMachine[JobState]):
+    """One job.
+
+    Args:
+        taken: the order as it was taken; also its first record.
+        offer: the slot.
+        reservation_id: the machine's name for it.
+        resource: name of the selling agent.
+        terms: how the resource launches.
+    """
+
+    def __init__(
+        self, taken: JobTaken, *, offer: Offer, reservation_id: str, resource: str, terms: LaunchTerms
+    ) -> None:
+        super().__init__(offer.request_id, JOB, S.TAKEN)
+        self.taken = taken
+        self.delivery = Delivery.PENDING
+        self.sight = JobSight(S.TAKEN)
+        self.asked = False
+        self.to_run = to_run(taken, offer, reservation_id, resource)
+        self._end = offer.end
+        self._terms = terms
+        self._cancelling = False
+        self._pause = LOOK_FIRST
+        self._doubt = ""
+        self._submitting = False
+
+    @property
+    def order(self) -> JobOrder:
+        """What the buyer ordered."""
+        return self.taken.order
+
+    @property
+    def has_started(self) -> bool:
+        """Whether its command was started."""
+        return self.sight.started_at is not None
+
+    @property
+    def is_undelivered(self) -> bool:
+        """Whether it has shown that the slot was not delivered."""
+        return self.delivery is Delivery.UNDELIVERED
+
+    def status(self) -> JobStatus:
+        """How it stands, for its buyer."""
+        sight = self.sight
+        return JobStatus(
+            self.order.job_id,
+            self.order.agreement_id,
+            self.state,
+            self._terms.executor,
+            self.taken.account,
+            self.taken.due_at,
+            self.delivery,
+            sight.native_id,
+            sight.cores,
+            sight.started_at,
+            sight.ended_at,
+            sight.exit_code,
+            sight.detail or self._doubt,
+        )
+
+    # -- entries -------------------------------------------------------------------------------------------------
+
+    def start(self, now: Instant) -> list[Effect]:
+        """It has been ordered: make that durable and submit it."""
+        self._look_later(now)
+        return [Persist(self.taken), self._submit()]
+
+    def replay(self, record: JobCancelAsked | JobEnded) -> None:
+        """Take one later record of its journal, before `recover`."""
+        if isinstance(record, JobCancelAsked):
+            self._cancelling = True
+            return
+        status = record.status
+        self.state, self.delivery = status.state, status.delivery
+        self.sight = JobSight(
+            status.state,
+            status.native_id,
+            status.cores,
+            status.started_at,
+            status.ended_at,
+            status.exit_code,
+            status.detail,
+        )
+
+    def recover(self, now: Instant) -> list[Effect]:
+        """Go on after a restart: see what has become of it, or end it where that was asked for."""
+        return [] if self.state.is_final else self.look(now, again=True)
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Look how it is, unless nobody will ever know."""
+        if now >= self._end + END_MARGIN and (self._doubt or self.asked):
+            what = f"its slot is over, and nobody knows what became of it: {self._doubt or 'no answer'}"
+            if not self.has_started and not self._cancelling:
+                self.delivery = Delivery.UNDELIVERED
+            return self._ended(replace(self.sight, state=S.FAILED, detail=what), "deadline", now)
+        return self.look(now)
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self.deadline = moved(self.deadline, by)
+
+    def cancel(self, now: Instant) -> list[Effect]:
+        """The buyer wants it ended, or its slot is gone; again changes nothing but asks again."""
+        if self.state.is_final:
+            return []
+        first, self._cancelling = not self._cancelling, True
+        noted = [Persist(JobCancelAsked(self.taken.offer_id, self.order.job_id, now))] if first else []
+        return [*noted, *self.look(now, again=True)]
+
+    def look(self, now: Instant, *, again: bool = False) -> list[Effect]:
+        """Ask the launcher, one question at a time."""
+        self._look_later(now)
+        if self.asked and not again:
+            return []
+        self.asked, self._submitting = True, False
+        return [CancelJob(self.to_run) if self._cancelling else LookUpJob(self.to_run)]
+
+    def on_seen(self, answer: JobSight | MachineInDoubt | None, now: Instant) -> list[Effect]:
+        """The launcher's answer to any question; what is final stays."""
+        self.asked = False
+        if self.state.is_final:
+            return []
+        if isinstance(answer, MachineInDoubt):
+            self._doubt = answer.reason
+            return self._measured(now, known=False)
+        self._doubt = ""
+        if answer is None:
+            return self._unknown(now)
+        if answer.state.is_final:
+            return self._ended(answer, "JobSeen", now)
+        if (self.state, answer.state) == (S.RUNNING, S.QUEUED):
+            return []  # what was seen to run does not wait again
+        self.sight = answer
+        if answer.state is not self.state:
+            self._enter(answer.state, "JobSeen")
+            self._pause = LOOK_FIRST
+            self._look_later(now)
+        return self._measured(now, known=True)
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _unknown(self, now: Instant) -> list[Effect]:
+        """The launcher has none of that name: it never had, so nothing was launched, or it has lost it."""
+        if self._cancelling:
+            return self._ended(JobSight(S.CANCELLED, detail="it was never started"), "JobSeen", now)
+        if self.state is S.TAKEN and self._submitting:  # asked again only after a pause
+            self._doubt = "the site was given the job, and knows nothing of it"
+            return self._measured(now, known=False)
+        if self.state is S.TAKEN and now < self._end:
+            return [self._submit()]
+        return self._ended(JobSight(S.FAILED, detail="the site knows the job no longer"), "JobSeen", now)
+
+    def _submit(self) -> SubmitJob:
+        self.asked = self._submitting = True
+        return SubmitJob(self.to_run)
+
+    def _measured(self, now: Instant, *, known: bool) -> list[Effect]:
+        """See whether the slot is delivered, as far as that is known."""
+        started, due = self.sight.started_at, self.taken.due_at
+        if started is None:
+            if now < (self._limit if known else self._end) or self._cancelling:
+                return []
+            return self._undelivered(f"the job had not started {seconds(now - due):g} s after its time", now)
+        if self.delivery is Delivery.PENDING:
+            if 0 < self.sight.cores < self.order.cores:
+                return self._undelivered(f"the job got {self.sight.cores} of {self.order.cores} cores", now)
+            self.delivery = Delivery.LATE if started - due > self._terms.grace else Delivery.ON_TIME
+        return []
+
+    def _undelivered(self, detail: str, now: Instant) -> list[Effect]:
+        self.delivery = Delivery.UNDELIVERED
+        sight = replace(self.sight, state=S.FAILED, ended_at=now, exit_code=None, detail=f"not delivered: {detail}")
+        return [CancelJob(self.to_run), *self._ended(sight, "JobSeen", now)]
+
+    def _ended(self, sight: JobSight, stimulus: str, now: Instant) -> list[Effect]:
+        self.sight = replace(sight, native_id=sight.native_id or self.sight.native_id)
+        if sight.started_at is not None and (short := self._measured(now, known=True)):
+            return short  # it has run to its end, but with fewer cores than were sold
+        self._enter(sight.state, stimulus)
+        self.deadline = None
+        return [Persist(JobEnded(self.taken.offer_id, self.status(), now))]
+
+    @property
+    def _limit(self) -> Instant:
+        return min(self.taken.due_at + self._terms.delivery_limit, self._end)
+
+    def _look_later(self, now: Instant) -> None:
+        """Look again after a pause that grows; at a job that waits for its time, then; at a late one, at its limit."""
+        waits = not self.has_started and now < self.taken.due_at and not self._cancelling and not self._doubt
+        self.deadline = (self.taken.due_at if waits else now) + self._pause
+        if not self.has_started and now < self._limit:
+            self.deadline = min(self.deadline, self._limit)
+        self._pause = min(self._pause * 3 // 2, LOOK_LONGEST)
+
+
+def to_run(taken: JobTaken, offer: Offer, reservation_id: str, resource: str) -> JobToRun:
+    """A job as its launcher is told of it; its environment names its slot and the units that start with it."""
+    order = taken.order
+    peers = order.peers or (JobPeer(order.unit, resource, reservation_id, offer.cores),)
+    environment = {
+        "RAMP_JOB": order.job_id,
+        "RAMP_AGREEMENT": order.agreement_id,
+        "RAMP_RESOURCE": resource,
+        "RAMP_RESERVATION": reservation_id,
+        "RAMP_CORES": str(order.cores),
+        "RAMP_START": iso(taken.due_at),
+        "RAMP_END": iso(offer.end),
+        "RAMP_UNIT": str(order.unit),
+        "RAMP_UNITS": str(len(peers)),
+        "RAMP_PEERS": " ".join(f"{each.unit}={each.resource}/{each.reservation_id}" for each in peers),
+    }
+    return JobToRun(
+        order.job_id,
+        resource,
+        reservation_id,
+        taken.account,
+        order.cores,
+        taken.due_at,
+        offer.end,
+        tuple(each.value for each in order.arguments),
+        order.inputs,
+        tuple(environment.items()),
+    )

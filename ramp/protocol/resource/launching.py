@@ -1,0 +1,40 @@
+"""What a site grants to those who launch jobs on its slots: each buyer's local account, and what counts as late."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from ramp.model.instant import MINUTE, SECOND, Duration
+
+OWN_ACCOUNT: Final = "@own"
+"""The Resource Agent's own account, or `nobody` where that is root; only for machines that are simulated.
+
+No Unix account has such a name.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTerms:
+    """How a resource launches jobs.
+
+    Attributes:
+        executor: what runs them: `local` on the agent's own computer, where the machine is simulated; or a batch
+            system.
+        accounts: the local account of every buyer, by full name; nobody else is dealt with.
+        grace: a job that starts so long after it was due is still on time.
+        delivery_limit: a job that has not started so long after it was due never will: the slot is not delivered. Never
+            later than the slot's end.
+    """
+
+    executor: str
+    accounts: Mapping[str, str] = field(default_factory=dict)
+    grace: Duration = 10 * SECOND
+    delivery_limit: Duration = 5 * MINUTE
+
+    def problem(self, user: str) -> str:
+        """Why a buyer is not dealt with, or the empty string."""
+        if user in self.accounts:
+            return ""
+        return f"the site maps {user} to no local account, so nothing of it could be run here"

@@ -1,0 +1,175 @@
+"""A user's jobs on what it has bought: ordered once each, asked for and ended at the resource that has sold the slot.
+
+An order is on record before it leaves, and goes out again after a restart until the resource has answered it; the
+resource runs a job once, however often it is ordered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement
+from ramp.model.contents import (
+    Content,
+    JobCancellation,
+    JobOrder,
+    JobOutput,
+    JobOutputQuery,
+    JobQuery,
+    JobRefused,
+    JobStatus,
+)
+from ramp.model.instant import Instant
+from ramp.model.seal import Role
+from ramp.protocol.effects import Effect, Persist, Report
+from ramp.protocol.events import JobAsked, JobCancelled, JobOutputAsked, JobSubmitted
+from ramp.protocol.progress import QueryAnswered
+from ramp.protocol.questions import Questions
+from ramp.protocol.records import JobHeard, JobOrdered, OwnJobRecord
+
+NOT_BOUGHT = "not_active"
+"""Code of an order on something that this user does not have, or no longer."""
+
+UNKNOWN_JOB = "unknown_job"
+"""Code of a question about a job that this user never ordered."""
+
+ORDER_MARK = "order/"
+"""The question that an order is; its rest is the job's name."""
+
+JobCommand = JobSubmitted | JobAsked | JobCancelled | JobOutputAsked
+JobAnswer = JobStatus | JobRefused | JobOutput
+
+
+@dataclass(slots=True)
+class OwnJob:
+    """One job as its user knows it.
+
+    Attributes:
+        request_id: of the auction that its slot was bought in.
+        resource: who runs it.
+        order: what was ordered.
+        ordered_at: when.
+        word: what the resource has said of it last; None before it has answered.
+    """
+
+    request_id: str
+    resource: str
+    order: JobOrder
+    ordered_at: Instant
+    word: JobStatus | JobRefused | None = None
+
+
+class OwnJobs:
+    """All jobs of one user.
+
+    Args:
+        agreements: the user's agreements by id.
+        state_of: how one of them stands.
+        questions: the user's open questions.
+    """
+
+    def __init__(
+        self, agreements: Mapping[str, Agreement], state_of: Callable[[str], str], questions: Questions
+    ) -> None:
+        self._agreements = agreements
+        self._state_of = state_of
+        self._questions = questions
+        self._jobs: dict[str, OwnJob] = {}
+
+    @property
+    def known(self) -> tuple[OwnJob, ...]:
+        """Every job, in the order of ordering."""
+        return tuple(self._jobs.values())
+
+    def replay(self, record: OwnJobRecord) -> None:
+        """Take one record of the journal."""
+        if isinstance(record, JobOrdered):
+            self._jobs[record.order.job_id] = OwnJob(record.request_id, record.resource, record.order, record.at)
+        elif record.word.job_id in self._jobs:
+            self._jobs[record.word.job_id].word = record.word
+
+    def recover(self, records: Sequence[object], now: Instant) -> list[Effect]:
+        """Take them up again after a restart: what has not been answered is ordered again while its slot lasts."""
+        for record in records:
+            if isinstance(record, OwnJobRecord):
+                self.replay(record)
+        effects: list[Effect] = []
+        for job in self._jobs.values():
+            agreement = self._agreements.get(job.order.agreement_id)
+            if job.word is None and agreement is not None and now < agreement.offer.end:
+                effects += self._order(job, now)
+        return effects
+
+    def forget(self, references: Sequence[str]) -> None:
+        """Let the jobs of requests go that have been archived."""
+        self._jobs = {job_id: job for job_id, job in self._jobs.items() if job.request_id not in references}
+
+    def command(self, command: JobCommand, now: Instant) -> list[Effect]:
+        """Do what the owner wants."""
+        if isinstance(command, JobSubmitted):
+            return self._submit(command.order, now)
+        job = self._jobs.get(command.job_id)
+        if job is None:
+            refused = JobRefused(command.job_id, "", UNKNOWN_JOB, "no job of that name has been ordered")
+            return [Report(QueryAnswered(command.query_id, refused))]
+        agreement_id = job.order.agreement_id
+        content: Content
+        match command:
+            case JobAsked():
+                content, performative = JobQuery(command.job_id, agreement_id), Performative.QUERY_REF
+            case JobCancelled():
+                content, performative = JobCancellation(command.job_id, agreement_id), Performative.CANCEL
+            case JobOutputAsked(_, _, name, offset):
+                content = JobOutputQuery(command.job_id, agreement_id, name, offset)
+                performative = Performative.QUERY_REF
+        return self._questions.ask(
+            command.query_id, job.resource, lambda _: content, now, role=Role.RESOURCE, performative=performative
+        )
+
+    def _submit(self, order: JobOrder, now: Instant) -> list[Effect]:
+        known = self._jobs.get(order.job_id)
+        if known is not None and known.word is not None:
+            return [Report(QueryAnswered(ORDER_MARK + order.job_id, known.word))]
+        if known is not None:
+            return [] if ORDER_MARK + order.job_id in self._questions else self._order(known, now)
+        if order.agreement_id not in self._agreements or self._state_of(order.agreement_id) != "active":
+            detail = f"{order.agreement_id} is nothing that is bought and not given back"
+            refused = JobRefused(order.job_id, order.agreement_id, NOT_BOUGHT, detail)
+            return [Report(QueryAnswered(ORDER_MARK + order.job_id, refused))]
+        agreement = self._agreements[order.agreement_id]
+        job = self._jobs[order.job_id] = OwnJob(agreement.request_id, agreement.resource, order, now)
+        return [Persist(JobOrdered(job.request_id, job.resource, order, now)), *self._order(job, now)]
+
+    def _order(self, job: OwnJob, now: Instant) -> list[Effect]:
+        order = job.order
+        return self._questions.ask(
+            ORDER_MARK + order.job_id,
+            job.resource,
+            lambda _: order,
+            now,
+            role=Role.RESOURCE,
+            performative=Performative.REQUEST,
+        )
+
+    def answered(self, message: Message, answer: JobAnswer, now: Instant) -> list[Effect]:
+        """Take what a resource says of a job; an answer to no open question is old news.
+
+        Raises:
+            RemoteProtocolError: if it is not of whom was asked, or not its own word.
+        """
+        query_id = message.in_reply_to
+        if query_id not in self._questions:
+            return []
+        effects = self._questions.answered(query_id, message, answer, now)
+        job = self._jobs.get(answer.job_id)
+        if job is None or isinstance(answer, JobOutput):
+            return effects
+        was_final = isinstance(job.word, JobRefused) or (job.word is not None and job.word.state.is_final)
+        ordering = query_id.startswith(ORDER_MARK)
+        if was_final or (isinstance(answer, JobRefused) and not ordering and job.word is not None):
+            return effects
+        job.word = answer
+        is_final = isinstance(answer, JobRefused) or answer.state.is_final
+        return [Persist(JobHeard(job.request_id, answer, now)), *effects] if is_final or ordering else effects

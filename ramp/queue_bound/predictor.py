@@ -1,0 +1,122 @@
+"""What a predictor of waits is, how one is declared, and all that are.
+
+A declaration stands at the end of the predictor's own file in `ramp.queue_bound.predictors`:
+
+    PREDICTOR = predictor(Bmbp, about="...", options=BmbpOptions)
+
+Guests give such a constant as an entry point of the group `ramp.queue_predictors`, or by its place (`module:Name`,
+`FILE.py:Name`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Final, Protocol
+
+from ramp.declarations import Sort
+from ramp.errors import ConfigurationError
+from ramp.options import read_options
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedJob:
+    """A job as it joins a queue.
+
+    Attributes:
+        queue: name of the queue; empty where the machine has one only.
+        size: processors.
+        length: microseconds that it asks to run for.
+        planned: microseconds from its submission to its start by the plan of the queue (`ramp.queue_bound.queue_plan`);
+            None where nobody planned.
+    """
+
+    queue: str
+    size: int
+    length: int
+    planned: int | None = None
+
+
+class Predictor(Protocol):
+    """Learns from the jobs of a queue, and predicts how long one will wait that joins it now.
+
+    Jobs that are predicted are told of by `submitted` when they are real, then by `started` or `withdrawn`. Times are
+    microseconds and never go back.
+    """
+
+    def bound(self, job: QueuedJob) -> int | None:
+        """Microseconds that the job will wait at most, with the probability asked for; None: too little is known."""
+        ...
+
+    def chance(self, job: QueuedJob, within: int) -> float | None:
+        """Probability, 0 to 1, that the job starts within so many microseconds; None: too little is known."""
+        ...
+
+    def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:
+        """A job has joined the queue; its bound as of now, in microseconds."""
+        ...
+
+    def started(self, key: Hashable, now: int) -> None:
+        """A job that was submitted has started; one that never was is not counted."""
+        ...
+
+    def withdrawn(self, key: Hashable) -> None:
+        """A job that was submitted will never start."""
+        ...
+
+    def passes(self, now: int) -> None:
+        """Time has passed, in which bounds of jobs that wait may have run out."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PredictorDeclaration:
+    """A predictor that can be had by name.
+
+    Attributes:
+        make: makes one that has seen nothing, of its options.
+        about: one line.
+        options: the dataclass of its options.
+        plans: whether it needs to know a job's planned wait.
+    """
+
+    make: Callable[[Any], Predictor]
+    about: str
+    options: type[Any]
+    plans: bool = False
+
+    def new(self, options: Mapping[str, Any] | None = None, within: str = "") -> Predictor:
+        """A predictor that has seen nothing.
+
+        Args:
+            options: by name; the others have their defaults.
+            within: where they stand, for messages.
+
+        Raises:
+            ConfigurationError: an option is unknown or wrong.
+        """
+        return self.make(read_options(options or {}, self.options, within=within))
+
+
+def predictor(
+    make: Callable[[Any], Predictor], *, options: type, about: str = "", plans: bool = False
+) -> PredictorDeclaration:
+    """Declare a predictor; arguments as of `PredictorDeclaration`, `about` by default the docstring's first line.
+
+    Raises:
+        ConfigurationError: `make` cannot be called, or the options are no dataclass.
+    """
+    if not callable(make) or not is_dataclass(options):
+        raise ConfigurationError(f"{make!r} with {options!r} is no predictor with its options", key="predictor")
+    return PredictorDeclaration(make, about or (inspect.getdoc(make) or "").partition("\n")[0], options, plans)
+
+
+def _adopt(given: Any) -> PredictorDeclaration:
+    if not isinstance(given, PredictorDeclaration):
+        raise ConfigurationError(f"{given!r} is no declaration of a predictor", key="predictor")
+    return given
+
+
+PREDICTORS: Final = Sort("predictor", "ramp.queue_bound.predictors", "PREDICTOR", "ramp.queue_predictors", _adopt)
+"""All predictors."""

@@ -1,0 +1,113 @@
+"""Bounds from past waits alone: the Brevik method batch predictor.
+
+Sources: J. Brevik, D. Nurmi and R. Wolski, "Predicting bounds on queuing delay for batch-scheduled parallel machines",
+PPoPP 2006 (the order statistic, and the history that is cut after three misses in a row); D. Nurmi, J. Brevik and
+R. Wolski, "QBETS: queue bounds estimation from time series", JSSPP 2007 (groups of jobs); D. Nurmi and others, "VARQ:
+virtual advance reservations for queues", HPDC 2008 (the same read backwards: the chance to start by a time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from ramp.options import Bounds
+from ramp.queue_bound.groups import Groups
+from ramp.queue_bound.order_statistic import fewest, rank
+from ramp.queue_bound.predictor import QueuedJob, predictor
+from ramp.queue_bound.recent_values import RecentValues
+
+
+@dataclass(frozen=True, slots=True)
+class BmbpOptions:
+    """Options of `bmbp`.
+
+    Attributes:
+        quantile: share of the jobs that start within their bound.
+        confidence: with which a bound is above that quantile of the waits.
+        groups: what jobs are told apart by.
+        misses: in a row after which the history is cut: what went before is another time.
+        history: waits that are kept of a group at most; older ones go.
+    """
+
+    quantile: Annotated[float, Bounds(0.001, 0.999)] = 0.95
+    confidence: Annotated[float, Bounds(0.001, 0.999)] = 0.95
+    groups: Groups = Groups.SIZE_LENGTH
+    misses: Annotated[int, Bounds(1)] = 3
+    history: Annotated[int, Bounds(1)] = 10_000
+
+
+class Bmbp:
+    """An order statistic of the waits of like jobs, begun anew after three misses in a row.
+
+    A wait is learnt when its job starts. Groups with too few waits have no bound yet.
+
+    Args:
+        options: its options.
+    """
+
+    def __init__(self, options: BmbpOptions) -> None:
+        self._options = options
+        self._groups: dict[Hashable, _Group] = {}
+        self._waiting: dict[Hashable, tuple[_Group, int, int | None]] = {}
+        """Group, submission and bound of the jobs that wait."""
+
+    def bound(self, job: QueuedJob) -> int | None:
+        """See `Predictor`."""
+        return self._group(job).bound(self._options)
+
+    def chance(self, job: QueuedJob, within: int) -> float | None:
+        """See `Predictor`: the share of the waits kept that were no longer."""
+        waits = self._group(job).waits
+        if len(waits) < fewest(self._options.quantile, self._options.confidence):
+            return None
+        return waits.not_above(within) / len(waits)
+
+    def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:
+        """See `Predictor`."""
+        group = self._group(job)
+        bound = group.bound(self._options)
+        self._waiting[key] = group, now, bound
+        return bound
+
+    def started(self, key: Hashable, now: int) -> None:
+        """See `Predictor`."""
+        group, since, bound = self._waiting.pop(key, (None, 0, None))
+        if group is None:
+            return
+        wait = now - since
+        group.waits.add(wait)
+        if bound is None:
+            return
+        group.missed = group.missed + 1 if wait > bound else 0
+        if group.missed >= self._options.misses:
+            group.waits.keep_last(fewest(self._options.quantile, self._options.confidence))
+            group.missed = 0
+
+    def withdrawn(self, key: Hashable) -> None:
+        """See `Predictor`: how long it would have waited nobody knows."""
+        self._waiting.pop(key, None)
+
+    def passes(self, now: int) -> None:
+        """Nothing is learnt before a job starts."""
+
+    def _group(self, job: QueuedJob) -> _Group:
+        return self._groups.setdefault(self._options.groups.of(job), _Group(self._options.history))
+
+
+class _Group:
+    """Waits of like jobs, and how many in a row came after their bound."""
+
+    __slots__ = ("missed", "waits")
+
+    def __init__(self, history: int) -> None:
+        self.waits: RecentValues[int] = RecentValues(history)
+        self.missed = 0
+
+    def bound(self, options: BmbpOptions) -> int | None:
+        place = rank(len(self.waits), options.quantile, options.confidence)
+        return None if place is None else self.waits.smallest(place)
+
+
+PREDICTOR: Final = predictor(Bmbp, about="A bound from the past waits of like jobs (BMBP, QBETS).", options=BmbpOptions)

@@ -1,0 +1,169 @@
+"""Bounds from the plan of the live queue: the planned wait, and how much later than planned jobs like it started.
+
+A job that the plan starts at once does so, since the scheduler decides by the same rule. For the others the plan errs:
+jobs end before their requested times, and jobs that come later may overtake. What is bounded is that error. Its
+quantile is taken so high that the share of misses comes out as asked for in the long run, whatever the errors'
+distribution and however they depend on one another (adaptive conformal inference); a miss is counted as soon as the
+bound has passed, not only when the job starts at last.
+
+Sources: I. Gibbs and E. Candès, "Adaptive conformal inference under distribution shift", NeurIPS 2021, equation 2;
+A. W. Mu'alem and D. G. Feitelson, IEEE Trans. Parallel and Distributed Systems 12(6), 2001 (the plan).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable
+from dataclasses import dataclass
+from math import ceil
+from typing import Annotated, Final
+
+from ramp.options import Bounds
+from ramp.queue_bound.groups import Groups, octave
+from ramp.queue_bound.predictor import QueuedJob, predictor
+from ramp.queue_bound.recent_values import RecentValues
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedOptions:
+    """Options of `planned`.
+
+    Attributes:
+        target: share of the waiting jobs that start within their bound, in the long run.
+        gamma: how fast the quantile follows misses.
+        groups: what jobs are told apart by, for bounds.
+        window: errors that are kept of a group; older ones go.
+        enough: errors of a group below which those of all jobs are taken instead.
+        same_rule: the queue's scheduler decides by the plan's own rule, so that who is planned to start at once does.
+            Otherwise these jobs have a bound as the others have, best of groups by plan, size and length.
+    """
+
+    target: Annotated[float, Bounds(0.001, 0.999)] = 0.96
+    gamma: Annotated[float, Bounds(0.001, 0.999)] = 0.01
+    groups: Groups = Groups.SIZE
+    window: Annotated[int, Bounds(1)] = 1000
+    enough: Annotated[int, Bounds(1)] = 59
+    same_rule: bool = True
+
+
+@dataclass(slots=True)
+class _WaitingJob:
+    job: QueuedJob
+    since: int
+    group: _Errors
+    bound: int | None
+    missed: bool = False
+
+
+class Planned:
+    """The planned wait and a bound on what comes on top of it.
+
+    Args:
+        options: its options.
+    """
+
+    def __init__(self, options: PlannedOptions) -> None:
+        self._options = options
+        self._groups: dict[Hashable, _Errors] = {}
+        self._all = _Errors(options)
+        self._ratios: dict[int, RecentValues[float]] = {}
+        """Waits over planned waits, by octave of the planned wait."""
+        self._waiting: dict[Hashable, _WaitingJob] = {}
+        self._due: list[tuple[int, int, Hashable]] = []
+        """A heap of the times at which bounds run out, numbered as they came."""
+        self._number = 0
+
+    def bound(self, job: QueuedJob) -> int | None:
+        """See `Predictor`; a job that is planned to start at once has the bound 0."""
+        return self._bound(job, self._group(job))
+
+    def chance(self, job: QueuedJob, within: int) -> float | None:
+        """See `Predictor`: the share of the jobs planned to wait about as long that took no larger part of it."""
+        if self._starts_at_once(job):
+            return 1.0
+        planned = _planned(job)
+        ratios = self._ratios.get(octave(planned))
+        if ratios is None or len(ratios) < self._options.enough:
+            return None
+        return ratios.not_above(within / max(planned, 1)) / len(ratios)
+
+    def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:
+        """See `Predictor`."""
+        if self._starts_at_once(job):
+            return 0
+        group = self._group(job)
+        bound = self._bound(job, group)
+        self._waiting[key] = _WaitingJob(job, now, group, bound)
+        if bound is not None:
+            self._number += 1
+            heapq.heappush(self._due, (now + bound, self._number, key))
+        return bound
+
+    def started(self, key: Hashable, now: int) -> None:
+        """See `Predictor`."""
+        waited = self._waiting.pop(key, None)
+        if waited is None:
+            return
+        planned, wait = _planned(waited.job), now - waited.since
+        if waited.bound is not None and not waited.missed:
+            waited.group.judged(missed=wait > waited.bound)
+        waited.group.errors.add(wait - planned)
+        self._all.errors.add(wait - planned)
+        ratios = self._ratios.setdefault(octave(planned), RecentValues(self._options.window))
+        ratios.add(wait / max(planned, 1))
+
+    def withdrawn(self, key: Hashable) -> None:
+        """See `Predictor`: how long it would have waited nobody knows."""
+        self._waiting.pop(key, None)
+
+    def passes(self, now: int) -> None:
+        """See `Predictor`: who still waits after its bound is a miss already."""
+        while self._due and self._due[0][0] < now:
+            waited = self._waiting.get(heapq.heappop(self._due)[2])
+            if waited is not None and not waited.missed:
+                waited.missed = True
+                waited.group.judged(missed=True)
+
+    def _bound(self, job: QueuedJob, group: _Errors) -> int | None:
+        if self._starts_at_once(job):
+            return 0
+        error = (group if len(group.errors) >= self._options.enough else self._all).bound(group.level)
+        return None if error is None else max(_planned(job) + error, 0)
+
+    def _starts_at_once(self, job: QueuedJob) -> bool:
+        return self._options.same_rule and _planned(job) == 0
+
+    def _group(self, job: QueuedJob) -> _Errors:
+        return self._groups.setdefault(self._options.groups.of(job), _Errors(self._options))
+
+
+class _Errors:
+    """By how much later than planned like jobs started, in microseconds, and the level of their bounds."""
+
+    __slots__ = ("_options", "errors", "level")
+
+    def __init__(self, options: PlannedOptions) -> None:
+        self._options = options
+        self.errors: RecentValues[int] = RecentValues(options.window)
+        self.level = options.target
+
+    def bound(self, level: float) -> int | None:
+        """The error at a level; the largest where even that is not enough."""
+        count = len(self.errors)
+        if count < self._options.enough:
+            return None
+        return self.errors.smallest(min(max(ceil((count + 1) * level), 1), count))
+
+    def judged(self, *, missed: bool) -> None:
+        """A bound has held or not: alpha = alpha + gamma (1 - target - miss), with level = 1 - alpha."""
+        self.level -= self._options.gamma * (1 - self._options.target - missed)
+
+
+def _planned(job: QueuedJob) -> int:
+    assert job.planned is not None, "the predictor `planned` needs a plan"
+    return job.planned
+
+
+PREDICTOR: Final = predictor(
+    Planned, about="The plan of the live queue, and a bound on its error.", options=PlannedOptions, plans=True
+)

@@ -1,0 +1,89 @@
+"""`ramp fake-qstat` and `ramp fake-qrstat`: a machine of a running market in the words of Grid Engine's commands."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from ramp.cli.connection import ask, open_market
+from ramp.cli.options import example, state_option, user_option
+from ramp.cli.verbs.machines import check_registered
+from ramp.cli.views.output import say
+from ramp.client import dialogues
+from ramp.client.machine_state import MachineState
+from ramp.model.instant import HOUR
+from ramp.runtime.state_folder import StateFolder
+from simulation.resource import gridengine_formats as formats
+from simulation.resource.gridengine_mirror import queue_of, reservations_of
+
+_EXITS: Final = "0 done, 1 no market or no answer, or no such reservation, 2 bad input"
+_xml_option: Final = click.option("-xml", "as_xml", is_flag=True, help="Print XML, as the command's own -xml does.")
+
+
+@click.command("fake-qstat", epilog=example("ramp fake-qstat curie3", "ramp fake-qstat curie3 -f -r -xml -u '*'",
+                                            exits=_EXITS))  # fmt: skip
+@click.argument("machine")
+@click.option("-f", "full", is_flag=True, help="Also the queue instance: slots used, reserved and in all.")
+@click.option(
+    "-r", "requests", is_flag=True, help="Also what jobs asked for: slots, and h_rt, the limit of their time."
+)
+@_xml_option
+@click.option("-u", "owner", default="*", metavar="USER", help="Jobs of this user; '*' for all, which is the default.")
+@user_option
+@state_option
+def fake_qstat(
+    machine: str, full: bool, requests: bool, as_xml: bool, owner: str, user: str | None, state: StateFolder
+) -> None:
+    """Print a machine's queue as Grid Engine's `qstat` would, so that programs made for that can read it.
+
+    Times are UTC. JSON of the same is `ramp qstat MACHINE --json`.
+    """
+    shown = _asked(machine, user, state)
+    report = queue_of(shown)
+    if owner != "*":
+        report = type(report)(report.instances, tuple(job for job in report.jobs if job.owner == owner))
+    if as_xml:
+        click.echo(formats.queue_document(report, full, requests), nl=False)
+    else:
+        click.echo(formats.queue_table(report) if full else formats.job_table(report, requests), nl=False)
+    missing = shown.running_total + shown.queued_total - len(shown.running) - len(shown.queued)
+    if missing > 0:
+        say(f"{missing} jobs more did not fit the machine's answer")
+
+
+@click.command("fake-qrstat", epilog=example("ramp fake-qrstat curie3", "ramp fake-qrstat curie3 -ar 2 -xml",
+                                             exits=_EXITS))  # fmt: skip
+@click.argument("machine")
+@_xml_option
+@click.option("-u", "owner", default="*", metavar="USER", help="Reservations of this user; '*' for all.")
+@click.option("-ar", "number", type=click.IntRange(min=0), help="One reservation in full, by its number.")
+@user_option
+@state_option
+def fake_qrstat(
+    machine: str, as_xml: bool, owner: str, number: int | None, user: str | None, state: StateFolder
+) -> None:
+    """Print a machine's reservations as Grid Engine's `qrstat` would, so that programs made for that can read them.
+
+    Times are UTC. JSON of the same is `ramp qstat MACHINE --json`.
+    """
+    found = [each for each in reservations_of(_asked(machine, user, state)) if owner in {"*", each.owner}]
+    if number is None:
+        click.echo(formats.reservation_document(found) if as_xml else formats.reservation_table(found), nl=False)
+        return
+    one = [each for each in found if each.number == number]
+    if as_xml:
+        document = formats.reservation_document(one, detailed=True) if one else formats.unknown_reservation(number)
+        click.echo(document, nl=False)
+    elif one:
+        click.echo(formats.reservation_text(one[0]), nl=False)
+    else:
+        click.echo(f"Following advance reservations do not exist:\n{number}", err=True)
+    if not one:
+        raise click.exceptions.Exit(0 if as_xml else 1)
+
+
+def _asked(machine: str, user: str | None, state: StateFolder) -> MachineState:
+    market = open_market(state, user)
+    check_registered(market, machine)
+    return ask(market, dialogues.machine(machine, HOUR), f"asking {machine}")

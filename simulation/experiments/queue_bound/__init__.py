@@ -1,0 +1,1 @@
+"""How well waits on queues can be bounded: predictors on whole workload logs."""

@@ -1,0 +1,51 @@
+"""What a change of size means for a running job's time: the rest of its work at another speed, after a pause."""
+
+from __future__ import annotations
+
+from simulation.machines.interface import Reallocation
+from simulation.malleable.malleability import Malleability
+from simulation.schedulers.interface import RunningJob, Segment, SizeChanges
+
+
+def changed(running: RunningJob, reallocation: Reallocation, malleability: Malleability, now: int) -> RunningJob:
+    """The job after a change of size.
+
+    What was left of its run time and of its request is what is left at the new speed. The job stands still for what
+    the change costs, after what an earlier change still costs.
+
+    Args:
+        running: the job before.
+        reallocation: what it held and holds.
+        malleability: of the job.
+        now: microseconds.
+    """
+    past = running.changes
+    begin = past.segments[-1].end if past is not None and past.segments else running.start_time
+    resumes = running.start_time if past is None else past.resumes
+    run_left = running.job.run_time if past is None else past.run_left
+    planned_left = running.job.planned_length if past is None else past.planned_left
+    done = max(now - resumes, 0)
+    before, after = reallocation.before.size, reallocation.after.size
+    pause = malleability.cost.pause(before, after)
+    segment = Segment(begin, now, reallocation.before)
+    segments = () if past is None else past.segments
+    changes = SizeChanges(
+        segments=(*segments, segment) if segment.begin < now else segments,
+        resumes=max(resumes, now) + pause,
+        run_left=malleability.time_at(max(run_left - done, 0), before, after),
+        planned_left=max(malleability.time_at(max(planned_left - done, 0), before, after), 1),
+    )
+    return RunningJob(running.job, reallocation.after, running.start_time, changes)
+
+
+def completes_at(running: RunningJob) -> int:
+    """When all of its work is done if nobody ends it and its size stays, microseconds."""
+    if running.changes is None:
+        return running.start_time + running.job.run_time
+    return running.changes.resumes + running.changes.run_left
+
+
+def ends_at(running: RunningJob, *, keeps_overruns: bool) -> int:
+    """When a job that has changed its size ends: with its work, or with its request unless overruns are kept."""
+    completes = completes_at(running)
+    return completes if keeps_overruns else min(completes, running.planned_end)

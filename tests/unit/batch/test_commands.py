@@ -1,0 +1,95 @@
+"""Commands as they are run: what they get, what they may take, and what is believed of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ramp.batch.commands import CommandRunner, Completed, Question, ask
+from ramp.errors import AnswerUnreadable, CommandFailed, CommandMissing, CommandTimedOut
+
+
+def _python(text: str) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", "-c", text)
+
+
+def test_a_command_sees_utc_the_c_locale_and_nothing_of_the_callers_taste(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SQUEUE_FORMAT", "%i")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    done = CommandRunner({"SLURM_CONF": "/x"})(_python("import os, json; print(json.dumps(dict(os.environ)))"))
+    seen = json.loads(done.stdout)
+    assert (seen["TZ"], seen["LC_ALL"], seen["SLURM_CONF"]) == ("UTC", "C", "/x")
+    assert "SQUEUE_FORMAT" not in seen
+
+
+def test_no_shell_reads_the_arguments() -> None:
+    done = CommandRunner()((*_python("import sys; print(sys.argv[1:])"), "$(id); `id`", "a b"))
+    assert done.stdout.strip() == str(["$(id); `id`", "a b"])
+
+
+def test_a_command_that_ends_before_it_has_read_its_input_has_answered() -> None:
+    done = CommandRunner()(_python("import os; os.close(0); print('done')"), stdin="x" * 5_000_000)
+    assert (done.code, done.stdout) == (0, "done\n")
+
+
+def test_input_and_output_pass_one_another() -> None:
+    text = "y" * 1_000_000  # more than both pipes hold
+    done = CommandRunner()(_python("import sys\nfor p in iter(lambda: sys.stdin.read(9), ''): print(p, end='')"), text)
+    assert done.stdout == text
+
+
+def test_what_takes_too_long_is_killed_with_its_children(tmp_path: Path) -> None:
+    program = f"import subprocess, time; c = subprocess.Popen(['sleep', '600']); open({str(tmp_path / 'pid')!r}, 'w')"
+    program += ".write(str(c.pid)); time.sleep(600)"
+    with pytest.raises(CommandTimedOut, match="took more than"):
+        CommandRunner(time_limit_s=1.5)(_python(program))
+    child = int((tmp_path / "pid").read_text())
+    until = time.monotonic() + 60
+    while Path(f"/proc/{child}/stat").exists() and Path(f"/proc/{child}/stat").read_text().split()[2] != "Z":
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_what_prints_too_much_is_killed() -> None:
+    with pytest.raises(CommandTimedOut, match="more than 1000 bytes"):
+        CommandRunner(output_limit=1000)(_python("while True: print('x' * 100)"))
+
+
+def test_a_child_that_keeps_the_pipe_does_not_keep_us() -> None:
+    began = time.monotonic()
+    done = CommandRunner(time_limit_s=300)(("sh", "-c", "sleep 290 & echo $!"))
+    os.kill(int(done.stdout), signal.SIGKILL)
+    assert time.monotonic() - began < 200
+
+
+@pytest.mark.parametrize("argv", [("no-such-command-of-any-system",), ("/etc/passwd",), ("a\0b",)])
+def test_what_cannot_be_run_is_missing(argv: tuple[str, ...]) -> None:
+    with pytest.raises(CommandMissing, match="cannot be run"):
+        CommandRunner()(argv)
+
+
+def _said(code: int, stdout: str, stderr: str = "") -> Question[int]:
+    return Question(
+        _python(f"import sys; print({stdout!r}); print({stderr!r}, file=sys.stderr); sys.exit({code})"), int
+    )
+
+
+def test_an_answer_is_read_an_exit_code_is_not_passed_over() -> None:
+    run = CommandRunner()
+    assert ask(_said(0, "7"), run) == 7
+    with pytest.raises(CommandFailed, match="exit code 3: slurm_load_jobs error") as failed:
+        ask(_said(3, "7", "slurm_load_jobs error"), run)
+    assert (failed.value.code, failed.value.said) == (3, "slurm_load_jobs error")
+    with pytest.raises(AnswerUnreadable, match="invalid literal"):
+        ask(_said(0, "seven"), run)
+
+
+def test_bytes_that_are_no_text_are_shown_as_such() -> None:
+    done = CommandRunner()(_python("import sys; sys.stdout.buffer.write(b'a\\xffb')"))
+    assert done == Completed(done.argv, 0, "a\ufffdb", "")

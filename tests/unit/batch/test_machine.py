@@ -1,0 +1,254 @@
+"""Holds on a batch system that fails, forgets and lies: what is answered is there, what is not held is gone."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ramp.batch.book import BOOK_VERSION, HoldBook, book_path, read_book
+from ramp.batch.for_sale import ForSale
+from ramp.batch.machine import BatchMachine
+from ramp.batch.reconciling import own_prefix, reservation_name
+from ramp.batch.system import Node, RunningJob, SystemReservation
+from ramp.errors import ConfigurationError, PluginError, StateDamaged, VersionTooNew
+from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.slot import Reservation, Slot
+from ramp.plugins.contract import Rule, Subject
+from ramp.plugins.interface import PluginSettings
+from tests.unit.batch.fake_system import FakeSystem
+
+NOW = from_iso("2026-11-21T08:00:00Z")
+UNIT = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(20), not_before=NOW + HOUR, wall_time=HOUR)
+
+
+def _machine(system: FakeSystem, folder: Path | None = None, **options: object) -> BatchMachine:
+    for_sale = ForSale(**options)  # type: ignore[arg-type]
+    return BatchMachine(system, "big1", 64, for_sale, folder, wait=lambda _: None)
+
+
+def _quoted(machine: BatchMachine, unit: RequestUnit = UNIT) -> Slot:
+    slot = machine.quote(unit, NOW)
+    assert isinstance(slot, Slot)
+    return slot
+
+
+def _hold(machine: BatchMachine, key: str = "offer-1") -> Reservation | Refusal:
+    return machine.hold(key, UNIT, _quoted(machine), NOW + MINUTE, NOW)
+
+
+def test_keeps_the_contract(plugin_rule: Rule, tmp_path: Path) -> None:
+    system = FakeSystem()
+
+    def open_plugin(settings: PluginSettings) -> BatchMachine:
+        if settings.options:
+            raise ConfigurationError("unknown")
+        return BatchMachine(system, settings.resource, settings.cores, ForSale(), settings.state_dir)
+
+    subject = Subject(open_plugin, PluginSettings("big1", 64, 8, NOW - MINUTE), NOW, tmp_path / "states")
+    plugin_rule.check(subject)
+    assert not system.there, "what was given back is on the system still"
+
+
+def test_a_hold_is_a_reservation_for_the_market_and_then_for_the_buyer() -> None:
+    system = FakeSystem()
+    machine = _machine(system)
+    held = _hold(machine)
+    assert isinstance(held, Reservation)
+    assert held.reservation_id == "ramp_big1.offer-1"
+    made = system.there["ramp_big1.offer-1"]
+    assert (made.start, made.end, made.users) == (NOW + HOUR, NOW + 2 * HOUR, ("market",))
+    assert made.parts == (("n1", 8), ("n2", 8), ("n3", 4))
+    assert machine.confirm("offer-1", NOW) == replace(held, firm=True, held_until=None)
+    assert system.there["ramp_big1.offer-1"].users == ("market",)
+    machine.hand_over("offer-1", "buyer1", NOW)
+    assert system.there["ramp_big1.offer-1"].users == ("buyer1",)
+
+
+def test_a_create_that_is_said_to_have_failed_is_looked_for() -> None:
+    system = FakeSystem(faults=[("make", "after")])
+    assert isinstance(_hold(_machine(system)), Reservation)
+
+
+def test_a_create_of_which_nobody_knows_is_in_doubt_and_may_be_asked_for_again() -> None:
+    system = FakeSystem(faults=[("make", "before")])
+    machine = _machine(system)
+    with pytest.raises(PluginError) as failed:
+        _hold(machine)
+    assert failed.value.transient
+    assert machine.reservation("offer-1", NOW) is None
+    assert machine.reservations(NOW) == ()
+    assert isinstance(_hold(machine), Reservation)
+
+
+def test_a_create_that_comes_late_is_found_by_name() -> None:
+    system = FakeSystem(faults=[("make", "after"), ("reservations", "hang")])
+    machine = _machine(system)
+    system.calls.clear()
+    slot = _quoted(machine)
+    system.faults = [("reservations", ""), ("make", "after"), ("reservations", "hang")]
+    with pytest.raises(PluginError):
+        machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
+    found = machine.reservation("offer-1", NOW)
+    assert isinstance(found, Reservation)
+    assert not found.firm
+
+
+def test_fewer_nodes_than_wanted_are_no_hold_and_nothing_is_left() -> None:
+    system = FakeSystem(faults=[("make", "fewer")])
+    machine = _machine(system)
+    answer = _hold(machine)
+    assert isinstance(answer, Refusal)
+    assert answer.code is RefusalCode.SLOT_TAKEN
+    assert not system.there
+    assert machine.reservation("offer-1", NOW) is None
+
+
+def test_a_sure_no_is_a_refusal_and_the_picture_is_taken_anew() -> None:
+    system = FakeSystem(faults=[("snapshot", ""), ("make", "refuse")])
+    machine = _machine(system)
+    answer = _hold(machine)
+    assert isinstance(answer, Refusal)
+    before = system.calls.count("snapshot")
+    machine.quote(UNIT, NOW)
+    assert system.calls.count("snapshot") == before + 1
+
+
+def test_what_the_system_has_forgotten_is_made_again_before_it_is_confirmed() -> None:
+    system = FakeSystem()
+    machine = _machine(system)
+    assert isinstance(_hold(machine), Reservation)
+    system.there.clear()
+    assert isinstance(machine.confirm("offer-1", NOW), Reservation)
+    assert "ramp_big1.offer-1" in system.there
+
+
+def test_a_system_that_has_just_started_says_busy_for_a_while_and_is_asked_again() -> None:
+    system = FakeSystem()
+    machine = _machine(system)
+    assert isinstance(_hold(machine), Reservation)
+    system.there.clear()
+    system.faults = [("make", "refuse")] * 5
+    assert isinstance(machine.confirm("offer-1", NOW), Reservation)
+    assert "ramp_big1.offer-1" in system.there
+
+
+def test_what_the_system_has_given_to_another_is_not_confirmed() -> None:
+    system = FakeSystem()
+    machine = _machine(system)
+    assert isinstance(_hold(machine), Reservation)
+    all_nodes = tuple((node.name, 8) for node in system.nodes)
+    system.there = {"theirs": SystemReservation("theirs", "theirs", NOW, NOW + 9 * HOUR, all_nodes, ("x",))}
+    answer = machine.confirm("offer-1", NOW)
+    assert isinstance(answer, Refusal)
+    assert answer.code is RefusalCode.SLOT_TAKEN
+    assert machine.reservation("offer-1", NOW) is None
+
+
+@pytest.mark.parametrize("fault", ["before", "after"])
+def test_a_release_that_fails_is_repeated_until_the_system_is_seen_without_it(fault: str) -> None:
+    system = FakeSystem()
+    machine = _machine(system)
+    _hold(machine)
+    system.faults = [("remove", fault)]
+    with pytest.raises(PluginError):
+        machine.release("offer-1", NOW)
+    machine.release("offer-1", NOW)
+    assert not system.there
+    assert machine.book.to_remove(NOW) == ()
+
+
+def test_a_restart_sweeps_what_nobody_holds_and_leaves_the_rest(tmp_path: Path) -> None:
+    system = FakeSystem()
+    before = _machine(system, tmp_path)
+    _hold(before)
+    before.hold("offer-2", UNIT, _quoted(before), NOW + 10 * MINUTE, NOW)
+    slot = system.there["ramp_big1.offer-1"]
+    for name in ("ramp_big1.unknown", "ramp_big1.used", "ramp_big10.other", "theirs"):
+        system.there[name] = replace(slot, name=name, parts=(("n8", 1),))
+    system.jobs_in["ramp_big1.used"] = ("77",)
+    after = _machine(system, tmp_path)
+    after.begin(NOW + 2 * MINUTE)
+    assert sorted(system.there) == ["ramp_big1.offer-2", "ramp_big1.used", "ramp_big10.other", "theirs"]
+
+
+def test_one_picture_serves_all_who_ask_for_some_seconds() -> None:
+    clock = [0.0]
+    system = FakeSystem()
+    machine = BatchMachine(system, "big1", 64, ForSale(), None, monotonic=lambda: clock[0])
+    for number in range(50):
+        machine.quote(UNIT, NOW + number)
+    assert system.calls.count("snapshot") == 1
+    clock[0] = 3.0
+    machine.quote(UNIT, NOW)
+    assert system.calls.count("snapshot") == 2
+
+
+def test_jobs_and_nodes_out_of_service_are_not_sold() -> None:
+    nodes = [Node(f"n{number}", 8) for number in range(1, 5)]
+    nodes[1] = Node("n2", 8, usable=False, state="drained")
+    system = FakeSystem(nodes, [RunningJob("1", "u", NOW - HOUR, NOW + 90 * MINUTE, (("n1", 8), ("n3", 2)))])
+    machine = BatchMachine(system, "big1", 32, ForSale(), None)
+    slot = _quoted(machine)
+    assert slot.start == NOW + 90 * MINUTE
+    assert slot.placement == "n[1,3-4]"
+    assert slot.load == pytest.approx(8 / 32)
+    small = _quoted(machine, replace(UNIT, cores=TotalCores(14)))
+    assert (small.start, small.placement) == (NOW + HOUR, "n[3-4]")
+
+
+def test_the_market_has_its_share_at_most() -> None:
+    system = FakeSystem()
+    machine = _machine(system, share=0.5)
+    assert isinstance(_hold(machine), Reservation)
+    answer = machine.quote(replace(UNIT, cores=TotalCores(33)), NOW)
+    assert isinstance(answer, Refusal)
+    assert (answer.code, answer.nearest) == (RefusalCode.MACHINE_TOO_SMALL, "32 cores")
+    later = machine.quote(replace(UNIT, cores=TotalCores(13)), NOW)
+    assert isinstance(later, Slot)
+    assert later.start == NOW + 2 * HOUR
+    now = machine.quote(replace(UNIT, cores=TotalCores(12)), NOW)
+    assert isinstance(now, Slot)
+    assert now.start == NOW + HOUR
+
+
+def test_names_are_the_keys_and_no_two_resources_share_a_beginning() -> None:
+    assert reservation_name("big1", "offer-3f2a") == "ramp_big1.offer-3f2a"
+    for key in ("a b", "x" * 70, "a.b", "../x", "ключ"):
+        name = reservation_name("big1", key)
+        assert len(name) <= 64
+        assert name.startswith("ramp_big1.x")
+    prefixes = {own_prefix(each) for each in ("a", "a.b", "a-b", "a_b", "a" * 30, "a" * 31)}
+    assert len(prefixes) == 6
+    assert not any(one != other and one.startswith(other) for one in prefixes for other in prefixes)
+
+
+def test_the_book_is_refused_where_it_is_newer_or_none(tmp_path: Path) -> None:
+    HoldBook(tmp_path, "big1").close()
+    path = book_path(tmp_path, "big1")
+    assert read_book(path) == ()
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA user_version={BOOK_VERSION + 1}")
+    connection.close()
+    with pytest.raises(VersionTooNew, match="book of holds"):
+        HoldBook(tmp_path, "big1")
+    book_path(tmp_path, "other").write_bytes(b"no database at all" * 99)
+    with pytest.raises(StateDamaged):
+        HoldBook(tmp_path, "other")
+
+
+def test_an_intention_is_in_the_book_before_the_system_is_told(tmp_path: Path) -> None:
+    class Dies(FakeSystem):
+        def make(self, wanted: object) -> None:
+            assert [(each.key, each.made) for each in read_book(book_path(tmp_path, "big1"))] == [("offer-1", False)]
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _hold(_machine(Dies(), tmp_path))
+    again = _machine(FakeSystem(), tmp_path)
+    assert again.reservation("offer-1", NOW + SECOND) is None
+    assert again.quote(UNIT, NOW + SECOND) != _quoted(_machine(FakeSystem())), "an intention takes its cores"

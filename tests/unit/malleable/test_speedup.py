@@ -1,0 +1,130 @@
+"""Speed-up laws against their published definitions, sizes against enumeration, and what a change costs."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from ramp.errors import WorkloadError
+from simulation.malleable.malleability import Malleability, ResizeCost
+from simulation.malleable.sizes import Allowed, JobClass, Sizes
+from simulation.malleable.speedup import GADGET_2, NAS_FT, AmdahlLaw, DowneyLaw, TableLaw, amdahl_through
+
+
+def test_gadget_2_takes_what_the_paper_says() -> None:
+    """CoreGRID TR-0092, section 6.1: nearly ten minutes on 2, four at best; the sheet's values in between."""
+    times = [round(GADGET_2.run_time(size)) for size in (2, 4, 8, 16, 32, 46)]
+    assert times == [600, 412, 318, 271, 247, 240]
+
+
+def test_ft_takes_what_the_paper_says() -> None:
+    """Almost two minutes on 2, one at best."""
+    assert [round(NAS_FT.run_time(size)) for size in (2, 4, 8, 16, 32)] == [120, 88, 72, 64, 60]
+
+
+def test_amdahl_with_no_serial_part_is_ideal() -> None:
+    """T(p) = w / p."""
+    assert AmdahlLaw(0, 60).run_time(6) == 10
+
+
+def test_amdahl_goes_through_no_two_points_of_one_size() -> None:
+    """And not upwards either: more processors never make it slower."""
+    with pytest.raises(WorkloadError, match="two numbers of processors"):
+        amdahl_through((4, 1.0), (4, 2.0))
+    with pytest.raises(WorkloadError):
+        amdahl_through((2, 1.0), (4, 9.0))
+
+
+@pytest.mark.parametrize(
+    ("average", "variance", "size", "speed_up"),
+    [
+        (10, 0, 4, 4),  # ideal below the average
+        (10, 0, 12, 10),  # and flat above it
+        (10, 1, 10, 10 * 10 / (10 + 0.5 * 9)),
+        (10, 1, 15, 10 * 15 / (1 * 9.5 + 15 * 0.5)),
+        (10, 1, 19, 10),
+        (10, 2, 10, 10 * 10 * 3 / (2 * 19 + 10)),
+        (10, 2, 28, 10),
+        (1, 0, 64, 1),
+    ],
+)
+def test_downeys_model(average: float, variance: float, size: int, speed_up: float) -> None:
+    """UC Berkeley CSD-97-933: the two hypotheses, each with its ranges."""
+    law = DowneyLaw(average, variance)
+    assert law.speed_up(size) == pytest.approx(speed_up)
+    assert law.run_time(size) == pytest.approx(1 / speed_up)
+
+
+@pytest.mark.parametrize("variance", [0, 0.4, 1, 1.5, 3])
+def test_downeys_speed_up_only_rises_and_ends_at_the_average(variance: float) -> None:
+    """Its pieces meet."""
+    values = [DowneyLaw(17, variance).speed_up(size) for size in range(1, 200)]
+    assert values[0] == pytest.approx(1)
+    assert all(b >= a - 1e-12 and b - a < 1 + 1e-9 for a, b in itertools.pairwise(values))
+    assert values[-1] == 17
+
+
+def test_a_table_has_straight_lines_between_its_points() -> None:
+    """Below them the work is shared by fewer, beyond them nothing changes."""
+    law = TableLaw((2, 4, 10), (60.0, 40.0, 10.0))
+    assert [law.run_time(size) for size in (1, 2, 3, 4, 7, 10, 99)] == [120, 60, 50, 40, 25, 10, 10]
+
+
+@pytest.mark.parametrize("points", [((), ()), ((2, 2), (1.0, 1.0)), ((0,), (1.0,)), ((1, 2), (1.0, 0.0)), ((1,), ())])
+def test_a_table_that_is_none_is_refused(points: tuple) -> None:
+    """Ascending processors, times above 0."""
+    with pytest.raises(WorkloadError):
+        TableLaw(*points)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        Sizes(2, 2, 46),
+        Sizes(2, 2, 32, Allowed.POWERS_OF_TWO),
+        Sizes(3, 6, 30, Allowed.MULTIPLES, 4),
+        Sizes(5, 9, 40, Allowed.POWERS_OF_TWO),
+        Sizes(7, 7, 7),
+    ],
+)
+def test_the_largest_allowed_size_of_an_offer(sizes: Sizes) -> None:
+    """Against a list of all sizes."""
+    powers = {1 << exponent for exponent in range(10)}
+    allowed = [
+        size
+        for size in range(sizes.minimum, sizes.maximum + 1)
+        if (sizes.allowed is not Allowed.POWERS_OF_TWO or size in powers) and size % sizes.step == 0
+    ]
+    for offered in range(60):
+        assert sizes.most_of(offered) == max((size for size in allowed if size <= offered), default=None)
+        assert (offered in sizes) == (offered in allowed)
+    assert sizes.least == allowed[0]
+
+
+@pytest.mark.parametrize("wrong", [(0, 1, 2), (3, 2, 4), (2, 5, 4), (5, 6, 7, Allowed.POWERS_OF_TWO)])
+def test_sizes_that_are_none_are_refused(wrong: tuple) -> None:
+    """In order, from 1, and at least one that is allowed."""
+    with pytest.raises(WorkloadError):
+        Sizes(*wrong)
+
+
+def test_the_rest_of_the_work_at_another_size() -> None:
+    """Half of GADGET-2's ten minutes on 2 machines are two on 46."""
+    job = Malleability(JobClass.MALLEABLE, Sizes(2, 2, 46), GADGET_2)
+    assert job.time_at(300_000_000, 2, 46) == pytest.approx(120_000_000, abs=1)
+    assert job.time_at(7, 5, 5) == 7
+
+
+def test_what_a_change_costs() -> None:
+    """Nothing unless it is stated; nothing where the size stays."""
+    assert ResizeCost().pause(2, 64) == 0
+    assert ResizeCost(5, 2).pause(2, 64) == ResizeCost(5, 2).pause(64, 2) == 133
+    assert ResizeCost(5, 2).pause(8, 8) == 0
+
+
+def test_only_those_change_that_may() -> None:
+    """A moldable job has chosen for good."""
+    sizes = Sizes(2, 2, 32, Allowed.POWERS_OF_TWO)
+    assert [Malleability(each, sizes, NAS_FT).may_become(8) for each in JobClass] == [False, False, True, True]
+    assert not Malleability(JobClass.MALLEABLE, sizes, NAS_FT).may_become(9)

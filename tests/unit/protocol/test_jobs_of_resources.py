@@ -1,0 +1,382 @@
+"""Jobs on a sold slot: whose orders are taken, what is launched once, and what shows that a slot was not delivered."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
+from ramp.model.contents.jobs import INPUT_BYTES_MAX, Delivery, JobState
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.offer import RefusalCode
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.records import JobEnded, JobTaken, SlotFailed, SlotReleased
+from ramp.protocol.resource.launching import LaunchTerms
+
+TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
+ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, (c.JobArgument("./run"),))
+"""On the slot of these tests, which begins after an hour and lasts one."""
+
+
+@pytest.fixture
+def seller(launching_resource: Any) -> Any:
+    one = launching_resource(TERMS)
+    one.sell()
+    return one
+
+
+def contents(effects: list[fx.Effect]) -> list[Any]:
+    return [each.message.content for each in effects if isinstance(each, fx.Send)]
+
+
+def records(effects: list[fx.Effect]) -> list[Any]:
+    return [each.record for each in effects if isinstance(each, fx.Persist)]
+
+
+def ordered(one: Any, order: c.JobOrder = ORDER, now: int = 0, user: str = "alice") -> list[fx.Effect]:
+    return one.hear(user, order, now, performative=Performative.REQUEST)
+
+
+def seen(one: Any, answer: Any, now: int, job_id: str = "job-1") -> list[fx.Effect]:
+    return list(one.party.handle(ev.JobSeen(job_id, answer), now))
+
+
+def asked(effects: list[fx.Effect]) -> list[type]:
+    return [type(each) for each in effects if isinstance(each, fx.AskLauncher)]
+
+
+def refused(effects: list[fx.Effect]) -> c.JobRefused:
+    (answer,) = contents(effects)
+    assert isinstance(answer, c.JobRefused)
+    return answer
+
+
+def status(one: Any, now: int = 0) -> c.JobStatus:
+    (job,) = list(one.party.jobs.jobs_of("offer-res-1"))
+    return job.status()
+
+
+# -- whose orders are taken ------------------------------------------------------------------------------------------
+
+
+def test_an_order_is_on_record_before_it_is_launched_and_answered_when_the_launcher_has_it(seller: Any) -> None:
+    effects = ordered(seller)
+    assert [type(each) for each in effects] == [fx.Persist, fx.SubmitJob]
+    (taken,) = records(effects)
+    assert isinstance(taken, JobTaken)
+    assert (taken.account, taken.due_at, taken.seal.signer) == ("alice1", HOUR, "alice")
+    job = next(each.job for each in effects if isinstance(each, fx.SubmitJob))
+    assert (job.reservation_id, job.end_at, job.cores) == ("R-offer-res-1", 2 * HOUR, 16)
+    told = seen(seller, ev.JobSight(JobState.QUEUED, "4711"), 1)
+    (answer,) = [each.message for each in told if isinstance(each, fx.Send)]
+    assert answer.performative is Performative.AGREE
+    assert answer.content.state is JobState.QUEUED
+    assert answer.in_reply_to == "w"
+
+
+def test_a_job_is_told_of_its_slot_and_of_the_units_that_start_with_it(seller: Any) -> None:
+    peers = (c.JobPeer(1, "res", "R-offer-res-1", 16), c.JobPeer(2, "other", "X-7", 8))
+    (submit,) = [each for each in ordered(seller, replace(ORDER, peers=peers)) if isinstance(each, fx.SubmitJob)]
+    told = dict(submit.job.environment)
+    assert (told["RAMP_UNIT"], told["RAMP_UNITS"]) == ("1", "2")
+    assert told["RAMP_PEERS"] == "1=res/R-offer-res-1 2=other/X-7"
+    assert (told["RAMP_START"], told["RAMP_END"]) == ("1970-01-01T01:00:00Z", "1970-01-01T02:00:00Z")
+
+
+def test_the_same_order_again_launches_nothing_again(seller: Any) -> None:
+    ordered(seller)
+    again = ordered(seller)
+    assert asked(again) == []
+    assert [type(each) for each in contents(again)] == [c.JobStatus]
+    other = ordered(seller, replace(ORDER, cores=1))
+    assert refused(other).code == "other_job"
+
+
+def test_orders_of_others_and_of_what_is_not_sold_are_refused(seller: Any, launching_resource: Any) -> None:
+    assert refused(ordered(seller, user="mallory")).code == "unknown_agreement"
+    assert refused(ordered(seller, replace(ORDER, agreement_id="a7"))).code == "unknown_agreement"
+    held = launching_resource(TERMS)
+    offer, _ = held.hold()
+    held.commit(offer)
+    assert refused(ordered(held)).code == "not_active"
+
+
+def test_an_order_of_long_ago_is_not_taken(seller: Any, seal_message: Any) -> None:
+    message = Message(Performative.REQUEST, "alice", "res", "r1", ORDER, reply_with="w")
+    with pytest.raises(RemoteProtocolError, match="apart"):
+        seller.take(seal_message(message), 6 * MINUTE)
+
+
+BEYOND: list[tuple[Callable[[c.JobOrder], c.JobOrder], str]] = [
+    (lambda order: replace(order, cores=17), "too_many_cores"),
+    (lambda order: replace(order, begin_at=2 * HOUR), "begins_too_late"),
+    (lambda order: replace(order, arguments=()), "beyond_limits"),
+    (lambda order: replace(order, arguments=(c.JobArgument(""),)), "beyond_limits"),
+    (lambda order: replace(order, arguments=(c.JobArgument("x" * 4001),)), "beyond_limits"),
+    (lambda order: replace(order, arguments=(c.JobArgument("a"),) * 201), "beyond_limits"),
+    (lambda order: replace(order, arguments=(c.JobArgument("a\0b"),)), "beyond_limits"),
+    (lambda order: replace(order, inputs=(c.JobInput("stdout", ""),)), "beyond_limits"),
+    (lambda order: replace(order, inputs=(c.JobInput("a", ""), c.JobInput("a", ""))), "beyond_limits"),
+    (lambda order: replace(order, inputs=(c.JobInput("a", "!"),)), "beyond_limits"),
+    (lambda order: replace(order, inputs=(staged(INPUT_BYTES_MAX + 1),)), "beyond_limits"),
+]
+
+
+def staged(size: int) -> c.JobInput:
+    return c.JobInput("data", base64.b64encode(bytes(size)).decode("ascii"))
+
+
+@pytest.mark.parametrize(("changed", "code"), BEYOND)
+def test_what_is_beyond_the_limits_is_refused(seller: Any, changed: Any, code: str) -> None:
+    assert refused(ordered(seller, changed(ORDER))).code == code
+    assert asked(ordered(seller, replace(ORDER, inputs=(staged(INPUT_BYTES_MAX),)))) == [fx.SubmitJob]
+
+
+def test_a_slot_that_is_over_takes_no_job(seller: Any) -> None:
+    assert refused(ordered(seller, now=2 * HOUR)).code == "slot_over"
+    assert asked(ordered(seller, now=2 * HOUR - 1)) == [fx.SubmitJob]
+
+
+def test_a_slot_takes_so_many_jobs(seller: Any) -> None:
+    for number in range(100):
+        assert asked(ordered(seller, replace(ORDER, job_id=f"job-{number}"))) == [fx.SubmitJob]
+    assert refused(ordered(seller, replace(ORDER, job_id="one-more"))).code == "too_many_jobs"
+
+
+def test_a_resource_that_does_not_launch_says_so(resource: Any) -> None:
+    resource.sell()
+    assert refused(ordered(resource)).code == "launching_off"
+
+
+def test_a_buyer_without_local_account_is_refused_before_bidding(launching_resource: Any) -> None:
+    one = launching_resource(TERMS)
+    answer = one.call(user="mallory")
+    assert answer.performative is Performative.REFUSE
+    assert [each.code for each in answer.content.refusals] == [RefusalCode.NO_ACCOUNT]  # type: ignore[union-attr]
+    assert one.call(user="alice").performative is Performative.PROPOSE
+
+
+# -- no job twice, none lost -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def restarted(launching_resource: Any) -> Any:
+    def restart(written: list[Any], now: int) -> tuple[Any, list[fx.Effect]]:
+        again = launching_resource(TERMS)
+        return again, list(again.party.recover(written, now))
+
+    return restart
+
+
+def life(one: Any, *, submitted: bool) -> list[Any]:
+    """Everything that a resource has written, up to a job that is ordered, and perhaps launched."""
+    offer, effects = one.hold()
+    written = records(effects) + records(one.commit(offer))
+    written += records(one.hear("bank", c.PaymentMade("a1", "t1", offer.cost)))
+    written += records(ordered(one))
+    if submitted:
+        written += records(seen(one, ev.JobSight(JobState.QUEUED, "1"), 1))
+    return written
+
+
+@pytest.mark.parametrize("submitted", [False, True])
+def test_after_a_restart_a_job_is_looked_up_before_anything_is_launched(
+    launching_resource: Any, restarted: Any, submitted: bool
+) -> None:
+    again, effects = restarted(life(launching_resource(TERMS), submitted=submitted), MINUTE)
+    assert asked(effects) == [fx.LookUpJob]
+    assert asked(seen(again, ev.JobSight(JobState.RUNNING, "1", 16, HOUR), HOUR)) == []
+
+
+def test_a_job_that_the_launcher_never_had_is_launched_after_a_restart(launching_resource: Any, restarted: Any) -> None:
+    again, _ = restarted(life(launching_resource(TERMS), submitted=False), MINUTE)
+    assert asked(seen(again, None, MINUTE)) == [fx.SubmitJob]
+
+
+def test_what_the_launcher_has_lost_is_not_launched_again(seller: Any) -> None:
+    ordered(seller)
+    seen(seller, ev.JobSight(JobState.QUEUED, "1"), 1)
+    effects = seen(seller, None, 2)
+    assert asked(effects) == []
+    assert status(seller).state is JobState.FAILED
+
+
+def test_a_launcher_in_doubt_is_asked_again_and_its_buyer_hears_why(seller: Any) -> None:
+    ordered(seller)
+    told = seen(seller, ev.MachineInDoubt("sbatch does not answer"), SECOND)
+    (answer,) = contents(told)
+    assert (answer.state, answer.detail) == (JobState.TAKEN, "sbatch does not answer")
+    due = seller.party.jobs.deadline
+    assert asked(list(seller.party.tick(due))) == [fx.LookUpJob]
+    assert asked(seen(seller, None, due)) == [fx.SubmitJob]
+
+
+def test_one_question_at_a_time(seller: Any) -> None:
+    ordered(seller)
+    query = c.JobQuery("job-1", "a1")
+    assert asked(seller.hear("alice", query, 1)) == []
+    assert len(contents(seen(seller, ev.JobSight(JobState.QUEUED), 2))) == 2
+    assert asked(seller.hear("alice", query, 3)) == [fx.LookUpJob]
+
+
+# -- what buyers ask -------------------------------------------------------------------------------------------------
+
+
+def test_a_question_is_answered_with_what_the_launcher_has_just_seen(seller: Any) -> None:
+    ordered(seller)
+    seen(seller, ev.JobSight(JobState.QUEUED, "9"), 1)
+    assert contents(seller.hear("alice", c.JobQuery("job-1", "a1"), 2)) == []
+    sight = ev.JobSight(JobState.DONE, "", 16, HOUR + SECOND, HOUR + MINUTE, 0)
+    effects = seen(seller, sight, HOUR + MINUTE)
+    (answer,) = contents(effects)
+    assert answer == c.JobStatus(
+        "job-1", "a1", JobState.DONE, "local", "alice1", HOUR, Delivery.ON_TIME, "9", 16, HOUR + SECOND,
+        HOUR + MINUTE, 0,
+    )  # fmt: skip
+    assert [type(each) for each in records(effects)] == [JobEnded]
+    assert contents(seller.hear("alice", c.JobQuery("job-1", "a1"), HOUR + 2 * MINUTE)) == [answer]
+
+
+def test_unknown_jobs_are_refused(seller: Any) -> None:
+    for word in (c.JobQuery("j", "a1"), c.JobCancellation("j", "a1"), c.JobOutputQuery("j", "a1", "stdout", 0)):
+        assert refused(seller.hear("alice", word, 1)).code == "unknown_job"
+    ordered(seller)
+    assert refused(seller.hear("mallory", c.JobCancellation("job-1", "a1"), 1)).code == "unknown_agreement"
+
+
+def test_a_cancelled_job_ends_also_after_a_restart(launching_resource: Any, restarted: Any) -> None:
+    one = launching_resource(TERMS)
+    written = life(one, submitted=True)
+    effects = one.hear("alice", c.JobCancellation("job-1", "a1"), 2)
+    assert asked(effects) == [fx.CancelJob]
+    again, effects = restarted([*written, *records(effects)], MINUTE)
+    assert asked(effects) == [fx.CancelJob]
+    seen(again, ev.JobSight(JobState.CANCELLED), MINUTE)
+    assert status(again).state is JobState.CANCELLED
+    assert asked(again.hear("alice", c.JobCancellation("job-1", "a1"), 2 * MINUTE)) == []
+
+
+def test_output_is_passed_on_piece_by_piece(seller: Any) -> None:
+    ordered(seller)
+    (read,) = seller.hear("alice", c.JobOutputQuery("job-1", "a1", "stdout", 3), 1)
+    assert isinstance(read, fx.ReadJobFile)
+    assert (read.name, read.offset) == ("stdout", 3)
+    told = seller.party.handle(ev.JobFileRead(read.call_id, "bG8=", 5, True), 2)
+    assert contents(told) == [c.JobOutput("job-1", "a1", "stdout", 3, 5, True, "bG8=")]
+    (read,) = seller.hear("alice", c.JobOutputQuery("job-1", "a1", "core", 0), 3)
+    told = seller.party.handle(ev.JobFileRead(read.call_id, None, code="no_file", detail="no file"), 4)
+    assert refused(told).code == "no_file"
+
+
+# -- delivery --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("late", "delivery"), [(10 * SECOND, Delivery.ON_TIME), (10 * SECOND + 1, Delivery.LATE)])
+def test_the_start_is_measured_against_the_slot(seller: Any, late: int, delivery: Delivery) -> None:
+    ordered(seller)
+    seen(seller, ev.JobSight(JobState.RUNNING, "", 16, HOUR + late), HOUR + MINUTE)
+    assert status(seller).delivery is delivery
+
+
+def test_a_job_that_is_ordered_late_is_due_then(seller: Any) -> None:
+    now = HOUR + 30 * MINUTE
+    ordered(seller, now=now)
+    assert status(seller).due_at == now
+
+
+def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(seller: Any) -> None:
+    ordered(seller)
+    seen(seller, ev.JobSight(JobState.QUEUED), 1)
+    limit = HOUR + 5 * MINUTE
+    assert contents(seen(seller, ev.JobSight(JobState.QUEUED), limit - 1)) == []
+    effects = seen(seller, ev.JobSight(JobState.QUEUED), limit)
+    assert [type(each) for each in records(effects)] == [JobEnded, SlotFailed]
+    assert fx.CancelJob in asked(effects)
+    said = [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
+    assert [receiver for receiver, _ in said] == ["alice", "bank"]
+    assert all(content.code is RefusalCode.NOT_DELIVERED for _, content in said)
+    assert seller.party.participants["offer-res-1"].state == "failing"
+    repeated = seller.party.tick(limit + MINUTE)
+    assert [type(each) for each in contents(repeated) if not isinstance(each, c.Registration)] == [c.Failed]
+    effects = seller.hear("bank", c.RefundMade("a1", "t2", 5), limit + MINUTE)
+    assert [type(each) for each in records(effects)] == [SlotReleased]
+    assert contents(seller.hear("bank", c.RefundMade("a1", "t2", 5), limit + MINUTE)) == []
+
+
+def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end_only(seller: Any) -> None:
+    ordered(seller)
+    assert contents(seen(seller, ev.MachineInDoubt("down"), 2 * HOUR - 1))[0].delivery is Delivery.PENDING
+    effects = seen(seller, ev.MachineInDoubt("down"), 2 * HOUR)
+    assert SlotFailed in [type(each) for each in records(effects)]
+
+
+def test_fewer_cores_than_were_sold_is_not_delivered(seller: Any) -> None:
+    ordered(seller)
+    effects = seen(seller, ev.JobSight(JobState.DONE, "", 15, HOUR, HOUR + 1, 0), HOUR + 1)
+    assert status(seller).delivery is Delivery.UNDELIVERED
+    assert SlotFailed in [type(each) for each in records(effects)]
+
+
+def test_a_slot_on_which_a_job_has_run_was_delivered(seller: Any) -> None:
+    ordered(seller)
+    seen(seller, ev.JobSight(JobState.DONE, "", 16, HOUR, HOUR + 1, 0), HOUR + 1)
+    ordered(seller, replace(ORDER, job_id="job-2"), HOUR + MINUTE)
+    effects = seen(seller, ev.JobSight(JobState.QUEUED), HOUR + 7 * MINUTE, "job-2")
+    assert SlotFailed not in [type(each) for each in records(effects)]
+    assert seller.party.participants["offer-res-1"].state == "sold"
+
+
+def test_a_job_that_its_buyer_has_cancelled_shows_nothing(seller: Any) -> None:
+    ordered(seller)
+    seen(seller, ev.JobSight(JobState.QUEUED), 1)
+    seller.hear("alice", c.JobCancellation("job-1", "a1"), 2)
+    effects = seen(seller, ev.JobSight(JobState.QUEUED), HOUR + 6 * MINUTE)
+    assert SlotFailed not in [type(each) for each in records(effects)]
+
+
+def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come(
+    launching_resource: Any, restarted: Any
+) -> None:
+    one = launching_resource(TERMS)
+    written = life(one, submitted=True)
+    effects = seen(one, ev.JobSight(JobState.QUEUED), HOUR + 5 * MINUTE)
+    ended, failed = records(effects)
+    for known in ([ended], [ended, failed]):
+        again, effects = restarted([*written, *known], HOUR + 6 * MINUTE)
+        assert again.party.participants["offer-res-1"].state == "failing"
+        assert "bank" in [each.message.receiver for each in effects if isinstance(each, fx.Send)]
+
+
+def test_a_machine_may_say_itself_that_a_sold_slot_is_lost(seller: Any) -> None:
+    ordered(seller)
+    seen(seller, ev.JobSight(JobState.QUEUED), 1)
+    effects = seller.party.handle(ev.SlotLost("offer-res-1", "node n3 is down"), 2)
+    assert [type(each) for each in contents(effects)] == [c.Failed, c.Failed]
+    assert fx.CancelJob in asked(effects)
+    assert seller.party.handle(ev.SlotLost("offer-res-1", "again"), 3) == []
+    assert seller.party.handle(ev.SlotLost("nothing", "of ours"), 3) == []
+
+
+def test_jobs_end_with_a_slot_that_is_given_back(seller: Any) -> None:
+    ordered(seller)
+    seen(seller, ev.JobSight(JobState.QUEUED), 1)
+    effects = seller.hear("bank", c.RefundMade("a1", "t2", 5), 2)
+    assert asked(effects) == [fx.CancelJob]
+
+
+def test_a_job_nobody_knows_of_is_given_up_after_its_slot(seller: Any) -> None:
+    ordered(seller)
+    seen(seller, ev.JobSight(JobState.RUNNING, "", 16, HOUR), HOUR)
+    now = 2 * HOUR + 2 * MINUTE
+    seller.party.tick(now - 1)
+    assert status(seller).state is JobState.RUNNING
+    seller.party.tick(now + MINUTE)
+    assert status(seller).state is JobState.FAILED
+    assert status(seller).delivery is Delivery.ON_TIME

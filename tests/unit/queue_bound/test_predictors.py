@@ -1,0 +1,129 @@
+"""Both predictors on histories that are worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from ramp.errors import ConfigurationError
+from ramp.queue_bound.groups import Groups, octave
+from ramp.queue_bound.predictor import PREDICTORS, Predictor, QueuedJob, predictor
+
+MINUTE = 60_000_000
+
+
+def learn(one: Predictor, job: QueuedJob, waits: list[int], begin: int = 0) -> int:
+    """Submit jobs one after the other, each after the one before has waited; the time afterwards."""
+    now = begin
+    for number, wait in enumerate(waits):
+        key = (begin, number)
+        one.passes(now)
+        one.submitted(key, job, now)
+        now += wait
+        one.passes(now)
+        one.started(key, now)
+        now += 1
+    return now
+
+
+def test_they_are_found_by_their_names() -> None:
+    assert [each.name for each in PREDICTORS.listed() if each.declaration] == ["bmbp", "planned"]
+    with pytest.raises(ConfigurationError, match="did you mean 'bmbp'"):
+        PREDICTORS.find("bmpb")
+    with pytest.raises(ConfigurationError, match="quantil"):
+        PREDICTORS.find("bmbp").new({"quantil": 0.9})
+    with pytest.raises(ConfigurationError, match="no predictor"):
+        predictor(lambda _: None, options=int)  # type: ignore[arg-type, return-value]
+
+
+def test_bmbp_bounds_by_the_largest_of_59_waits() -> None:
+    one, job = PREDICTORS.find("bmbp").new(), QueuedJob("", 1, MINUTE)
+    learn(one, job, list(range(58)))
+    assert one.bound(job) is None
+    assert one.chance(job, 5) is None
+    now = learn(one, job, [7], begin=10**9)
+    assert one.bound(job) == 57
+    assert one.chance(job, 5) == 6 / 59
+    assert one.bound(QueuedJob("", 100, MINUTE)) is None  # of another size nothing is known
+    one.submitted("later", job, now)
+    one.withdrawn("later")
+    one.started("later", now + 1000)
+    one.started("never seen", now)
+    assert one.bound(job) == 57  # who left the queue, or was never seen in it, teaches nothing
+
+
+def test_bmbp_begins_anew_after_three_misses_in_a_row() -> None:
+    one, job = PREDICTORS.find("bmbp").new(), QueuedJob("", 1, MINUTE)
+    now = learn(one, job, [10] * 1000)
+    now = learn(one, job, [90, 90, 5, 80, 80], begin=now)
+    assert one.bound(job) == 10  # two in a row are chance
+    learn(one, job, [80], begin=now)
+    # 53 waits of 10 are left beside the last six, 90, 90, 5, 80, 80 and 80
+    assert one.bound(job) == 90
+    assert one.chance(job, 10) == 54 / 59
+
+
+def test_a_job_that_is_planned_to_start_at_once_has_bound_0() -> None:
+    one = PREDICTORS.find("planned").new()
+    job = QueuedJob("", 1, MINUTE, planned=0)
+    assert one.bound(job) == 0
+    assert one.chance(job, 0) == 1
+    assert one.submitted("a", job, 5) == 0
+    one.started("a", 5)
+    assert one.bound(QueuedJob("", 1, MINUTE, planned=1)) is None
+
+
+def test_planned_adds_the_quantile_of_the_errors() -> None:
+    one = PREDICTORS.find("planned").new({"target": 0.5, "gamma": 0.001})
+    job = QueuedJob("", 1, MINUTE, planned=100)
+    # errors -40 to 40; the smallest 41 of 81 are not above 0, and 0.5 x 82 = 41
+    learn(one, job, [100 + error for error in range(-40, 41)])
+    bound = one.bound(QueuedJob("", 1, MINUTE, planned=1000))
+    assert bound is not None
+    assert abs(bound - 1000) <= 1  # the level has moved by some thousandths
+    assert one.bound(QueuedJob("", 1, MINUTE, planned=10)) is not None
+    # 50 of 81 waited at most 109 of the 100 planned
+    assert one.chance(job, 109) == 50 / 81
+    assert one.chance(QueuedJob("", 1, MINUTE, planned=40 * MINUTE), MINUTE) is None  # another octave
+
+
+def test_a_miss_counts_as_soon_as_the_bound_has_passed() -> None:
+    """Gibbs and Candès 2021, equation 2: alpha grows by gamma x (alpha of the target - 1 for a miss)."""
+    one = PREDICTORS.find("planned").new({"target": 0.9, "gamma": 0.1, "enough": 10, "window": 100})
+    job = QueuedJob("", 1, MINUTE, planned=100)
+    now = learn(one, job, [100 + error for error in range(10)])
+    # level 0.9 of ten errors is rank ceil(11 x 0.9) = 10
+    assert one.submitted("a", job, now) == 109
+    assert one.submitted("b", job, now) == 109
+    one.passes(now + 109)
+    assert one.bound(job) == 109
+    one.started("a", now + 109)  # a hit: level 0.89, rank 10 of 11 errors
+    assert one.bound(job) == 109
+    one.passes(now + 110)  # a miss of b: level 0.98, the largest
+    before = one.bound(job)
+    one.passes(now + 500)
+    one.started("b", now + 500)  # it is counted once, but its error is known now: the largest of 12
+    assert (before, one.bound(job)) == (109, 500)
+
+
+def test_another_rule_than_the_plans_gives_a_bound_to_those_planned_at_once() -> None:
+    one = PREDICTORS.find("planned").new({"same_rule": False, "groups": "plan-size-length"})
+    at_once, later = QueuedJob("", 1, MINUTE, planned=0), QueuedJob("", 1, MINUTE, planned=MINUTE)
+    now = learn(one, at_once, [MINUTE] * 80)
+    learn(one, later, [3 * MINUTE] * 80, begin=now)
+    assert one.bound(at_once) == MINUTE
+    assert one.bound(later) == 3 * MINUTE
+    assert (one.chance(at_once, MINUTE - 1), one.chance(at_once, MINUTE)) == (0, 1)
+
+
+def test_groups() -> None:
+    job = QueuedJob("fast", 17, 3_600_000_000, planned=3 * MINUTE)
+    told = {groups.value: groups.of(job) for groups in Groups}
+    assert told == {
+        "one": (),
+        "queue": ("fast",),
+        "size": (2,),
+        "queue-size": ("fast", 2),
+        "size-length": (2, 1),
+        "plan-size-length": (2, 2, 1),
+    }
+    assert [octave(minutes * MINUTE) for minutes in (0, 1, 2, 3, 4, 8)] == [0, 1, 2, 2, 3, 4]

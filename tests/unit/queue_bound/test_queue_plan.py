@@ -1,0 +1,130 @@
+"""A kept plan against planning all anew with the simulator's EASY, after every event of random histories."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from ramp.errors import ConfigurationError
+from ramp.queue_bound.easy_plan import plan_starts
+from ramp.queue_bound.queue_plan import JobShape, Planner, QueuePlan
+from simulation.queueing.compiled_plan import plan_starts as compiled_plan_starts
+from simulation.schedulers.compiled.easy import easy
+
+CAPACITY = 16
+
+
+class Reference:
+    """A queue that plans by running the simulator's EASY on itself: nobody else comes, and all run to their ends."""
+
+    def __init__(self) -> None:
+        self.running: dict[int, tuple[int, int]] = {}
+        self.waiting: dict[int, JobShape] = {}
+
+    def starts(self, now: int, *more: JobShape) -> list[int]:
+        """Starts of the waiting jobs and of some that join the queue behind them."""
+        sizes = [size for size, _ in self.running.values()]
+        lengths = [end - now for _, end in self.running.values()]
+        for job in (*self.waiting.values(), *more):
+            sizes.append(job.size)
+            lengths.append(job.length)
+        length = np.array(lengths, np.int64)
+        starts = easy(np.full(len(sizes), now), length, length, np.array(sizes), CAPACITY)
+        return [int(start) for start in starts[len(self.running) :]]
+
+
+@pytest.mark.parametrize(
+    "planner",
+    [
+        pytest.param(plan_starts, id="plain"),
+        # compiling it takes longer than all of these tests
+        pytest.param(compiled_plan_starts, id="compiled", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("seed", range(20))
+def test_a_kept_plan_is_the_plan_made_anew(planner: Planner, seed: int) -> None:
+    """Jobs come in bursts, most end early, and the scheduler starts whom the reference would start now."""
+    draw = random.Random(seed)
+    plan, reference, true_end = QueuePlan(CAPACITY, planner), Reference(), {}
+    now = 0
+    for number in range(80):
+        now += draw.choice([0, 1, 1, 2, 5])
+        for key in [key for key, end in true_end.items() if end <= now and key in reference.running]:
+            plan.ended(key, now)
+            del reference.running[key]
+        for key in [key for key in reference.waiting if draw.random() < 0.03]:
+            plan.withdrawn(key)
+            del reference.waiting[key]
+        if draw.random() < 0.75:
+            shape = JobShape(draw.randint(1, CAPACITY), draw.randint(1, 20))
+            expected = reference.starts(now, shape)[-1]
+            assert plan.earliest(shape, now) == expected
+            assert plan.submit(number, shape, now) == expected
+            reference.waiting[number] = shape
+        starts = reference.starts(now)
+        for key, start in list(zip(reference.waiting, starts, strict=True)):
+            if start == now:
+                shape = reference.waiting.pop(key)
+                reference.running[key] = (shape.size, now + shape.length)
+                # as a real clock would have it, an end comes at or before the time asked for
+                true_end[key] = now + (shape.length if draw.random() < 0.3 else draw.randint(1, shape.length))
+                plan.started(key, now)
+        other = JobShape(draw.randint(1, CAPACITY), draw.randint(1, 20))
+        # from here on nothing happens in this instant: the ends of the next one come first
+        if not any(end == now for end in true_end.values()):
+            assert plan.earliest(other, now) == reference.starts(now, other)[-1]
+
+
+def test_who_runs_on_is_given_twice_the_time() -> None:
+    plan = QueuePlan(4)
+    plan.submit("a", JobShape(4, 10), 0)
+    plan.started("a", 0)
+    assert plan.earliest(JobShape(1, 1), 9) == 10
+    assert plan.earliest(JobShape(1, 1), 10) == 20
+    assert plan.earliest(JobShape(1, 1), 75) == 80
+
+
+def test_a_queue_that_was_there_before() -> None:
+    """Jobs that were never seen to wait, with other ends, and on more processors than there are."""
+    plan = QueuePlan(4)
+    plan.runs("a", 3, 0, 100)
+    plan.runs("b", 3, 0, 50)
+    assert plan.earliest(JobShape(1, 1), 10) == 50
+    assert plan.earliest(JobShape(4, 1), 10) == 100
+    plan.runs("a", 3, 0, 30)
+    assert plan.earliest(JobShape(4, 1), 10) == 50
+    assert sorted(map(str, plan.keys())) == ["a", "b"]
+    assert ("a" in plan, plan.waits("a"), "c" in plan, len(plan)) == (True, False, False, 0)
+
+
+@pytest.mark.parametrize("shape", [JobShape(0, 1), JobShape(5, 1), JobShape(1, 0)])
+def test_what_is_no_job_for_the_machine(shape: JobShape) -> None:
+    with pytest.raises(ValueError, match="is no job for 4 processors"):
+        QueuePlan(4).submit("a", shape, 0)
+
+
+def test_a_job_comes_once() -> None:
+    plan = QueuePlan(4)
+    plan.submit("a", JobShape(1, 1), 0)
+    with pytest.raises(ValueError, match="has been submitted before"):
+        plan.submit("a", JobShape(1, 1), 0)
+
+
+def test_a_machine_has_a_processor() -> None:
+    with pytest.raises(ConfigurationError, match="at least 1 processor, not 0"):
+        QueuePlan(0)
+
+
+def test_who_ended_as_planned_is_gone_all_the_same() -> None:
+    """What was planned up to the start of c tells nothing of the time in which a and c have ended."""
+    plan = QueuePlan(4)
+    assert plan.submit("a", JobShape(3, 10), 0) == 0
+    plan.started("a", 0)
+    assert plan.submit("b", JobShape(2, 10), 0) == 10
+    assert plan.submit("c", JobShape(1, 10), 0) == 0
+    plan.started("c", 0)
+    plan.ended("a", 10)
+    plan.ended("c", 10)
+    assert plan.submit("d", JobShape(4, 1), 10) == 20
