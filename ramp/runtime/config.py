@@ -154,6 +154,7 @@ class ResourceConfig:
         pricing: name of the strategy.
         credit_limit: overdraft in minor units.
         isolation: whether plug-in and price strategy have processes of their own.
+        draining: whether it sells nothing new; no file says so, `ramp resource drain` does.
         launching: how jobs are launched on its slots; None where none are.
     """
 
@@ -165,6 +166,7 @@ class ResourceConfig:
     pricing: str = "ramp"
     credit_limit: int = DEFAULT_RESOURCE_CREDIT
     isolation: Isolation = Isolation.AUTO
+    draining: bool = False
     launching: LaunchTerms | None = None
 
 
