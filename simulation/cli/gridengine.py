@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -19,6 +19,19 @@ from simulation.resource.gridengine_mirror import queue_of, reservations_of
 
 _EXITS: Final = "0 done, 1 no market or no answer, or no such reservation, 2 bad input"
 _xml_option: Final = click.option("-xml", "as_xml", is_flag=True, help="Print XML, as the command's own -xml does.")
+
+
+class _NumbersType(click.ParamType[tuple[int, ...]]):
+    """Numbers with commas between them."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """The numbers."""
+        parts = str(value).split(",")
+        if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+            self.fail(f"{value!r}; right would be numbers as 2 or 2,3", param, ctx)
+        return tuple(int(part) for part in parts)
 
 
 @click.command("fake-qstat", epilog=example("ramp fake-qstat curie3", "ramp fake-qstat curie3 -f -r -xml -u '*'",
@@ -57,30 +70,29 @@ def fake_qstat(
 @click.argument("machine")
 @_xml_option
 @click.option("-u", "owner", default="*", metavar="USER", help="Reservations of this user; '*' for all.")
-@click.option("-ar", "number", type=click.IntRange(min=0), help="One reservation in full, by its number.")
+@click.option("-ar", "numbers", type=_NumbersType(), help="Reservations in full, by their numbers: 2 or 2,3.")
 @user_option
 @state_option
 def fake_qrstat(
-    machine: str, as_xml: bool, owner: str, number: int | None, user: str | None, state: StateFolder
+    machine: str, as_xml: bool, owner: str, numbers: tuple[int, ...] | None, user: str | None, state: StateFolder
 ) -> None:
     """Print a machine's reservations as Grid Engine's `qrstat` would, so that programs made for that can read them.
 
     Times are UTC. JSON of the same is `ramp qstat MACHINE --json`.
     """
     found = [each for each in reservations_of(_asked(machine, user, state)) if owner in {"*", each.owner}]
-    if number is None:
+    if not numbers:
         click.echo(formats.reservation_document(found) if as_xml else formats.reservation_table(found), nl=False)
         return
-    one = [each for each in found if each.number == number]
+    named = [each for each in found if each.number in numbers]
+    unknown = [number for number in numbers if number not in {each.number for each in named}]
     if as_xml:
-        document = formats.reservation_document(one, detailed=True) if one else formats.unknown_reservation(number)
-        click.echo(document, nl=False)
-    elif one:
-        click.echo(formats.reservation_text(one[0]), nl=False)
-    else:
-        click.echo(f"Following advance reservations do not exist:\n{number}", err=True)
-    if not one:
-        raise click.exceptions.Exit(0 if as_xml else 1)
+        click.echo(formats.reservation_document(named, detailed=True, unknown=unknown), nl=False)
+        return
+    click.echo("".join(formats.reservation_text(each) for each in named), nl=False)
+    if unknown:
+        click.echo("\n".join(("Following advance reservations do not exist:", *map(str, unknown))), err=True)
+        raise click.exceptions.Exit(1)
 
 
 def _asked(machine: str, user: str | None, state: StateFolder) -> MachineState:

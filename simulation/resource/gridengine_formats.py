@@ -109,8 +109,10 @@ def reservation_table(reservations: Sequence[AdvanceReservation]) -> str:
     return _text(lines)
 
 
-def reservation_document(reservations: Sequence[AdvanceReservation], detailed: bool = False) -> str:
-    """The XML of `qrstat -xml`; `detailed` as of `qrstat -ar N -xml`."""
+def reservation_document(
+    reservations: Sequence[AdvanceReservation], detailed: bool = False, unknown: Sequence[int] = ()
+) -> str:
+    """The XML of `qrstat -xml`; `detailed` as of `qrstat -ar N -xml`, which tells of unknown numbers too."""
     lines = [_HEADER, f'<qrstat xmlns:xsd="{_SCHEMAS}/qrstat/qrstat.xsd">']
     for each in reservations:
         lines.append("   <ar_summary>")
@@ -127,6 +129,8 @@ def reservation_document(reservations: Sequence[AdvanceReservation], detailed: b
         if detailed:
             lines += _details(each)
         lines.append("   </ar_summary>")
+    for number in unknown:
+        lines += ("   <ar_unknown>", f"      <id>{number}</id>", "   </ar_unknown>")
     return _text((*lines, "</qrstat>"))
 
 
@@ -150,12 +154,6 @@ def reservation_text(each: AdvanceReservation) -> str:
     if each.users:
         rows.append(("acl_list", ",".join(each.users)))
     return _text(("-" * 80, *(f"{name:<30} {value}" for name, value in rows)))
-
-
-def unknown_reservation(number: int) -> str:
-    """The XML of `qrstat -ar N -xml` where there is none of that number."""
-    head = (_HEADER, f'<qrstat xmlns:xsd="{_SCHEMAS}/qrstat/qrstat.xsd">')
-    return _text((*head, "   <ar_unknown>", f"      <id>{number}</id>", "   </ar_unknown>", "</qrstat>"))
 
 
 def _details(each: AdvanceReservation) -> Iterator[str]:

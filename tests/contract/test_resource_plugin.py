@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ramp.batch.gridengine.records import BatchJob, QueueInstance, QueueReport
 from ramp.errors import PluginError
-from ramp.model.instant import MINUTE, from_iso
+from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin
 from ramp.plugins.interface import PluginSettings, Slot
-from simulation.resource import fake_qstat, modelled, steady
+from simulation.resource import fake_qstat, mirrored, modelled, steady
+from simulation.resource.gridengine_formats import queue_document
 from simulation.resource.steady import SteadyMachine
 from simulation.workload.swf import SwfLog, write_swf
 from simulation.workload.swf_fields import FIELD_COUNT, FIELD_NAMES
@@ -77,6 +79,20 @@ def _modelled(folder: Path, description: str, **options: object) -> dict[str, ob
     return {"machine": str(machine), "log": str(log), "size_divisor": 8, "base_time_s": 600, **options}
 
 
+def _mirrored(folder: Path) -> Mapping[str, object]:
+    """A queue as Grid Engine shows it: two jobs of 16 and 8 slots run, one waits for more than they leave."""
+    began = NOW - HOUR
+    jobs = (
+        BatchJob(1, "a", "eve", "r", 16, started=began, run_limit=3 * HOUR, slots_at=(("all.q@n1", 16),)),
+        BatchJob(2, "b", "eve", "r", 8, started=began, slots_at=(("all.q@n1", 8),)),
+        BatchJob(3, "c", "eve", "qw", 60, submitted=began, run_limit=HOUR),
+    )
+    report = QueueReport((QueueInstance("all.q@n1", CORES, 24, 0),), jobs)
+    shown = folder / "qstat.xml"
+    shown.write_text(queue_document(report, full=True, requests=True))
+    return {"qstat": ["sh", "-c", f"cat {shown}"]}
+
+
 MACHINES: dict[str, tuple[Open, Callable[[Path], Mapping[str, object]]]] = {
     "fake_qstat": (fake_qstat.open_plugin, _replayed),
     "fake_qstat at 60 times wall speed": (
@@ -86,6 +102,7 @@ MACHINES: dict[str, tuple[Open, Callable[[Path], Mapping[str, object]]]] = {
     # A light load, so that there are free cores at once.
     "fake_qstat on a synthetic log": (fake_qstat.open_plugin, lambda _: {"log": "synthetic", "synthetic_load": 0.02}),
     "steady": (steady.open_plugin, lambda _: {"load": 0.25}),
+    "mirrored": (mirrored.open_plugin, _mirrored),
     "modelled with cables": (modelled.open_plugin, lambda folder: _modelled(folder, _CABLED)),
     "modelled at 60 times wall speed": (
         modelled.open_plugin,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final
 
-from ramp.batch.commands import CommandRunner, Runner, ask
+from ramp.batch.commands import CommandRunner, Completed, Runner, ask
 from ramp.batch.for_sale import ForSale
 from ramp.batch.gridengine import questions
 from ramp.batch.gridengine.machine import GridEngineMachine
@@ -33,6 +33,9 @@ OFFSET_DEFAULT_S: Final = 60
 
 OFFSET_MAX_S: Final = 1
 """What it may be: a buyer pays for the slot to its end."""
+
+SHOWN_S: Final = 60.0
+"""Seconds that a command may take that shows another machine than a Grid Engine."""
 
 _OBJECT: Final = Wanted("a name of Grid Engine's", lambda text: re.fullmatch(r"[A-Za-z][\w.-]{0,63}", text) is not None)
 _FORBIDDEN: Final = ("PATH", "HOME", "TZ", "LC_ALL")
@@ -82,7 +85,9 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
     """
     options = read_options(settings.options, GridEngineOptions, within=settings.resource)
     shown = options.qstat != ("qstat",)
-    run = CommandRunner(_environment(options, settings.resource), questions.ORDER_S)
+    run: Runner = CommandRunner(_environment(options, settings.resource), questions.ORDER_S)
+    if shown:
+        run = _Patient(run)
     programs = _programs(options)
     for command in (programs.qstat, programs.qrstat, *(() if shown else (programs.qrsub, programs.qconf))):
         if not command or shutil.which(command[0]) is None:
@@ -116,12 +121,25 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
     return machine
 
 
+@dataclass(frozen=True, slots=True)
+class _Patient:
+    """Runs commands that are not Grid Engine's own; a `ramp` has to start first."""
+
+    run: Runner
+
+    def __call__(self, argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
+        """See `Runner`."""
+        return self.run(argv, stdin, max(time_limit_s or 0.0, SHOWN_S))
+
+
 def _programs(options: GridEngineOptions) -> Programs:
     """The commands, in the folder that the configuration names where it names one."""
 
     def command(*words: str) -> tuple[str, ...]:
         return (str(Path(options.commands) / words[0]), *words[1:]) if options.commands and len(words) == 1 else words
 
+    if options.qstat != ("qstat",):
+        return Programs(options.qstat, options.qrstat, (), (), ())
     return Programs(command(*options.qstat), command(*options.qrstat), *map(command, ("qrsub", "qrdel", "qconf")))
 
 

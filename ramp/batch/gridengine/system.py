@@ -66,7 +66,7 @@ class GridEngine:
         environment: the parallel environment in which reservations are made.
         market_user: the local account as which the commands run.
         default_duration: what a job without `h_rt` counts for; None where that is for ever.
-        programs: what the commands are called.
+        programs: what the commands are called; without `qrsub` it can only be looked at.
         clock: the time now.
         pause: waits so many seconds.
     """
@@ -120,6 +120,8 @@ class GridEngine:
 
     def make(self, wanted: WantedReservation) -> None:
         """Make an advance reservation for a userset of its own; see `BatchSystem.make`."""
+        if not self.programs.qrsub:
+            raise SystemRefused(f"{self.programs.qstat[0]} only shows a queue; nothing there can be reserved")
         user = wanted.user or self.market_user
         self._write_userset(wanted.name, user)
         argv = (*self._reserving(wanted), "-u", f"@{wanted.name}", "-N", wanted.name)
@@ -234,7 +236,7 @@ class GridEngine:
         kept: dict[str, int] = {}
         doubles: set[int] = set()
         for each in sorted(listed, key=lambda one: one.number):
-            ours = each.name.startswith(NAME_PREFIX) and each.owner == self.market_user
+            ours = each.name.startswith(NAME_PREFIX) and each.owner == self.market_user and self.programs.qrdel
             if ours and kept.setdefault(each.name, each.number) != each.number:
                 doubles.add(each.number)
         for number in sorted(doubles):
@@ -246,7 +248,8 @@ class GridEngine:
     def _told(self, found: Sequence[AdvanceReservation]) -> tuple[SystemReservation, ...]:
         """Reservations with their users, whose usersets are asked for in one question."""
         wanted = sorted({user[1:] for each in found for user in each.users if user.startswith("@")})
-        members = questions.ask_of_some(questions.usersets(self.programs, wanted), self.run) if wanted else {}
+        asked = wanted and self.programs.qconf
+        members = questions.ask_of_some(questions.usersets(self.programs, wanted), self.run) if asked else {}
         return tuple(
             SystemReservation(
                 name=each.name or str(each.number),
@@ -262,7 +265,7 @@ class GridEngine:
 
     def _names_of_jobs(self, report: QueueReport, found: Sequence[AdvanceReservation]) -> dict[int, str]:
         """The reservation's name of every job that runs or will run in one."""
-        if not found:
+        if not found or not self.programs.qrsub:
             return {}
         names = {each.number: each.name or str(each.number) for each in found}
         running = [job.number for job in report.jobs if job.running] if any(_begun(each) for each in found) else []
