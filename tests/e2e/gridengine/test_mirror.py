@@ -1,4 +1,4 @@
-"""A plug-in of either kind pointed at the other: `gridengine` at a simulated machine, a simulated one at a real queue."""
+"""A plug-in of either kind pointed at the other: `gridengine` at a simulated machine, `mirrored` at a real queue."""
 
 from __future__ import annotations
 
