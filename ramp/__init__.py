@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ramp.client.asyncio_market import AsyncMarket
     from ramp.client.connecting import connect, connect_async
+    from ramp.client.jobs import Job
     from ramp.client.launching import launch, launch_async
     from ramp.client.machine_state import MachineState
     from ramp.client.market import Market
@@ -55,6 +56,7 @@ __all__ = [
     "Cancelled",
     "ConfigurationError",
     "DocumentError",
+    "Job",
     "MachineState",
     "Market",
     "MarketRefusalCode",
@@ -89,6 +91,7 @@ __all__ = [
 _PLACES = {
     "ramp.client.asyncio_market": ("AsyncMarket",),
     "ramp.client.connecting": ("connect", "connect_async"),
+    "ramp.client.jobs": ("Job",),
     "ramp.client.launching": ("launch", "launch_async"),
     "ramp.client.machine_state": ("MachineState",),
     "ramp.client.market": ("Market",),

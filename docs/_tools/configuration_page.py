@@ -27,6 +27,7 @@ from ramp.runtime.config import (
     UserConfig,
 )
 from ramp.runtime.config_file import CONFIG_VERSION, Reader, read_swarm
+from ramp.runtime.launching_config import LaunchingConfig
 from sentences import attribute_sentences, cell
 
 TOP: Final = ""
@@ -44,6 +45,11 @@ TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
     "guests": (
         "Limits of a plug-in or price strategy in a process of its own; times in seconds above 0 (fractions allowed).",
         (GuestLimits,),
+    ),
+    "launching": ("How jobs are launched on what was bought (`docs/launching.md`).", (LaunchingConfig,)),
+    "accounts": (
+        "The local account that each buyer's jobs run as; nobody else is dealt with by resources that launch.",
+        (),
     ),
     "users": ("One table `[[users]]` for each buyer.", (UserConfig,)),
     "machines": (
@@ -69,6 +75,10 @@ SENTENCES: Final[dict[str, str]] = {
     "resources.rounds_expected": "How many rounds the price strategy reckons with.",
     "resources.isolation": "Whether plug-in and price strategy have processes of their own: by `auto` those of another "
     "package, by `process` also those that come with RAMP, by `none` neither.",
+    "accounts.NAME": "The account of the buyer NAME (of this market, or by the full name); `@own`: the agents' own, or "
+    "`nobody` where they run as root, only for simulated machines.",
+    "resources.executor": "What runs jobs on its slots, if not the executor of `[launching]`.",
+    "resources.accounts": "Local accounts of buyers at this resource, over those of `[accounts]`.",
     "resources.options": "Options of the plug-in, over those of the machine.",
 }
 """Keys that are no attribute of the classes above, or mean something else in the file."""

@@ -25,6 +25,7 @@ from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
+from ramp.runtime.launching_config import LaunchingConfig
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
@@ -189,6 +190,7 @@ class SwarmConfig:
         holds: what one buyer may have set aside at a resource without having paid.
         guests: what plug-ins and price strategies may take that have processes of their own.
         auction_rule: name of the rule for requests that name none.
+        launching: how jobs are launched on what was bought.
     """
 
     path: Path
@@ -207,6 +209,7 @@ class SwarmConfig:
     holds: Quotas = field(default_factory=Quotas)
     guests: GuestLimits = field(default_factory=GuestLimits)
     auction_rule: str = PAPER_RULE
+    launching: LaunchingConfig = field(default_factory=LaunchingConfig)
 
     def roles(self) -> dict[str, Role]:
         """Every agent's local name and what it is certified to be, in the order of starting."""
