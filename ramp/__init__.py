@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ramp.client.asyncio_market import AsyncMarket
-    from ramp.client.connecting import connect, connect_async
-    from ramp.client.jobs import Job
+    from ramp.client.connecting import MarketOperator, connect, connect_async, operate
+    from ramp.client.jobs.job import Job
     from ramp.client.launching import launch, launch_async
     from ramp.client.machine_state import MachineState
     from ramp.client.market import Market
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Unit,
     )
     from ramp.control.events import MarketRefusalCode, Submitted
+    from ramp.control.market_changes import MarketChanged
     from ramp.errors import (
         ConfigurationError,
         DocumentError,
@@ -59,6 +60,8 @@ __all__ = [
     "Job",
     "MachineState",
     "Market",
+    "MarketChanged",
+    "MarketOperator",
     "MarketRefusalCode",
     "MarketRefused",
     "NoMarket",
@@ -84,14 +87,15 @@ __all__ = [
     "credits_text",
     "launch",
     "launch_async",
+    "operate",
     "request",
     "to_datetime",
 ]
 
 _PLACES = {
     "ramp.client.asyncio_market": ("AsyncMarket",),
-    "ramp.client.connecting": ("connect", "connect_async"),
-    "ramp.client.jobs": ("Job",),
+    "ramp.client.connecting": ("MarketOperator", "connect", "connect_async", "operate"),
+    "ramp.client.jobs.job": ("Job",),
     "ramp.client.launching": ("launch", "launch_async"),
     "ramp.client.machine_state": ("MachineState",),
     "ramp.client.market": ("Market",),
@@ -106,6 +110,7 @@ _PLACES = {
         "Unit",
     ),
     "ramp.control.events": ("MarketRefusalCode", "Submitted"),
+    "ramp.control.market_changes": ("MarketChanged",),
     "ramp.errors": (
         "ConfigurationError",
         "DocumentError",

@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from ramp.launching.configuration import LaunchingConfig
 from ramp.model.instant import SECOND
 from ramp.model.money import credits_text
 from ramp.model.slot import StaticTerms
@@ -27,7 +28,6 @@ from ramp.runtime.config import (
     UserConfig,
 )
 from ramp.runtime.config_file import CONFIG_VERSION, Reader, read_swarm
-from ramp.runtime.launching_config import LaunchingConfig
 from sentences import attribute_sentences, cell
 
 TOP: Final = ""

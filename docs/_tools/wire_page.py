@@ -49,6 +49,12 @@ bear XML signatures besides. This page is drawn from the codec's tables and from
 Times are ISO 8601 in UTC, durations ISO 8601, amounts whole minor units (hundredths of a credit). An attribute with a
 default is left out while it holds it.
 
+An offer to a call that names an auction rule says what it was called for: `asked`, the price of the call, and
+`terms`, SHA-256 of the called unit as base64url without padding. What is digested is JSON in UTF-8 with sorted keys, no
+blanks and escaped non-ASCII characters: `{"rule": NAME, "unit": {...}}` with all that the unit states, under the names
+of {py:class}`ramp.model.request.RequestUnit` but `cpu_hour_cost`; instants and durations are microseconds, and cores,
+disk and torus terms are objects that name their class under `is`.
+
 """.splitlines()
 
 SENTENCES: Final = {

@@ -50,6 +50,7 @@ class BatchMachine:
         spare_planned: whether jobs that the system plans to start keep their places in quotes.
         snapshot_age_s: seconds for which one picture serves.
         monotonic: seconds that pass, for the picture's age.
+        wait: seconds to wait.
 
     Raises:
         PluginError: the book cannot be read, or the system cannot be asked what it has (then it may be later).
@@ -68,13 +69,14 @@ class BatchMachine:
         spare_planned: bool = True,
         snapshot_age_s: float = SNAPSHOT_AGE_S,
         monotonic: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self.system = system
         self.resource = resource
         self.capacity = cores
         self.for_sale = for_sale
         self.book = HoldBook(state_dir, resource)
-        self.reconciler = Reconciler(system, self.book, resource)
+        self.reconciler = Reconciler(system, self.book, resource, wait)
         self._spare_planned = spare_planned
         self._snapshot_age_s = snapshot_age_s
         self._monotonic = monotonic
@@ -247,7 +249,7 @@ class BatchMachine:
             found = self._told(partial(self.reconciler.find, entry.name))
             if self.reconciler.fits(found, entry, now):
                 assert found is not None
-                entry = self.book.change(key, made=True, reservation_id=found.reservation_id)
+                entry = self.reconciler.note_made(entry, found)
             elif not entry.made:
                 return None
             else:

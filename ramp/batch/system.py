@@ -109,6 +109,8 @@ class SystemReservation:
         parts: the cores that it has.
         users: who may run in it, as local accounts.
         active: whether the system has begun it.
+        cores_in_all: cores in all, where the system does not tell (yet) how many of each node; `parts` then has all
+            cores of each. None where `parts` is exact.
     """
 
     name: str
@@ -118,6 +120,7 @@ class SystemReservation:
     parts: Parts
     users: tuple[str, ...] = ()
     active: bool = False
+    cores_in_all: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

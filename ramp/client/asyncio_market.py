@@ -16,7 +16,8 @@ from ramp.client import dialogues
 from ramp.client.access import AsyncAccess
 from ramp.client.dialogues import Dialogue
 from ramp.client.following import Approver, Following, OnEvent, nobody_approves
-from ramp.client.jobs import Job, job_of, work_of
+from ramp.client.jobs.job import Job, job_of
+from ramp.client.jobs.work import work_of
 from ramp.client.line import AsyncLine, refused
 from ramp.client.machine_state import MachineState
 from ramp.client.market import MACHINES_LIMIT_S
@@ -187,7 +188,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
 
     async def resources(self, *, machines: bool = False) -> tuple[Resource, ...]:
         """See `Market.resources`."""
-        found = await self.ask(dialogues.resources(self.access.domain))
+        found = await self.ask(dialogues.resources(self.access.domain, draining_too=True))
         return with_machines(found, await self.machines([each.address for each in found])) if machines else found
 
     async def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:

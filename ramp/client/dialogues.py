@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from ramp.client import results
 from ramp.client.identifiers import belonging, matching
-from ramp.client.jobs import Work, one_job, orders_of
+from ramp.client.jobs.job import one_job
+from ramp.client.jobs.work import Work, orders_of
 from ramp.client.line import refused
 from ramp.client.machine_state import MachineState, parse_snapshot
 from ramp.client.results import Account, Cancelled, Reservation, Resource
@@ -31,6 +32,7 @@ from ramp.control.events import (
     RequestsListed,
     RequestStanding,
 )
+from ramp.control.market_changes import MarketChanged, OwnerRequest
 from ramp.control.requests import (
     AskAccount,
     AskJob,
@@ -61,6 +63,7 @@ from ramp.model.contents import (
 )
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import Duration, Instant
+from ramp.model.services import DRAINING_SERVICE
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import CancellationEnded
 
@@ -117,10 +120,13 @@ def machine(resource: str, horizon: Duration) -> Dialogue[MachineState]:
     return parse_snapshot(status.snapshot, resource)
 
 
-def resources(domain: str) -> Dialogue[tuple[Resource, ...]]:
-    """Who sells now."""
+def resources(domain: str, *, draining_too: bool = False) -> Dialogue[tuple[Resource, ...]]:
+    """Who is registered to sell now; the directory is also asked, if wished, who of them sells nothing new."""
     listing = _expected((yield AskResources()), DirectoryListing)
-    return tuple(Resource(results.short_name(name, domain), name) for name in listing.names)
+    draining: tuple[str, ...] = ()
+    if draining_too:
+        draining = _expected((yield AskResources(DRAINING_SERVICE)), DirectoryListing).names
+    return tuple(Resource(results.short_name(name, domain), name, draining=name in draining) for name in listing.names)
 
 
 def listing() -> Dialogue[RequestsListed]:
@@ -291,6 +297,11 @@ def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[byt
 def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[DepositMade]:
     """The keeper credits an account."""
     return _expected((yield Deposit(account_name, amount, memo, deposit_id)), DepositMade)
+
+
+def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:
+    """The owner changes the market."""
+    return _expected((yield request), MarketChanged)
 
 
 def overview(since: Instant | None, until: Instant | None) -> Dialogue[MarketOverview]:

@@ -149,12 +149,12 @@ def wait_registered(config: SwarmConfig, state: StateFolder) -> list[str]:
         RampError: if the market has ended meanwhile.
     """
     found = status(state)
-    ready = {agent.name for agent in found.agents if agent.is_up} if found is not None else set()
-    asking = next((user.name for user in config.users if user.name in ready), None)
+    ready = [agent for agent in found.agents if agent.is_up] if found is not None else []
+    asking = next((agent.name for agent in ready if agent.role == "user"), None)
     if asking is None:
         return []
     market = Market(find_market(state, asking))
-    wanted = {config.address(resource.name) for resource in config.resources if resource.name in ready}
+    wanted = {config.address(agent.name) for agent in ready if agent.role == "resource"}
     end = time.monotonic() + REGISTRATION_LIMIT_S
     while True:
         listed = market.ask(dialogues.resources(market.access.domain))

@@ -16,7 +16,8 @@ from ramp.client import dialogues
 from ramp.client.access import Access
 from ramp.client.dialogues import Dialogue
 from ramp.client.following import Approver, Following, OnEvent, nobody_approves
-from ramp.client.jobs import Job, job_of, work_of
+from ramp.client.jobs.job import Job, job_of
+from ramp.client.jobs.work import work_of
 from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState
 from ramp.client.request import Requestable
@@ -295,7 +296,7 @@ class Market(MarketUser[Access]):
 
         A machine that does not answer in time has the `machine` None.
         """
-        found = self.ask(dialogues.resources(self.access.domain))
+        found = self.ask(dialogues.resources(self.access.domain, draining_too=True))
         return with_machines(found, self.machines([each.address for each in found])) if machines else found
 
     def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:

@@ -22,12 +22,16 @@ UP: Final = "up"
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """The XMPP server: its kind and address; the process where the swarm runs it."""
+    """The XMPP server: its kind and address; the process where the swarm runs it.
+
+    `problem` says why nobody reaches it at present, and is empty where it answers.
+    """
 
     kind: str
     host: str
     port: int
     pid: int | None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class AgentStatus:
         clock_offset_ms: by how much its clock is ahead of the bank's, in milliseconds; None where that is not known.
         clock_uncertainty_ms: by how much that may be wrong.
         clock_warning: that its clock is wrong, or the empty string.
+        draining: whether it sells nothing new.
     """
 
     name: str
@@ -59,6 +64,7 @@ class AgentStatus:
     clock_offset_ms: float | None = None
     clock_uncertainty_ms: float | None = None
     clock_warning: str = ""
+    draining: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,11 +35,14 @@ class RefusalCode(StrEnum):
     HOLD_EXPIRED = "hold_expired"
     CANCELLED = "cancelled"
     NO_ANSWER = "no_answer"
+    BAD_PROPOSAL = "bad_proposal"
     BAD_AGREEMENT = "bad_agreement"
     BAD_PRICE = "bad_price"
     BAD_SIGNATURE = "bad_signature"
     PAYMENT_REFUSED = "payment_refused"
     QUOTA = "quota_exceeded"
+    DRAINING = "draining"
+    OTHER = "other"  # of a later minor version of the wire format, which alone has a word for it
     NO_ACCOUNT = "no_account"
     NOT_DELIVERED = "not_delivered"
 
@@ -91,6 +94,8 @@ class Offer:
         valid_for: how long the offer stands, from when it was made.
         source: what the machine's queue is driven by: `log`, `synthetic` or `live`.
         placement: where on the machine, in the machine's words; empty where it has none.
+        asked: the price asked for in the call, credits per core hour; 0 where the price paid is the price offered.
+        terms: digest of what was called for (`ramp.model.called_terms`); empty likewise.
     """
 
     offer_id: str
@@ -105,6 +110,8 @@ class Offer:
     valid_for: Duration
     source: str = "live"
     placement: str = ""
+    asked: int = 0
+    terms: str = ""
 
     @property
     def cost(self) -> int:

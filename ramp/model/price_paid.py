@@ -13,6 +13,7 @@ from typing import Final
 
 from ramp.model import money
 from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, PricePaid
+from ramp.model.called_terms import called_otherwise
 from ramp.model.instant import MINUTE, iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
@@ -39,6 +40,7 @@ class PriceFault(StrEnum):
     RUNNER_UP_SHAM = "runner_up_sham"
     RUNNER_UP_EXPIRED = "runner_up_expired"
     RUNNER_UP_TOO_LOW = "runner_up_too_low"
+    CALLED_OTHERWISE = "called_otherwise"
     NOT_THE_RULES = "not_the_rules_price"
 
 
@@ -92,6 +94,9 @@ def price_problem(agreement: Agreement) -> PriceProblem | None:
     problem = None if price.runner_up is None else _runner_up_problem(agreement, price, price.runner_up)
     if problem is not None:
         return problem
+    for each in (offer,) if price.runner_up is None else (offer, price.runner_up):
+        if other := called_otherwise(agreement.request, price.rule, each, sealed=price.rule == SECOND_PRICE):
+            return PriceProblem(PriceFault.CALLED_OTHERWISE, f"{each.offer_id}: {other}")
     cap = cap_cost(agreement.request, offer)
     if cost < offer.cost:
         return PriceProblem(PriceFault.BELOW_OFFER, f"{_text(cost)} is below the {_text(offer.cost)} offered")

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.acl import Message
+from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
-from ramp.model.contents import JobInput, OrderLine
+from ramp.model.contents import JobInput, NotUnderstood, OrderLine
 from ramp.model.instant import Instant
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
@@ -32,6 +32,21 @@ class Send:
 
     message: Message
     sealed: bool = False
+
+
+def not_understood(message: Message, reason: str) -> Send:
+    """The answer to a message that broke the protocol."""
+    answer = NotUnderstood(reason)
+    return Send(
+        Message(
+            Performative.NOT_UNDERSTOOD,
+            message.receiver,
+            message.sender,
+            message.conversation_id,
+            answer,
+            in_reply_to=message.reply_with,
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ OFFER: Final = Record(
         "valid_for": DURATION,
         "source": TEXT,
         "placement": SENTENCE,
+        "asked": INTEGER,
+        "terms": TEXT,
     },
 )
 REFUSAL: Final = Record(Refusal, {"unit": INTEGER, "code": CODE, "nearest": SENTENCE, "detail": SENTENCE})

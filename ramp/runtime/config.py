@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError
+from ramp.launching.configuration import LaunchingConfig
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
@@ -25,7 +26,6 @@ from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
-from ramp.runtime.launching_config import LaunchingConfig
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
@@ -155,6 +155,7 @@ class ResourceConfig:
         pricing: name of the strategy.
         credit_limit: overdraft in minor units.
         isolation: whether plug-in and price strategy have processes of their own.
+        draining: whether it sells nothing new; no file says so, `ramp resource drain` does.
         launching: how jobs are launched on its slots; None where none are.
     """
 
@@ -166,6 +167,7 @@ class ResourceConfig:
     pricing: str = "ramp"
     credit_limit: int = DEFAULT_RESOURCE_CREDIT
     isolation: Isolation = Isolation.AUTO
+    draining: bool = False
     launching: LaunchTerms | None = None
 
 

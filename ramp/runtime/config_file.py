@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError, VersionTooNew
+from ramp.launching.configuration import launch_terms, read_accounts, read_launching
 from ramp.model.instant import SECOND, Duration
 from ramp.model.money import parse_credits
 from ramp.model.slot import StaticTerms
@@ -42,7 +43,6 @@ from ramp.runtime.config import (
     SwarmConfig,
     UserConfig,
 )
-from ramp.runtime.launching_config import launch_terms, read_accounts, read_launching
 
 
 class Reader:
@@ -130,11 +130,37 @@ def load_config(path: Path) -> SwarmConfig:
         ConfigurationError: with every finding; the file is named.
     """
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
     except OSError as error:
         raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ConfigurationError(f"is no TOML: {error}", path=path) from error
+    return read_tables(tables_of(text, path), path)
+
+
+def tables_of(text: str, path: Path) -> dict[str, Any]:
+    """The tables of a configuration's text.
+
+    Raises:
+        ConfigurationError: if it is no TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"is no TOML: {error}", path=path) from error
+
+
+def read_tables(data: Mapping[str, Any], path: Path) -> SwarmConfig:
+    """Read and check the tables of a configuration.
+
+    Args:
+        data: the tables, as TOML has them.
+        path: the file they are from.
+
+    Raises:
+        VersionTooNew: if they are for a later version of the program.
+        ConfigurationError: with every finding.
+    """
     reader = Reader(path)
     version = reader.whole("", data, "version", CONFIG_VERSION)
     if version > CONFIG_VERSION:

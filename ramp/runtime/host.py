@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from ramp.errors import DocumentError, EffectFailed, RemoteProtocolError
-from ramp.model.acl import SEALED, Message, Performative
+from ramp.model.acl import SEALED, Message
 from ramp.model.agreement import Signed
 from ramp.model.contents import Commitment, NotUnderstood, Settled
 from ramp.model.instant import Duration, Instant
@@ -170,7 +170,7 @@ class Host:
         except RemoteProtocolError as error:
             if isinstance(message.content, NotUnderstood):
                 return
-            effects = [self.not_understood(message, error.reason)]
+            effects = [fx.not_understood(message, error.reason)]
         except Exception as error:  # before any conversation was at work: the message is dropped
             effects = [fx.TakeUpAgain("", error)]
         self._carry_out(effects, now)
@@ -199,19 +199,6 @@ class Host:
         """Carry out effects that the owner asked the party for directly (leaving the directory)."""
         self._check_alive()
         self._carry_out(effects, now)
-
-    def not_understood(self, message: Message, reason: str) -> fx.Send:
-        """The answer to a message that broke the protocol."""
-        return fx.Send(
-            Message(
-                Performative.NOT_UNDERSTOOD,
-                self.name,
-                message.sender,
-                message.conversation_id,
-                NotUnderstood(reason),
-                in_reply_to=message.reply_with,
-            )
-        )
 
     # -- effects -------------------------------------------------------------------------------------------------
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+
 from ramp.model import money
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement
-from ramp.model.contents import CallForProposals, Proposal
-from ramp.model.instant import Instant
+from ramp.model.contents import Acceptance, CallForProposals, Proposal
 from ramp.model.offer import Offer
+from ramp.model.price_paid import SECOND_PRICE, stands_at
+from ramp.model.request import RequestUnit
+from ramp.model.seal import Seal
+from ramp.model.shortcoming import shortcoming
 from ramp.protocol.records import AgreementReceived, FundsAsked, Record
 from simulation.checkers.observation import Checker, MarketView
+
+_Called = tuple[str, str, int]
+"""Who wants which unit: user, request, number."""
 
 
 class PriceOwed(Checker):
@@ -18,9 +27,12 @@ class PriceOwed(Checker):
     name = "price_owed"
 
     def __init__(self) -> None:
-        self._caps: dict[tuple[str, str, int], int] = {}
-        self._rules: dict[tuple[str, str, int], str] = {}
-        self._offered: dict[str, tuple[Offer, str, Instant]] = {}
+        self._wanted: dict[_Called, RequestUnit] = {}
+        self._rules: dict[_Called, str] = {}
+        self._offered: defaultdict[_Called, list[tuple[Offer, Seal | None]]] = defaultdict(list)
+        self._remaining: defaultdict[_Called, dict[tuple[str, str], tuple[Offer, Seal]]] = defaultdict(dict)
+        self._decided: set[_Called] = set()
+        self._accepted: set[tuple[str, str]] = set()
 
     def on_sent(self, message: Message, view: MarketView) -> None:
         """The price that is called for first is the user's most; an offer is who makes it, to whom, and when."""
@@ -28,42 +40,87 @@ class PriceOwed(Checker):
         if isinstance(content, CallForProposals):
             for unit in content.request.units:
                 called = message.sender, content.request_id, unit.number
-                self._caps[called] = max(self._caps.get(called, 0), unit.cpu_hour_cost)
+                if called not in self._wanted or self._wanted[called].cpu_hour_cost < unit.cpu_hour_cost:
+                    self._wanted[called] = unit
                 self._rules[called] = content.rule
+            if content.best_offer:  # what is met by now is no longer bid for
+                self._close(self._remaining, message.sender, content.request_id)
         elif isinstance(content, Proposal):
             for offer in content.offers:
                 if offer.resource == message.sender:
-                    signed_at = message.seal.signed_at if message.seal is not None else view.now
-                    self._offered.setdefault(offer.offer_id, (offer, message.receiver, signed_at))
+                    self._offered[message.receiver, offer.request_id, offer.unit].append((offer, message.seal))
+        elif isinstance(content, Acceptance):  # the bidding of the request is over
+            self._accepted.add((message.receiver, content.offer_id))
+            self._close(self._wanted, message.sender, content.request_id)
+
+    def on_delivered(self, message: Message, view: MarketView) -> None:
+        """A buyer hears an offer; what comes in time and meets the request remains until it is accepted."""
+        content, seal = message.content, message.seal
+        if not isinstance(content, Proposal) or seal is None or message.sender in view.liars:
+            return
+        for offer in content.offers:
+            called = message.receiver, offer.request_id, offer.unit
+            wanted = self._wanted.get(called)
+            if wanted is not None and called not in self._decided and not shortcoming(wanted, offer):
+                self._remaining[called][offer.resource, offer.offer_id] = offer, seal
 
     def on_written(self, name: str, record: Record, view: MarketView) -> None:
         """An honest seller has accepted a price, or an honest buyer is about to pay it."""
         if isinstance(record, AgreementReceived) and name in view.honest_resources:
             assert isinstance(record.agreement.body, Agreement)
-            self._check(record.agreement.body, view)
+            self._check(record.agreement.body)
         elif isinstance(record, FundsAsked) and name in view.honest_users:
             for agreement in record.agreements:
-                self._check(agreement, view)
+                self._check(agreement)
+                self._check_lowest(agreement)
 
-    def _check(self, agreement: Agreement, view: MarketView) -> None:
-        offer, unit = agreement.offer, agreement.request.number
-        called = agreement.user, agreement.request_id, unit
-        rule = self._rules.get(called, "")
-        if not rule or agreement.best_offer:
+    def _close(self, units: Iterable[_Called], user: str, request_id: str) -> None:
+        self._decided.update([called for called in units if called[:2] == (user, request_id)])
+
+    def _check(self, agreement: Agreement) -> None:
+        offer, called = agreement.offer, _called(agreement)
+        if self._is_paid_as_offered(agreement):
             if agreement.cost != offer.cost:
                 raise self._violated(f"{agreement.agreement_id} pays {agreement.cost} for an offer of {offer.cost}")
             return
-        most = money.cost(self._caps[called], offer.cores, offer.end - offer.start)
+        most = self._most(agreement)
         if not offer.cost <= agreement.cost <= most:
             raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, not {offer.cost} to {most}")
         if agreement.cost == most:
             return  # nobody else, or nobody cheaper
         others = [
             other.cost
-            for other, user, signed_at in self._offered.values()
-            if (user, other.request_id, other.unit) == called
-            and other.resource != offer.resource
-            and agreement.issued_at < signed_at + other.valid_for
+            for other, seal in self._offered[called]
+            if other.resource != offer.resource
+            and (seal is None or agreement.issued_at < seal.signed_at + other.valid_for)
         ]
         if agreement.cost not in others:
             raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, which nobody else has offered")
+
+    def _check_lowest(self, agreement: Agreement) -> None:
+        """An honest buyer pays no more than the cheapest offer that it has heard of and has not tried asks.
+
+        Of a seller with several offers the dearest counts: which of them its buyer keeps is a matter of preference.
+        """
+        called = _called(agreement)
+        if self._is_paid_as_offered(agreement) or self._rules[called] != SECOND_PRICE:
+            return
+        dearest: defaultdict[str, int] = defaultdict(int)
+        for key, (offer, seal) in self._remaining[called].items():
+            if key not in self._accepted and stands_at(offer, seal, agreement.issued_at):
+                dearest[offer.resource] = max(dearest[offer.resource], offer.cost)
+        dearest.pop(agreement.resource, None)
+        owed = min((self._most(agreement), *dearest.values()))
+        if agreement.cost > owed:
+            raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, but {owed} was the next offer")
+
+    def _is_paid_as_offered(self, agreement: Agreement) -> bool:
+        return agreement.best_offer or not self._rules.get(_called(agreement))
+
+    def _most(self, agreement: Agreement) -> int:
+        offer, cap = agreement.offer, self._wanted[_called(agreement)].cpu_hour_cost
+        return money.cost(cap, offer.cores, offer.end - offer.start)
+
+
+def _called(agreement: Agreement) -> _Called:
+    return agreement.user, agreement.request_id, agreement.request.number

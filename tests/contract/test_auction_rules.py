@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramp.model.agreement import Agreement
+from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer
 from ramp.model.price_paid import cap_cost, price_problem
@@ -64,7 +65,9 @@ def test_no_unit_is_paid_above_its_cap_or_below_its_winners_offer(
 ) -> None:
     """Also when holds are refused, so that the offer behind wins; and everybody who checks the price agrees."""
     unit, offers, preference = auction
-    rule, bids = used(name), ranked(unit, offers, preference)
+    rule = used(name)
+    offers = [bound(offer, unit, rule.name) for offer in offers]
+    bids = ranked(unit, offers, preference)
     seals = {
         (offer.resource, offer.offer_id): Seal(offer.resource, Role.RESOURCE, "user", "r", 0, "text")
         for offer in offers

@@ -97,6 +97,11 @@ MACHINES: dict[str, tuple[Open, Callable[[Path], Mapping[str, object]]]] = {
     ),
 }
 
+REAL_SYSTEMS = {"slurm", "gridengine"}
+"""Plug-ins that keep the contract on the real system, in the folder of `tests/e2e` that is called so."""
+
+E2E = Path(__file__).parents[1] / "e2e"
+
 
 def _subject(open_plugin: Open, folder: Path, options: Mapping[str, object]) -> Subject:
     settings = PluginSettings("contract1", CORES, 8, NOW - MINUTE, options, seed=3)
@@ -112,7 +117,13 @@ def test_keeps_the_contract(name: str, plugin_rule: Rule, tmp_path: Path, monkey
 
 def test_every_registered_plugin_is_tested_here() -> None:
     registered = {entry.name for entry in entry_points(group="ramp.resource_plugins")}
-    assert registered <= {name.split()[0] for name in MACHINES}
+    assert registered <= {name.split()[0] for name in MACHINES} | REAL_SYSTEMS
+
+
+def test_plugins_of_real_systems_are_tested_on_them() -> None:
+    for name in REAL_SYSTEMS:
+        tests = "".join(path.read_text(encoding="utf-8") for path in (E2E / name).glob("test_*.py"))
+        assert "plugin_rule.check" in tests
 
 
 class _Faulty(SteadyMachine):

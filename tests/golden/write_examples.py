@@ -9,13 +9,16 @@ hand. What the examples say is fixed here, and the tests beside this file check 
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, Cancellation, PricePaid, Signed
+from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Offer, RefusalCode
+from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.rfql import agreements, documents
@@ -25,6 +28,7 @@ from ramp.runtime.keys.store import KeyStore
 EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
 NOW = from_iso("2026-11-21T08:00:00Z")
 USER, RESOURCE, BANK, KEEPER = "alice@localhost", "thunder1@localhost", "bank@localhost", "keeper@localhost"
+OTHER = "ricc1@localhost"
 
 
 def main() -> None:
@@ -32,11 +36,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = KeyStore(Path(folder) / "keys")
         store.create_ca(NOW)
-        for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE), (BANK, Role.BANK)):
+        for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE), (OTHER, Role.RESOURCE), (BANK, Role.BANK)):
             store.issue(name, role, NOW)
         store.issue(KEEPER, Role.KEEPER, NOW, kind="ed25519")
         (EXAMPLES / "market-ca.pem").write_bytes((store.folder / "ca.pem").read_bytes())
         write(*(store.notary(name) for name in (USER, RESOURCE, BANK, KEEPER)))
+        write_second_price(*(store.notary(name) for name in (USER, RESOURCE, OTHER)))
 
 
 def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNotary) -> None:
@@ -83,6 +88,30 @@ def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNota
         _invalid(f"{name}-forged", "what is passed on is as it was sealed | names: the seal does not fit", forged)
     other = documents.write_content(contents.RefundClaim(failed, payment_seal))
     _invalid("refund-claim-of-a-payment", "a refund is claimed with a failure | names: PaymentMade | Failed", other)
+
+
+def write_second_price(user: XmlNotary, resource: XmlNotary, other: XmlNotary) -> None:
+    """Sign, seal and write an agreement whose price another resource's offer sets."""
+    agreement = signed_agreement()
+    offer = bound(agreement.offer, agreement.request, SECOND_PRICE)
+    runner_up = replace(offer, offer_id="offer-18", resource=OTHER, cpu_hour_cost=60)
+    proposal = contents.Proposal("request-4", 1, (runner_up,))
+    _write("valid/proposal-second-price.xml", documents.write_content(proposal))
+    seal = _sealed(other, Performative.PROPOSE, USER, "request-4", proposal, "request-4/round/1")
+    price = PricePaid(SECOND_PRICE, runner_up, seal)
+    paid = replace(agreement, offer=offer, price=price, cost=runner_up.cost)
+    once = user.sign(Signed(paid), NOW)
+    _write("valid/agreement-second-price.xml", once.document)
+    _write("valid/countersigned-agreement-second-price.xml", resource.sign(once, NOW + SECOND).document)
+    lower = replace(seal, text=seal.text.replace('cpuHourCost="60"', 'cpuHourCost="56"'))
+    forged = replace(paid, price=replace(price, seal=lower), cost=56 * offer.cores * 3 * 100)
+    document = user.sign(Signed(forged), NOW).document
+    _invalid(
+        "agreement-runner-up-forged", "what sets the price is as it was sealed | names: the seal does not", document
+    )
+    elsewhere = replace(paid, price=replace(price, runner_up=replace(runner_up, offer_id="offer-19")))
+    document = user.sign(Signed(elsewhere), NOW).document
+    _invalid("agreement-runner-up-elsewhere", "the offer is in the proposal | names: offer-19 | is not in", document)
 
 
 def signed_agreement() -> Agreement:

@@ -80,6 +80,7 @@ CAUGHT_BY = {
     "doubt_taken_for_firm": (36, "booked_before_said"),
     "release_not_repeated": (58, "given_back"),
     "second_price_as_first": (7, "price_owed"),
+    "dearest_sets_price": (6, "price_owed"),
 }
 """Of each planted bug, the first seed that shows it, and by which invariant."""
 

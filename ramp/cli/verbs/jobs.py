@@ -14,7 +14,8 @@ from ramp.cli.options import WholeNumber, example, file_type, market_options
 from ramp.cli.views.output import moment_text, print_json, print_pairs, print_rows, say
 from ramp.client import dialogues
 from ramp.client.identifiers import shortened
-from ramp.client.jobs import Job, job_of, work_of
+from ramp.client.jobs.job import Job, job_of
+from ramp.client.jobs.work import work_of
 from ramp.client.market import Market
 from ramp.control.events import JobStanding
 from ramp.model.contents.jobs import STDOUT

@@ -24,10 +24,12 @@ def a_slot_lies_in_the_window(subject: Subject) -> None:
 
 
 def nodes_count_with_their_cores(subject: Subject) -> None:
-    """A request for nodes is one for their cores."""
+    """A request for nodes, of no more cores than a node has, is one for their cores."""
     with subject.machine() as machine:
-        unit = replace(subject.unit(), cores=Nodes(1, subject.portion))
-        slot_for(machine, unit, subject.now)
+        of_each = min(subject.portion, subject.settings.cores_per_node)
+        unit = replace(subject.unit(), cores=Nodes(subject.portion // of_each, of_each))
+        slot = slot_for(machine, unit, subject.now)
+        demand(slot.cores >= unit.cores.total, f"quote: {slot.cores} cores for {unit.cores.total} on nodes")
 
 
 def without_a_start_it_is_now(subject: Subject) -> None:

@@ -8,11 +8,12 @@ the request, one extra round lets resources make their best offer (section 4.1).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message, Performative
+from ramp.model.called_terms import called_otherwise
 from ramp.model.contents import (
     Bid,
     CallForProposals,
@@ -29,17 +30,17 @@ from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.shortcoming import shortcoming
 from ramp.protocol.belief import said_by, sealed_by
 from ramp.protocol.directory.listing_pages import ListingPages
-from ramp.protocol.effects import Effect, Report, Send
+from ramp.protocol.effects import Effect, Report, Send, not_understood
 from ramp.protocol.events import Approval, AuctionOptions
 from ramp.protocol.machine import StateMachine
-from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
+from ramp.protocol.outcome import RequestStatus, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
 from ramp.protocol.rules.auction_rule import Bidding
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, PaidPrices, passed_on_bytes
 from ramp.protocol.tables import AUCTION, AuctionState
 from ramp.protocol.timing import Pace, Retry, earliest, moved
-from ramp.protocol.user.calls import Calls
+from ramp.protocol.user.bidding_round import BiddingRound
 from ramp.protocol.user.evaluator import lowest_bids, over_limit
 from ramp.protocol.user.final_refusals import FinalRefusals
 from ramp.protocol.user.offers_made import OffersMade
@@ -104,10 +105,9 @@ class Auction(StateMachine[AuctionState]):
         self._pace = pace
         self._timing = pace.timing
         self._retry = Retry(pace)
-        self._calls: Calls | None = None
+        self._round: BiddingRound | None = None
         self._limit: Instant | None = None
         self._resources: tuple[str, ...] = ()
-        self._called: tuple[str, ...] = ()
         self._final = FinalRefusals()
         self._begun: Instant = 0
         self._nobody_registered = False
@@ -115,17 +115,12 @@ class Auction(StateMachine[AuctionState]):
         self._silent: set[str] = set()
         self._made = OffersMade(request, options.preference, rule)
         self._round_number = 0
-        self._round_started: Instant = 0
         self._asked: dict[int, RequestUnit] = {}
-        self._answered: dict[str, Duration] = {}
         self._heard: set[tuple[str, int]] = set()
         self._named: set[tuple[str, str]] = set()
-        self._offers: list[Offer] = []
         self._shown: dict[Offer, int] = {}
         self._decided: frozenset[int] = frozenset()
-        self._refusals: list[ResourceRefusal] = []
         self._last_bids: tuple[Bid, ...] = ()
-        self._current_call: CallForProposals | None = None
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -149,16 +144,13 @@ class Auction(StateMachine[AuctionState]):
             said_by(message, self._directory, Role.DIRECTORY)
             return self._on_listing(content, now)
         if isinstance(content, Proposal):
-            return self._on_proposal(message.sender, content, now, self._seal_of(message))
+            return self._on_proposal(message, content, self._seal_of(message), now)
         if isinstance(content, NotUnderstood):
-            proposal = Proposal(
-                self.conversation_id,
-                self._round_number,
-                refusals=tuple(
-                    Refusal(number, RefusalCode.PLUGIN_FAILED, detail=content.reason) for number in self._asked
-                ),
-            )
-            return self._on_proposal(message.sender, proposal, now) if message.sender in self._resources else []
+            if message.sender not in self._resources:
+                return []
+            refusals = self._refused_all(RefusalCode.PLUGIN_FAILED, content.reason)
+            proposal = Proposal(self.conversation_id, self._round_number, refusals=refusals)
+            return self._on_proposal(message, proposal, None, now)
         raise RemoteProtocolError(f"{type(content).__name__} has no place in an auction")
 
     def approve(self, approved: bool, now: Instant) -> list[Effect]:
@@ -181,19 +173,18 @@ class Auction(StateMachine[AuctionState]):
         if self._retry.is_due(now):
             self._retry.again(now)
             effects.append(self._directory_query())
-        if self._calls is not None and self._calls.is_due(now):
-            effects += [self._call(name) for name in self._calls.time_out(now)]
+        if self._round is not None and self._round.calls.is_due(now):
+            effects += self._call(self._round, self._round.calls.time_out(now))
         self._arm()
         return effects
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
         self._retry.clock_set(by)
-        if self._calls is not None:
-            self._calls.clock_set(by)
+        if self._round is not None:
+            self._round.clock_set(by)
         self._limit = moved(self._limit, by)
         self._begun += by
-        self._round_started += by
         self._arm()
 
     # -- discovery -----------------------------------------------------------------------------------------------
@@ -236,106 +227,98 @@ class Auction(StateMachine[AuctionState]):
     def _open_round(self, state: AuctionState, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(state, stimulus)
         self._round_number += 1
-        self._round_started = now
-        self._answered = {}
-        self._offers = []
-        self._refusals = []
-        self._called = self._may_bid(state)  # the others have refused for good
-        if self._silent.issuperset(self._called):
+        best_offers = state is AuctionState.BEST_OFFERS
+        called = self._may_bid(state)  # the others have refused for good
+        if self._silent.issuperset(called):
             self._silent.clear()  # a line was down, not everybody: the first voice must not end the round for all
-        self._limit = now + self.options.round_time
-        self._calls = Calls(self._pace, self._called, now)
-        self._arm()
-        # one content for all resources: the shells write it once
-        self._current_call = CallForProposals(
+        call = CallForProposals(
             self.conversation_id,
             self._round_number,
             RequestForQuotation(tuple(self._asked.values())),
             self._last_bids,
-            state is AuctionState.BEST_OFFERS,
+            best_offers,
             "" if self.rule.pays_offer else self.rule.name,
         )
-        opened = RoundOpened(
-            self.conversation_id,
-            self._round_number,
-            self._asking_prices(),
-            len(self._called),
-            state is AuctionState.BEST_OFFERS,
-        )
-        return [Report(opened), *(self._call(name) for name in self._called)]
+        self._round = opened = BiddingRound(call, called, self._pace, now)
+        self._limit = now + self.options.round_time
+        self._arm()
+        told = RoundOpened(self.conversation_id, self._round_number, opened.asking_prices, len(called), best_offers)
+        return [Report(told), *self._call(opened, called)]
 
     def _may_bid(self, state: AuctionState) -> tuple[str, ...]:
         return self._final.callable(self._resources, self._asked, best_offers=state is AuctionState.BEST_OFFERS)
 
-    def _asking_prices(self) -> tuple[tuple[int, int], ...]:
-        return tuple((number, unit.cpu_hour_cost) for number, unit in self._asked.items())
-
-    def _call(self, resource: str) -> Send:
-        assert self._current_call is not None
-        return Send(
-            Message(
-                Performative.CFP,
-                self._user,
-                resource,
-                self.conversation_id,
-                self._current_call,
-                reply_with=f"{self.conversation_id}/round/{self._round_number}",
-                reply_by=self.options.round_time,
+    def _call(self, opened: BiddingRound, resources: Iterable[str]) -> list[Effect]:
+        return [
+            Send(
+                Message(
+                    Performative.CFP,
+                    self._user,
+                    resource,
+                    self.conversation_id,
+                    opened.call,
+                    reply_with=f"{self.conversation_id}/round/{self._round_number}",
+                    reply_by=self.options.round_time,
+                )
             )
-        )
+            for resource in resources
+        ]
 
     def _seal_of(self, message: Message) -> Seal | None:
-        """The seal of a proposal: where the winner is shown others' offers, all have to be signed, and short enough."""
-        if self.rule.pays_offer:
-            return message.seal
-        seal = sealed_by(message, Role.RESOURCE)
-        if (size := passed_on_bytes(seal)) > RUNNER_UP_BYTES_MAX:
-            too_large = f"a proposal of {size} bytes as passed on; the winner can be shown {RUNNER_UP_BYTES_MAX}"
-            raise RemoteProtocolError(f"{message.sender} has sent {too_large}")
-        return seal
+        """The seal of a proposal: where the winner is shown others' offers, all have to be signed."""
+        return message.seal if self.rule.pays_offer else sealed_by(message, Role.RESOURCE)
 
-    def _on_proposal(self, sender: str, proposal: Proposal, now: Instant, seal: Seal | None = None) -> list[Effect]:
-        if self.state not in (AuctionState.BIDDING, AuctionState.BEST_OFFERS):
+    def _on_proposal(self, message: Message, proposal: Proposal, seal: Seal | None, now: Instant) -> list[Effect]:
+        sender, bidding = message.sender, self._round
+        if bidding is None or self.state not in (AuctionState.BIDDING, AuctionState.BEST_OFFERS):
             return []
         if sender not in self._resources or proposal.round_number > self._round_number:
             raise RemoteProtocolError(f"{sender} was not called in round {proposal.round_number}")
-        current = proposal.round_number == self._round_number
         if (sender, proposal.round_number) in self._heard:
             return []  # judged once: a copy would be held against a lower price, and reject an offer that still counts
-        self._name_offers(sender, proposal)
         self._heard.add((sender, proposal.round_number))
-        self._final.add(sender, proposal.refusals)
         effects: list[Effect] = []
-        for offer in proposal.offers:
-            effects += self._consider(sender, offer, seal)
-        if not current:
+        refusals = proposal.refusals
+        if problem := self._unusable(sender, proposal, seal):  # it has answered, and is told why that is no answer
+            refusals = self._refused_all(RefusalCode.BAD_PROPOSAL, problem)
+            effects.append(not_understood(message, f"{sender} {problem}"))
+        else:
+            self._final.add(sender, refusals)
+            for offer in proposal.offers:
+                effects += self._consider(bidding, sender, offer, seal)
+        if proposal.round_number != self._round_number:
             return effects
-        self._refusals += [ResourceRefusal(sender, refusal) for refusal in proposal.refusals]
-        self._answered.setdefault(sender, now - self._round_started)
+        again = bidding.answered(sender, refusals, now)
         self._silent.discard(sender)
-        assert self._calls is not None
-        again = self._calls.answered(sender, now)
-        if all(name in self._answered or name in self._silent for name in self._called):
-            return effects + self._close_round("Proposal", now)
+        if bidding.is_over(self._silent):
+            return effects + self._close_round(bidding, "Proposal", now)
         self._arm()
-        return effects + [self._call(name) for name in again]
+        return effects + self._call(bidding, again)
 
-    def _name_offers(self, sender: str, proposal: Proposal) -> None:
-        """Note what a seller calls its offers: by an id that stands for two, the winner would be shown the wrong one.
+    def _refused_all(self, code: RefusalCode, detail: str) -> tuple[Refusal, ...]:
+        return tuple(Refusal(number, code, detail=detail) for number in self._asked)
 
-        Raises:
-            RemoteProtocolError: if a name comes again.
+    def _unusable(self, sender: str, proposal: Proposal, seal: Seal | None) -> str:
+        """Why a proposal cannot be passed on to a winner, or the empty string; what its offers are called is noted.
+
+        By an id that stands for two offers, the winner would be shown the wrong one.
         """
+        if not self.rule.pays_offer and seal is not None and (size := passed_on_bytes(seal)) > RUNNER_UP_BYTES_MAX:
+            most = f"the winner can be shown {RUNNER_UP_BYTES_MAX}"
+            return f"has sent a proposal of {size} bytes as passed on; {most}"
         names = {(sender, offer.offer_id) for offer in proposal.offers}
         if len(names) < len(proposal.offers) or names & self._named:
-            raise RemoteProtocolError(f"{sender} uses the id of an offer again in round {proposal.round_number}")
+            return f"uses the id of an offer again in round {proposal.round_number}"
         self._named |= names
+        return ""
 
-    def _consider(self, sender: str, offer: Offer, seal: Seal | None) -> list[Effect]:
+    def _consider(self, bidding: BiddingRound, sender: str, offer: Offer, seal: Seal | None) -> list[Effect]:
         unit = self._asked.get(offer.unit)
         if unit is None or offer.resource != sender or offer.request_id != self.conversation_id:
             return [self._reject(sender, offer, "the offer names another resource, request or unit")]
-        self._offers.append(offer)
+        if not self.rule.pays_offer and (other := self._called_otherwise(offer)):
+            return [self._reject(sender, offer, other)]
+        bidding.offers.append(offer)
         if offer.unit in self._decided:
             return [self._reject(sender, offer, "the sealed bidding for the unit is over")]
         reason = shortcoming(unit, offer)
@@ -348,6 +331,10 @@ class Auction(StateMachine[AuctionState]):
             return []
         return [self._reject(sender, offer, reason)]
 
+    def _called_otherwise(self, offer: Offer) -> str:
+        wanted = self.request.unit(offer.unit)
+        return called_otherwise(wanted, self.rule.name, offer, sealed=self.rule.sealed)
+
     def _reject(self, resource: str, offer: Offer, reason: str) -> Send:
         return reject(self._user, resource, self.conversation_id, offer.offer_id, reason)
 
@@ -358,31 +345,23 @@ class Auction(StateMachine[AuctionState]):
             return self._close(RequestStatus.NO_OFFERS, reason, "deadline", now)
         if self.state is AuctionState.APPROVING:
             return self._decide(False, "deadline", "the offers were not approved in time", now)
-        return self._close_round("deadline", now)
+        assert self._round is not None, "bids are awaited in an open round only"
+        return self._close_round(self._round, "deadline", now)
 
-    def _close_round(self, stimulus: str, now: Instant) -> list[Effect]:
-        best_offers = self.state is AuctionState.BEST_OFFERS
-        for name in self._resources:
-            if name not in self._called:
-                self._refusals += self._final.of(name, self._asked, best_offers=best_offers)
-        silent = [name for name in self._called if name not in self._answered]
-        self._silent.update(silent)
-        for name in silent:
-            for number in self._asked:
-                self._refusals.append(ResourceRefusal(name, Refusal(number, RefusalCode.NO_ANSWER)))
-        record = RoundRecord(
-            self._round_number,
-            self._asking_prices(),
-            tuple(self._offers),
-            tuple(self._refusals),
-            now - self._round_started,
-            best_offers,
-        )
+    def _close_round(self, bidding: BiddingRound, stimulus: str, now: Instant) -> list[Effect]:
+        not_called = [
+            refusal
+            for name in self._resources
+            if name not in bidding.called
+            for refusal in self._final.of(name, self._asked, best_offers=bidding.call.best_offer)
+        ]
+        self._silent.update(bidding.silent)
+        record = bidding.closed(not_called, now)
         self.rounds.append(record)
-        again = self._calls.sent_again if self._calls is not None else 0
-        closed = RoundClosed(self.conversation_id, record, self._made.best(), tuple(self._answered.items()), again)
+        answers, again = tuple(bidding.answers.items()), bidding.calls.sent_again
+        closed = RoundClosed(self.conversation_id, record, self._made.best(), answers, again)
         effects: list[Effect] = [Report(closed)]
-        self._last_bids = () if self.rule.sealed else lowest_bids(self._offers)
+        self._last_bids = () if self.rule.sealed else lowest_bids(bidding.offers)
         try:
             return effects + self._after_round(stimulus, now)
         except RuleFailed as failed:  # of the rule's only; it was asked before anything else was done
@@ -427,7 +406,7 @@ class Auction(StateMachine[AuctionState]):
     def _ask_owner(self, costs: Sequence[int], stimulus: str, now: Instant) -> list[Effect]:
         self._enter(AuctionState.APPROVING, stimulus)
         self._limit = now + self._timing.approval_limit
-        self._calls = None
+        self._round = None
         self._arm()
         best = [(number, offers[0]) for number, offers in self._made.chosen.items()]
         self._shown = {offer: cost for (_, offer), cost in zip(best, costs, strict=True)}
@@ -449,7 +428,7 @@ class Auction(StateMachine[AuctionState]):
     ) -> list[Effect]:
         self._enter(AuctionState.CLOSED, stimulus)
         self._limit = None
-        self._calls = None
+        self._round = None
         self._retry.stop()
         self._arm()
         offered = self._made.all()
@@ -467,4 +446,6 @@ class Auction(StateMachine[AuctionState]):
         ]
 
     def _arm(self) -> None:
-        self.deadline = earliest(self._limit, self._retry.due, self._calls.due if self._calls is not None else None)
+        self.deadline = earliest(
+            self._limit, self._retry.due, self._round.calls.due if self._round is not None else None
+        )

@@ -310,6 +310,17 @@ def _second_price_as_first() -> Context:
     return _replaced(SecondPrice, "price", make)
 
 
+def _dearest_sets_price() -> Context:
+    def make(original: Any) -> Any:
+        def price(rule: SecondPrice, bids: UnitBids, winner: Offer, remaining: Sequence[Offer]) -> Price:
+            owed: Price = original(rule, bids, winner, remaining[::-1])
+            return owed
+
+        return price
+
+    return _replaced(SecondPrice, "price", make)
+
+
 @dataclass(frozen=True, slots=True)
 class PlantedBug:
     """One bug.
@@ -382,6 +393,9 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
     "release_not_repeated": PlantedBug(_release_not_repeated, "a release in doubt is taken for done", "given_back"),
     "second_price_as_first": PlantedBug(
         _second_price_as_first, "the winner by second price is paid what it has offered", "price_owed"
+    ),
+    "dearest_sets_price": PlantedBug(
+        _dearest_sets_price, "the dearest of the other offers sets the second price", "price_owed"
     ),
 }
 """Every planted bug by its name."""

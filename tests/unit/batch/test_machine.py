@@ -28,7 +28,7 @@ UNIT = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(20), not_before=NOW + HOUR,
 
 def _machine(system: FakeSystem, folder: Path | None = None, **options: object) -> BatchMachine:
     for_sale = ForSale(**options)  # type: ignore[arg-type]
-    return BatchMachine(system, "big1", 64, for_sale, folder)
+    return BatchMachine(system, "big1", 64, for_sale, folder, wait=lambda _: None)
 
 
 def _quoted(machine: BatchMachine, unit: RequestUnit = UNIT) -> Slot:
@@ -123,6 +123,16 @@ def test_what_the_system_has_forgotten_is_made_again_before_it_is_confirmed() ->
     machine = _machine(system)
     assert isinstance(_hold(machine), Reservation)
     system.there.clear()
+    assert isinstance(machine.confirm("offer-1", NOW), Reservation)
+    assert "ramp_big1.offer-1" in system.there
+
+
+def test_a_system_that_has_just_started_says_busy_for_a_while_and_is_asked_again() -> None:
+    system = FakeSystem()
+    machine = _machine(system)
+    assert isinstance(_hold(machine), Reservation)
+    system.there.clear()
+    system.faults = [("make", "refuse")] * 5
     assert isinstance(machine.confirm("offer-1", NOW), Reservation)
     assert "ramp_big1.offer-1" in system.there
 

@@ -13,15 +13,16 @@ import pytest
 from ramp.errors import ConfigurationError, RemoteProtocolError, RuleFailed
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
+from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.request import RequestForQuotation, RequestUnit, TorusTerms, TotalCores
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import RequestEnded
+from ramp.protocol.progress import RequestEnded, RoundClosed
 from ramp.protocol.records import RequestStarted
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 from ramp.protocol.rules.checked_rule import CheckedRule, RuleFault
@@ -48,16 +49,26 @@ class Buyer:
         )
         units = tuple(replace(UNIT, number=number) for number in range(1, options.pop("units", 1) + 1))
         wanted = ev.AuctionOptions(rule=rule, **options)
+        self.call: Any = None
         self.begun = self.party.handle(ev.RequestSubmitted("r1", RequestForQuotation(units), wanted), 0)
         self.effects: list[fx.Effect] = list(self.begun)
 
     def hear(
         self, sender: str, content: Any, role: Role = Role.RESOURCE, *, seal: bool = True, now: int = 0
     ) -> list[Any]:
+        if isinstance(content, c.Proposal):
+            content = replace(content, offers=tuple(self.answering(offer) for offer in content.offers))
         message = Message(Performative.INFORM, sender, "alice", "r1", content)
         message = VirtualNotary(sender, role).seal(message, now) if seal else message
         self.effects = self.party.handle(ev.MessageReceived(message), now)
+        self.call = next(iter(sent(self.effects, c.CallForProposals)), self.call)
         return self.effects
+
+    def answering(self, offer: Offer) -> Offer:
+        """An offer as an honest seller makes it: where the call names a rule, it says what it was called for."""
+        if self.call is None or not self.call.rule or offer.terms or offer.unit > len(self.call.request.units):
+            return offer
+        return bound(offer, self.call.request.unit(offer.unit), self.call.rule)
 
     def called(self) -> list[c.CallForProposals]:
         listing = c.DirectoryListing("r1", "resource-trader", SELLERS)
@@ -173,7 +184,7 @@ def test_second_price_is_that_of_the_next_offer_which_the_agreement_shows() -> N
     buyer.grant("res2")
     agreement = buyer.agreement
     assert (agreement.offer.cpu_hour_cost, agreement.cost) == (50, 55 * 16 * 100)
-    assert agreement.price.runner_up == offer_of("res3", 55)
+    assert agreement.price.runner_up == buyer.answering(offer_of("res3", 55))
     assert agreement.price.seal.signer == "res3"
 
 
@@ -187,18 +198,27 @@ def test_an_offer_that_is_called_like_anothers_does_not_spoil_its_seal() -> None
     assert (buyer.agreement.price.runner_up.resource, buyer.agreement.price.seal.signer) == ("res3", "res3")
 
 
-def test_a_seller_that_uses_an_offers_id_again_is_not_heard() -> None:
+def refused_by_buyer(effects: list[Any]) -> str:
+    """What a seller is told whose proposal is none."""
+    (told,) = sent(effects, c.NotUnderstood)
+    return str(told.reason)
+
+
+def test_a_seller_that_uses_an_offers_id_again_is_told_so_and_has_answered() -> None:
     """Its seal would be shown to the winner for another offer of the same name."""
     buyer = Buyer(SECOND_PRICE, approval=ev.Approval.BEST_OFFER, units=2)
     buyer.called()
     twice = (offer_of("res3", 55, unit=2), offer_of("res3", 55))
-    with pytest.raises(RemoteProtocolError, match="uses the id of an offer again in round 1"):
-        buyer.hear("res3", c.Proposal("r1", 1, twice))
-    for seller, price in (("res1", 60), ("res2", 50), ("res3", 55)):
+    effects = buyer.hear("res3", c.Proposal("r1", 1, twice))
+    assert "uses the id of an offer again in round 1" in refused_by_buyer(effects)
+    for seller, price in (("res1", 60), ("res2", 50)):
         buyer.hear(seller, c.Proposal("r1", 1, (offer_of(seller, price),), (Refusal(2, RefusalCode.PRICE),)))
-    with pytest.raises(RemoteProtocolError, match="uses the id of an offer again in round 2"):
-        buyer.hear("res3", c.Proposal("r1", 2, (offer_of("res3", 55, unit=2),)))
-    buyer.hear("res2", c.Proposal("r1", 2, (offer_of("res2", 50, unit=2, offer_id="offer-new"),)))
+    assert buyer.call.round_number == 2, "nobody is silent: the round ends with the last answer, not with its time"
+    (first,) = [each.progress.record for each in buyer.effects if isinstance(getattr(each, "progress", 0), RoundClosed)]
+    assert {each.refusal.code for each in first.refusals if each.resource == "res3"} == {RefusalCode.BAD_PROPOSAL}
+    buyer.hear("res1", c.Proposal("r1", 2, (offer_of("res1", 50, unit=2, offer_id="offer-new"),)))
+    effects = buyer.hear("res2", c.Proposal("r1", 2, (offer_of("res2", 50, unit=2),)))
+    assert "uses the id of an offer again in round 2" in refused_by_buyer(effects)
 
 
 @pytest.mark.parametrize("padding", ["x" * (RUNNER_UP_BYTES_MAX + 1), "&" * (RUNNER_UP_BYTES_MAX // 9 + 1)])
@@ -212,9 +232,42 @@ def test_a_proposal_that_is_too_long_to_be_shown_to_the_winner_is_not_taken(padd
     )
     assert message.seal is not None
     padded = replace(message, seal=replace(message.seal, text=padding))
-    with pytest.raises(RemoteProtocolError, match="res3 has sent a proposal of 50"):
-        buyer.party.handle(ev.MessageReceived(padded), 0)
-    buyer.party.handle(ev.MessageReceived(replace(padded, seal=replace(message.seal, text=padding[9:]))), 0)
+    effects = buyer.party.handle(ev.MessageReceived(padded), 0)
+    assert refused_by_buyer(effects).startswith("res3 has sent a proposal of 50")
+    other = Buyer(SECOND_PRICE)
+    other.called()
+    effects = other.party.handle(ev.MessageReceived(replace(padded, seal=replace(message.seal, text=padding[9:]))), 0)
+    assert sent(effects, c.NotUnderstood) == []
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        {"cpu_hour_cost": 69},
+        {"cores": TotalCores(8)},
+        {"architecture": "x86_64"},
+        {"wall_time": None},
+        {"torus": TorusTerms((2, 2, 4))},
+    ],
+)
+def test_an_offer_that_answers_another_call_is_not_taken(called: dict[str, Any]) -> None:
+    """Nor could the winner be shown it: who checks the agreement would see that it was called for something else."""
+    buyer = Buyer(SECOND_PRICE)
+    buyer.called()
+    other = bound(offer_of("res1", 40), replace(UNIT, **called), SECOND_PRICE)
+    (told,) = sent(buyer.hear("res1", c.Proposal("r1", 1, (other,))), c.Rejection)
+    assert "it was called for" in told.reason
+    buyer.offer("res2", 50)
+    buyer.offer("res3", 55)
+    buyer.grant("res2")
+    assert buyer.agreement.price.runner_up.resource == "res3"
+
+
+def test_a_paper_auctions_offers_say_nothing_new(resource: Any) -> None:
+    for rule, says in (("", False), (SECOND_PRICE, True)):
+        call = c.CallForProposals(f"r-{rule}", 1, RequestForQuotation((UNIT,)), rule=rule)
+        (proposal,) = sent(resource.hear("alice", call), c.Proposal)
+        assert [(bool(offer.asked), bool(offer.terms)) for offer in proposal.offers] == [(says, says)]
 
 
 def test_a_quotation_where_the_rule_has_failed_is_at_the_price_offered() -> None:

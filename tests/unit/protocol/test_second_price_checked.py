@@ -10,6 +10,7 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, PricePaid, Signed
+from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.price_paid import CLOCKS_APART, SECOND_PRICE, PriceFault, price_problem
@@ -18,7 +19,7 @@ from ramp.model.seal import Role, Seal
 from ramp.protocol import effects as fx
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
-WON = Offer("offer-res", "r1", 1, "res", 50, HOUR, 2 * HOUR, 16, 0.5, 10 * MINUTE)
+WON = bound(Offer("offer-res", "r1", 1, "res", 50, HOUR, 2 * HOUR, 16, 0.5, 10 * MINUTE), UNIT, SECOND_PRICE)
 NEXT = replace(WON, offer_id="offer-other", resource="other", cpu_hour_cost=55)
 SEAL = Seal("other", Role.RESOURCE, "alice", "r1", 0, "sealed")
 PRICE = PricePaid(SECOND_PRICE, NEXT, SEAL)
@@ -35,6 +36,12 @@ def shown(**changes: Any) -> PricePaid:
     """Another runner-up's offer, sealed as it should be."""
     other = replace(NEXT, **changes)
     return PricePaid(SECOND_PRICE, other, replace(SEAL, signer=other.resource))
+
+
+def otherwise(rule: str = SECOND_PRICE, **terms: Any) -> PricePaid:
+    """A runner-up's offer that is what the winner's call wants, but that answers another one."""
+    called = bound(NEXT, replace(UNIT, **terms), rule)
+    return PricePaid(SECOND_PRICE, called, SEAL)
 
 
 WRONG = {
@@ -74,6 +81,21 @@ WRONG = {
     "paid less than offered": (agreement(cost=50 * 1600 - 1), PriceFault.BELOW_OFFER),
     "paid more than the cap": (agreement(cost=70 * 1600 + 1), PriceFault.ABOVE_CAP),
     "nobody else, and less than the cap": (agreement(PricePaid(SECOND_PRICE)), PriceFault.NOT_THE_RULES),
+    "the next was called for at another price": (
+        agreement(otherwise(cpu_hour_cost=66)),
+        PriceFault.CALLED_OTHERWISE,
+    ),
+    "the next was called for by another rule": (agreement(otherwise("another")), PriceFault.CALLED_OTHERWISE),
+    "the next was called for with other terms": (
+        agreement(otherwise(ram_per_core_mb=64_000)),
+        PriceFault.CALLED_OTHERWISE,
+    ),
+    "the next was called for with more time": (agreement(otherwise(not_before=None)), PriceFault.CALLED_OTHERWISE),
+    "the next does not say what it was called for": (agreement(shown(terms="", asked=0)), PriceFault.CALLED_OTHERWISE),
+    "the winner was called for something else": (
+        agreement(offer=bound(WON, replace(UNIT, architecture="x86_64"), SECOND_PRICE)),
+        PriceFault.CALLED_OTHERWISE,
+    ),
     "what was not wanted, by the rule": (agreement(best_offer=True), PriceFault.RULE_NOT_AGREED),
     "no rule, and not as offered": (agreement(None), PriceFault.NOT_AS_OFFERED),
 }
@@ -95,7 +117,9 @@ def test_what_is_right() -> None:
     assert price_problem(ahead) is None, "its clock is ahead of the buyer's"
     larger = agreement(shown(cores=32), 70 * 1600)
     assert price_problem(larger) is None, "the next offer costs more than the cap of this slot"
-    assert price_problem(agreement(PricePaid("their-own"), 60 * 1600)) is None, "any rule's price within the bounds"
+    own = bound(WON, replace(UNIT, cpu_hour_cost=60), "their-own")
+    theirs = agreement(PricePaid("their-own"), 60 * 1600, offer=own)
+    assert price_problem(theirs) is None, "any rule's price within the bounds; it may ask for ever less"
     assert price_problem(agreement(None, 50 * 1600)) is None
 
 
@@ -181,8 +205,9 @@ def test_the_bank_pays_what_the_runner_up_asks_and_nothing_else(
     line = bank.line(cost=65 * 1600)
     bank.order(line)
     body = bank.agreement(line, cost=line.cost)
-    other = replace(body.offer, offer_id="x", resource="other", cpu_hour_cost=65)
-    body = replace(body, price=PricePaid(SECOND_PRICE, other, price))
+    offer = bound(body.offer, body.request, SECOND_PRICE)
+    other = replace(offer, offer_id="x", resource="other", cpu_hour_cost=65)
+    body = replace(body, offer=offer, price=PricePaid(SECOND_PRICE, other, price))
     message = Message(Performative.REQUEST, "res1", "bank", "r1", Signed(body, ("alice", "res1")), reply_with="w")
     answers = [effect.message.content for effect in bank.take(message, 20) if isinstance(effect, fx.Send)]
     if code is None:

@@ -12,6 +12,7 @@ from ramp.errors import DocumentError
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, PricePaid, Signed
+from ramp.model.called_terms import bound
 from ramp.model.instant import MINUTE, SECOND, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
@@ -37,7 +38,8 @@ def sealed_offer(agreement: Agreement, now: Instant) -> Callable[..., PricePaid]
     """A runner-up's offer at 60, changed or not, sealed by whoever."""
 
     def seal(notary: XmlNotary, **changes: object) -> PricePaid:
-        offer = replace(agreement.offer, offer_id="offer-18", resource=OTHER, cpu_hour_cost=60, **changes)  # type: ignore[arg-type]
+        offer = bound(agreement.offer, agreement.request, SECOND_PRICE)
+        offer = replace(offer, offer_id="offer-18", resource=OTHER, cpu_hour_cost=60, **changes)  # type: ignore[arg-type]
         proposal = contents.Proposal(agreement.request_id, 1, (offer,))
         message = Message(Performative.PROPOSE, notary.name, agreement.user, agreement.request_id, proposal)
         made = notary.seal(message, now - SECOND).seal
@@ -59,7 +61,8 @@ def report(
     """What `ramp verify` finds in the agreement with a price, signed by both."""
 
     def verify(price: PricePaid | None, cost: int = 60 * 12_800, change: tuple[str, str] = ("", "")) -> FileReport:
-        body = replace(agreement, price=price, cost=cost)
+        offer = agreement.offer if price is None else bound(agreement.offer, agreement.request, price.rule)
+        body = replace(agreement, offer=offer, price=price, cost=cost)
         signed = resource_notary.sign(user_notary.sign(Signed(body), now), now + SECOND)
         path = tmp_path / "agreement.xml"
         path.write_text(signed.document.replace(*change) if change[0] else signed.document)
@@ -162,7 +165,8 @@ def test_what_may_be_a_runner_up_fits_the_winners_commitment(
     store: KeyStore,
     now: Instant,
 ) -> None:
-    other = replace(agreement.offer, offer_id=ID.format(1), resource=OTHER, cpu_hour_cost=60)
+    other = bound(agreement.offer, agreement.request, SECOND_PRICE)
+    other = replace(other, offer_id=ID.format(1), resource=OTHER, cpu_hour_cost=60)
     offers = tuple(replace(other, offer_id=ID.format(unit), unit=unit) for unit in range(1, units + 1))
     refusals = (Refusal(2, RefusalCode.PRICE, detail=detail),) if detail else ()
     proposal = contents.Proposal(agreement.request_id, 1, offers, refusals)

@@ -1,0 +1,61 @@
+"""Slurm's nodes: `sinfo -N`. sinfo(1), "NODE STATE CODES"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ramp.batch.commands import Question
+from ramp.batch.system import Node
+
+_FIELDS: Final = "%N|%T|%X|%Y|%Z|%c|%m|%E"
+_STATE: Final = re.compile(r"([a-z_]+)([^a-z_]*)")
+_USABLE: Final = frozenset({"idle", "mixed", "allocated", "reserved", "planned", "completing"})
+_AWAY: Final = frozenset("*@^")
+"""Suffixes of nodes that do not answer, or are about to start anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeList:
+    """The nodes of a partition.
+
+    Attributes:
+        nodes: the nodes.
+        threads: hardware threads of a core, which Slurm calls CPUs.
+    """
+
+    nodes: tuple[Node, ...]
+    threads: int
+
+
+def nodes_question(partition: str) -> Question[NodeList]:
+    """The nodes of a partition, a line each."""
+    return Question(("sinfo", "-N", "-h", "-p", partition, "-o", _FIELDS), parse_nodes)
+
+
+def parse_nodes(text: str) -> NodeList:
+    """Read the lines of `nodes_question`.
+
+    Raises:
+        ValueError: if a line is none, a node stands there twice, or cores have different numbers of threads.
+    """
+    nodes: list[Node] = []
+    threads: set[int] = set()
+    for line in text.splitlines():
+        words = line.strip().split("|", 7)
+        if len(words) != 8:
+            raise ValueError(f"{line[:120]!r} has {len(words)} of 8 fields")
+        name, state, sockets, cores, per_core, cpus, memory, reason = words
+        match = _STATE.match(state)
+        if match is None:
+            raise ValueError(f"{state[:40]!r} is no state of a node")
+        threads.add(int(per_core))
+        usable = match[1] in _USABLE and not _AWAY & set(match[2])
+        count = min(int(sockets) * int(cores), int(cpus) // int(per_core))
+        nodes.append(Node(name, count, usable, state, "" if reason == "none" else reason, int(memory)))
+    if len({node.name for node in nodes}) < len(nodes):
+        raise ValueError("a node is listed twice")
+    if len(threads) > 1:
+        raise ValueError(f"cores have different numbers of threads: {sorted(threads)}")
+    return NodeList(tuple(nodes), threads.pop() if threads else 1)

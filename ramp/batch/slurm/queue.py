@@ -1,0 +1,242 @@
+"""What Slurm has running and waiting: `squeue`, as text where that says enough, else as JSON.
+
+The text is read first, for with a thousand waiting jobs it costs a tenth of the JSON. Only fields are asked for that no
+user can write into (no names of jobs, no paths), and the reason, which may have spaces and commas, comes last. It says
+how many CPUs a job has in all, which tells the cores of each node where the job has one node or all of each; where not,
+the JSON of those versions that have it names them, and without it the job counts with as much of each node as it may
+have. squeue(1), scontrol(1); JSON of 22.05 (data parser v0.0.38) and of 23.11 and later, where numbers are tables.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ramp.batch.commands import Question
+from ramp.batch.node_lists import expand
+from ramp.batch.slurm.times import duration_of, instant_of
+from ramp.batch.system import Node, Parts, RunningJob, WaitingJob
+
+_FIELDS: Final = "%i|%T|%u|%P|%l|%S|%e|%V|%C|%D|%N|%v|%Q|%Y|%r"
+_STATES: Final = "PD,R,S,CG,CF,SO,RS"
+_WAITING: Final = "PENDING"
+_ABSENT: Final = frozenset({"", "(null)", "N/A", "None"})
+_NOT_FOR_CORES: Final = re.compile(
+    r"Job(?:Held|Array)|Dependency|BeginTime|Licenses|Association|QOS|Assoc|InvalidAccount"
+)
+"""Reasons (squeue(1), "Job reason codes") of jobs that do not wait for cores; they get none when some come free."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedJob:
+    """One line of the queue.
+
+    Attributes:
+        job_id: with the index of an array's element.
+        state: Slurm's word.
+        user: whose it is.
+        partitions: where it may run or runs.
+        cpus: CPUs in all.
+        nodes: how many nodes.
+        node_names: where it runs.
+        fields: its times, limit, reservation, priority, planned nodes and reason, as `WaitingJob` has them.
+    """
+
+    job_id: str
+    state: str
+    user: str
+    partitions: tuple[str, ...]
+    cpus: int
+    nodes: int
+    node_names: tuple[str, ...]
+    fields: Mapping[str, Any]
+
+
+def queue_question() -> Question[tuple[QueuedJob, ...]]:
+    """All jobs that run or wait, elements of arrays one by one."""
+    return Question(("squeue", "-a", "-r", "-h", "-t", _STATES, "-o", _FIELDS), parse_queue)
+
+
+def parse_queue(text: str) -> tuple[QueuedJob, ...]:
+    """Read the lines of `queue_question`.
+
+    Raises:
+        ValueError: if a line is none.
+    """
+    return tuple(_queued(line) for line in text.splitlines() if line.strip())
+
+
+def _queued(line: str) -> QueuedJob:
+    words = line.split("|", 14)
+    if len(words) != 15:
+        raise ValueError(f"{line[:120]!r} has {len(words)} of 15 fields")
+    (
+        job_id,
+        state,
+        user,
+        partition,
+        limit,
+        start,
+        end,
+        submitted,
+        cpus,
+        nodes,
+        names,
+        reservation,
+        priority,
+        plan,
+        why,
+    ) = words
+    fields = {
+        "time_limit": duration_of(limit),
+        "start": instant_of(start),
+        "end": instant_of(end),
+        "submitted": instant_of(submitted),
+        "reservation": "" if reservation in _ABSENT else reservation,
+        "priority": int(priority),
+        "planned_nodes": expand(plan) if plan not in _ABSENT else (),
+        "held": _NOT_FOR_CORES.match(why) is not None,
+    }
+    node_names = () if state == _WAITING else expand(names)
+    return QueuedJob(job_id, state, user, tuple(partition.split(",")), _count(cpus), _count(nodes), node_names, fields)
+
+
+def _count(text: str) -> int:
+    """A number of squeue, which shortens some (`4K`)."""
+    return int(text[:-1]) * 1024 if text.endswith("K") else int(text)
+
+
+def allocation_question(threads: int) -> Question[dict[str, Parts]]:
+    """The cores of each node of running jobs, of versions that answer in JSON.
+
+    Args:
+        threads: hardware threads, which Slurm calls CPUs, of a core.
+    """
+    return Question(("squeue", "-a", "--json"), lambda text: parse_allocations(text, threads))
+
+
+def parse_allocations(text: str, threads: int = 1) -> dict[str, Parts]:
+    """Cores of each node by job id; jobs of which that is not told are left out.
+
+    Raises:
+        ValueError: if it is no such JSON, or Slurm tells of errors in it (its exit code is 0 then).
+    """
+    read = json.loads(text)
+    jobs = read["jobs"]
+    if read.get("errors"):
+        raise ValueError(f"errors: {json.dumps(read['errors'])[:200]}")
+    found: dict[str, Parts] = {}
+    for job in jobs:
+        resources = job.get("job_resources")
+        if not isinstance(resources, dict) or not resources:
+            continue
+        parts = _allocated(resources, threads)
+        if parts and all(count for _, count in parts):
+            found[_job_id(job)] = parts
+    return found
+
+
+def _job_id(job: Mapping[str, Any]) -> str:
+    """As squeue writes it: `12`, or `10_3` for an element of an array."""
+    array, task = _number(job.get("array_job_id")), _number(job.get("array_task_id"))
+    return f"{array}_{task}" if array and task is not None else str(int(job["job_id"]))
+
+
+def _number(value: Any) -> int | None:
+    """A number as it stands since 23.02 (`{"set": true, "infinite": false, "number": 3}`) or before (`3`, `null`)."""
+    if isinstance(value, dict):
+        return int(value["number"]) if value.get("set") and not value.get("infinite") else None
+    return None if value is None else int(value)
+
+
+def _allocated(resources: Mapping[str, Any], threads: int) -> Parts:
+    """Cores of each node of one job, in the form of the version that wrote them."""
+    nodes = resources.get("nodes")
+    if isinstance(nodes, dict):  # 24.05 and later: a list of nodes with CPUs
+        each_node = [
+            (each["name"], None, each.get("cpus", {}).get("count", 0)) for each in nodes.get("allocation") or ()
+        ]
+    else:  # 22.05 names cores and says 0 CPUs; 23.11 counts CPUs and may name no cores
+        found = resources.get("allocated_nodes") or ()
+        each_node = [(each["nodename"], each.get("sockets"), each.get("cpus_used", 0)) for each in found]
+    return tuple(
+        (str(name), _cores_of(sockets) if sockets else -(-int(cpus) // threads)) for name, sockets, cpus in each_node
+    )
+
+
+def _cores_of(sockets: Mapping[str, Any]) -> int:
+    """Sockets and cores are tables by their numbers; the value of a core that the job has begins with `allocated`."""
+    return sum(str(state).startswith("allocated") for socket in sockets.values() for state in socket["cores"].values())
+
+
+def cores_unclear(jobs: Sequence[QueuedJob], cores: Mapping[str, int], threads: int) -> bool:
+    """Whether the text alone leaves open which cores some job has of our nodes."""
+    return any(
+        job.node_names and _told_by_text(job, cores, threads) is None
+        for job in jobs
+        if any(name in cores for name in job.node_names)
+    )
+
+
+def _told_by_text(job: QueuedJob, cores: Mapping[str, int], threads: int) -> Parts | None:
+    wanted = -(-job.cpus // threads)
+    if len(job.node_names) == 1:
+        return ((job.node_names[0], wanted),)
+    whole = tuple((name, cores.get(name, 0)) for name in job.node_names)
+    return whole if sum(count for _, count in whole) == wanted else None
+
+
+def running_jobs(
+    jobs: Sequence[QueuedJob], nodes: Sequence[Node], allocations: Mapping[str, Parts], threads: int
+) -> tuple[RunningJob, ...]:
+    """Jobs that have cores of our nodes.
+
+    Args:
+        jobs: the queue.
+        nodes: our nodes.
+        allocations: cores by job where they were asked for.
+        threads: hardware threads, which Slurm calls CPUs, of a core.
+    """
+    cores = {node.name: node.cores for node in nodes}
+    found = []
+    for job in jobs:
+        if not any(name in cores for name in job.node_names):
+            continue
+        parts = allocations.get(job.job_id) or _told_by_text(job, cores, threads)
+        if parts is None:  # as much of each node as it may have
+            most = -(-job.cpus // threads) - (len(job.node_names) - 1)
+            parts = tuple((name, min(most, cores.get(name, 0))) for name in job.node_names)
+        ours = tuple((name, min(count, cores[name])) for name, count in parts if name in cores)
+        start, fields = job.fields["start"], job.fields
+        if start is None:
+            raise ValueError(f"job {job.job_id} runs and has no start")
+        found.append(
+            RunningJob(job.job_id, job.user, start, fields["end"], ours, fields["reservation"], fields["submitted"])
+        )
+    return tuple(found)
+
+
+def waiting_jobs(jobs: Sequence[QueuedJob], partition: str, threads: int) -> tuple[WaitingJob, ...]:
+    """Jobs that wait for a partition, in Slurm's order."""
+    found = []
+    for job in jobs:
+        if job.state != _WAITING or partition not in job.partitions:
+            continue
+        fields = job.fields
+        waiting = WaitingJob(
+            job.job_id,
+            job.user,
+            fields["submitted"],
+            -(-job.cpus // threads),
+            job.nodes,
+            fields["time_limit"],
+            planned_start=fields["start"],
+            planned_nodes=fields["planned_nodes"],
+            priority=fields["priority"],
+            reservation=fields["reservation"],
+        )
+        found.append(replace(waiting, held=fields["held"] or waiting.priority == 0))
+    return tuple(found)

@@ -1,0 +1,69 @@
+"""A real Slurm cluster of emulated nodes for the tests of one file; they are skipped where Slurm is not installed."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ramp.batch.slurm.emulated import PACKAGES, EmulatedCluster, missing_programs
+
+NODES, CORES = 16, 8
+PATIENCE_S = 120.0
+
+
+def wait_for(condition: Callable[[], object], what: str) -> None:
+    """Wait until something holds, however busy the computer is."""
+    until = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < until, f"after {PATIENCE_S:g} s: {what}"
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def running_cluster(name: str, nodes: int = NODES, more: str = "") -> Iterator[EmulatedCluster]:
+    """A cluster in a folder with a short path; skips where it cannot be."""
+    missing = missing_programs()
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not installed ({PACKAGES})")
+    folder = Path(tempfile.mkdtemp(prefix="rs-", dir="/tmp"))
+    try:
+        with EmulatedCluster(folder / name, name, nodes, CORES, more) as cluster:
+            yield cluster
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def cleared(cluster: EmulatedCluster) -> EmulatedCluster:
+    """The cluster as at its start: no jobs, no reservations, all nodes idle."""
+    with contextlib.suppress(ProcessLookupError):
+        cluster.signal_controller(signal.SIGCONT)
+
+    def idle() -> bool:
+        with contextlib.suppress(subprocess.CalledProcessError):
+            for job in cluster.run("squeue", "-h", "-a", "-o", "%A").split():
+                cluster.run("scancel", "--quiet", job)
+            for name in reservation_names(cluster):
+                cluster.run("scontrol", "delete", f"ReservationName={name}")
+            nodes = f"{cluster.name}[1-{cluster.nodes}]"
+            states = set(cluster.run("sinfo", "-h", "-N", "-o", "%t").split())
+            if states & {"down", "drain", "drng", "down*"}:
+                cluster.run("scontrol", "update", f"NodeName={nodes}", "State=RESUME")
+            return states == {"idle"} and not cluster.run("squeue", "-h", "-a").strip()
+        return False
+
+    wait_for(idle, "the cluster is not idle")
+    return cluster
+
+
+def reservation_names(cluster: EmulatedCluster) -> list[str]:
+    """What reservations the cluster has."""
+    lines = cluster.run("scontrol", "-o", "show", "reservation").splitlines()
+    return [line.split()[0].removeprefix("ReservationName=") for line in lines if line.startswith("ReservationName=")]

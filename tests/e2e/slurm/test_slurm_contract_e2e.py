@@ -1,0 +1,228 @@
+"""The plug-in on a real cluster: the contract of all plug-ins, and what Slurm does that no other machine does."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ramp.batch.machine import BatchMachine
+from ramp.batch.slurm.emulated import EmulatedCluster
+from ramp.batch.slurm.plugin import open_plugin
+from ramp.errors import ConfigurationError, PluginError
+from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import Nodes, RequestUnit, TotalCores
+from ramp.model.slot import Reservation, Slot
+from ramp.plugins.contract import Rule, Subject
+from ramp.plugins.interface import PluginSettings
+from tests.e2e.slurm.cluster_fixture import CORES, NODES, cleared, reservation_names, running_cluster, wait_for
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def one_cluster() -> Iterator[EmulatedCluster]:
+    with running_cluster("ca") as started:
+        yield started
+
+
+@pytest.fixture
+def cluster(one_cluster: EmulatedCluster) -> EmulatedCluster:
+    return cleared(one_cluster)
+
+
+def _now() -> Instant:
+    return int(time.time()) * SECOND
+
+
+def _settings(cluster: EmulatedCluster, folder: Path | None = None, **options: Any) -> PluginSettings:
+    table = {"partition": "debug", "conf": str(cluster.conf), "snapshot_age_s": 0, **options}
+    return PluginSettings("slurm1", NODES * CORES, CORES, 0, table, folder)
+
+
+def _open(cluster: EmulatedCluster, folder: Path | None = None, **options: Any) -> BatchMachine:
+    return open_plugin(_settings(cluster, folder, **options))
+
+
+def _unit(cores: int, now: Instant, after: int = HOUR) -> RequestUnit:
+    return RequestUnit(1, 70, now + after + 9 * HOUR, TotalCores(cores), not_before=now + after, wall_time=30 * MINUTE)
+
+
+def _held(machine: BatchMachine, key: str, unit: RequestUnit, now: Instant) -> Reservation:
+    slot = machine.quote(unit, now)
+    assert isinstance(slot, Slot), slot
+    held = machine.hold(key, unit, slot, now + 10 * MINUTE, now)
+    assert isinstance(held, Reservation), held
+    return held
+
+
+def test_keeps_the_contract(plugin_rule: Rule, cluster: EmulatedCluster, tmp_path: Path) -> None:
+    subject = Subject(open_plugin, _settings(cluster), _now(), tmp_path / "states")
+    plugin_rule.check(subject)
+    assert reservation_names(cluster) == []
+
+
+def test_quotes_see_jobs_plans_reservations_and_nodes_out_of_service(cluster: EmulatedCluster) -> None:
+    cluster.run("sbatch", "-w", "ca1,ca2", "-N2", "--ntasks-per-node=4", "-t60", "-o/dev/null", "--wrap", "sleep 600")
+    cluster.run("sbatch", "-w", "ca3", "-n8", "-o/dev/null", "--wrap", "sleep 600")  # without a limit
+    cluster.run("scontrol", "update", "NodeName=ca4", "State=DRAIN", "Reason=a bad | disk")
+    now = _now()
+    cluster.run(
+        *("scontrol", "create", "reservation", "ReservationName=theirs", f"StartTime=uts{now // SECOND + 600}"),
+        *("Duration=600", "Users=root", "Nodes=ca5", "CoreCnt=3"),
+    )
+    wait_for(lambda: "CoreIDs=" in cluster.run("scontrol", "-o", "show", "reservation"), "cores of each node are told")
+    wait_for(lambda: len(cluster.run("squeue", "-h", "-t", "R", "-o", "%A").split()) == 2, "both jobs run")
+    machine = _open(cluster)
+    now = _now()
+    most = machine.quote(RequestUnit(1, 70, now + 2 * HOUR, Nodes(11, 8), now + 5 * MINUTE, 20 * MINUTE), now)
+    assert isinstance(most, Slot)
+    assert most.placement == "ca[6-16]"
+    # 4 + 4 of the job on two nodes, 5 beside the reservation, 11 whole nodes
+    exact = machine.quote(RequestUnit(1, 70, now + 30 * MINUTE, TotalCores(101), now + 5 * MINUTE, 20 * MINUTE), now)
+    assert isinstance(exact, Slot)
+    assert exact.placement == "ca[1-2,5-16]"
+    none = machine.quote(RequestUnit(1, 70, now + 30 * MINUTE, TotalCores(102), now + 5 * MINUTE, 20 * MINUTE), now)
+    assert isinstance(none, Refusal)
+    assert none.code is RefusalCode.CORES_TAKEN
+    later = machine.quote(RequestUnit(1, 70, now + 9 * HOUR, TotalCores(105), now + 5 * MINUTE, 20 * MINUTE), now)
+    assert isinstance(later, Slot)
+    assert later.start > now + 50 * MINUTE
+    assert isinstance(_held(machine, "offer-exact", _unit(101, now, 5 * MINUTE), now), Reservation)
+
+
+def test_what_is_quoted_is_reserved_to_the_second_and_core(cluster: EmulatedCluster) -> None:
+    machine = _open(cluster, market_user="daemon")
+    now = _now()
+    unit = RequestUnit(1, 70, now + 9 * HOUR, TotalCores(21), now + HOUR, 95 * SECOND)
+    held = _held(machine, "offer-1", unit, now)
+    assert held.reservation_id == "ramp_slurm1.offer-1"
+    (found,) = machine.system.reservations()
+    assert (found.start, found.end) == (now + HOUR, now + HOUR + 95 * SECOND)
+    assert (found.cores_in_all or sum(count for _, count in found.parts)) == 21
+    assert found.users == ("daemon",)
+    wait_for(
+        lambda: machine.system.reservations()[0].parts == (("ca1", 8), ("ca2", 8), ("ca3", 5)), "cores of each node"
+    )
+    machine.confirm("offer-1", now)
+    machine.hand_over("offer-1", "nobody", now)
+    (found,) = machine.system.reservations()
+    assert found.users == ("nobody",)
+    with pytest.raises(PluginError, match="Invalid user id") as failed:
+        machine.hand_over("offer-1", "no-such-account", now)
+    assert not failed.value.transient
+
+
+def test_a_release_takes_the_jobs_along(cluster: EmulatedCluster) -> None:
+    machine = _open(cluster)
+    now = _now()
+    _held(machine, "offer-1", _unit(16, now, 0), now)
+    name = "--reservation=ramp_slurm1.offer-1"
+    cluster.run("sbatch", name, "-n8", "-t20", "-o/dev/null", "--wrap", "sleep 600")
+    cluster.run("sbatch", name, "-n16", "-t20", "-o/dev/null", "--wrap", "sleep 600")
+    wait_for(lambda: cluster.run("squeue", "-h", "-t", "R").strip(), "a job runs in the slot")
+    machine.release("offer-1", now)
+    assert reservation_names(cluster) == []
+    wait_for(lambda: not cluster.run("squeue", "-h").strip(), "the jobs have ended")
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_what_a_killed_controller_forgets_is_made_again(
+    cluster: EmulatedCluster, tmp_path: Path, confirmed: bool
+) -> None:
+    machine = _open(cluster, tmp_path)
+    now = _now()
+    for number in range(4):
+        _held(machine, f"offer-{number}", _unit(8, now), now)
+        if confirmed:
+            machine.confirm(f"offer-{number}", now)
+    machine.release("offer-3", now)
+    cluster.signal_controller(signal.SIGKILL)
+    cluster.start_controller()
+    wait_for(lambda: "ca" in cluster.run("sinfo", "-h", "-o", "%N"), "the controller answers")
+    for number in range(3):
+        found = machine.reservation(f"offer-{number}", now)
+        assert found is not None
+        assert found.firm is confirmed
+        if not confirmed:
+            assert isinstance(machine.confirm(f"offer-{number}", now), Reservation)
+    assert machine.reservation("offer-3", now) is None
+    _open(cluster, tmp_path)
+    assert sorted(reservation_names(cluster)) == [f"ramp_slurm1.offer-{number}" for number in range(3)]
+
+
+def test_a_controller_that_hangs_makes_nothing_that_stays_unknown(cluster: EmulatedCluster, tmp_path: Path) -> None:
+    machine = _open(cluster, tmp_path, command_limit_s=2, snapshot_age_s=60)
+    now = _now()
+    unit = _unit(8, now)
+    slot = machine.quote(unit, now)
+    assert isinstance(slot, Slot)
+    cluster.signal_controller(signal.SIGSTOP)
+    with pytest.raises(PluginError) as failed:
+        machine.hold("offer-1", unit, slot, now + 10 * MINUTE, now)
+    assert failed.value.transient
+    with pytest.raises(PluginError):
+        machine.release("offer-1", now)
+    cluster.signal_controller(signal.SIGCONT)
+
+    def released() -> bool:
+        try:
+            machine.release("offer-1", now)
+        except PluginError:
+            return False
+        return True
+
+    wait_for(released, "the slot is given back")
+    _open(cluster, tmp_path)  # what came late is swept
+    assert reservation_names(cluster) == []
+
+
+def test_a_dead_controller_is_a_failure_that_may_pass_and_never_an_empty_cluster(cluster: EmulatedCluster) -> None:
+    machine = _open(cluster, command_limit_s=5)
+    now = _now()
+    cluster.signal_controller(signal.SIGTERM)
+    try:
+        with pytest.raises(PluginError) as failed:
+            machine.quote(_unit(8, now), now)
+        assert failed.value.transient
+        with pytest.raises(PluginError) as failed:
+            _open(cluster, command_limit_s=5)
+        assert failed.value.transient
+    finally:
+        cluster.start_controller()
+
+
+@pytest.mark.parametrize(
+    ("options", "cores", "message"),
+    [
+        ({}, 120, "cores is 120; partition debug has 128 cores on 16 nodes"),
+        ({"partition": "nope"}, 128, "no nodes of partition 'nope'"),
+        ({"market_user": "no-such-account"}, 128, "market_user: is 'no-such-account'; an account of this computer"),
+        ({"conf": "/no/slurm.conf"}, 128, "/no/slurm.conf is no file"),
+        ({"for_sale": {"hours": ["Mon"]}}, 128, "'Mon-Fri 18:00-24:00' are wanted"),
+        ({"partition": "a b"}, 128, "a partition's name is wanted"),
+    ],
+)
+def test_static_terms_and_options_are_checked_at_the_start(
+    cluster: EmulatedCluster, options: dict[str, Any], cores: int, message: str
+) -> None:
+    settings = _settings(cluster, **options)
+    with pytest.raises((ConfigurationError, PluginError), match=message):
+        open_plugin(PluginSettings("slurm1", cores, CORES, 0, settings.options, None))
+
+
+def test_two_clusters_are_kept_apart(cluster: EmulatedCluster) -> None:
+    with running_cluster("cb", nodes=2) as other:
+        options = {"partition": "debug", "conf": str(other.conf)}
+        second = open_plugin(PluginSettings("slurm2", 16, CORES, 0, options, None))
+        first = _open(cluster)
+        now = _now()
+        _held(first, "offer-1", _unit(8, now), now)
+        _held(second, "offer-2", _unit(8, now), now)
+        assert reservation_names(cluster) == ["ramp_slurm1.offer-1"]
+        assert reservation_names(other) == ["ramp_slurm2.offer-2"]
