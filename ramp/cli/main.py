@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, RampError
 
 VERB_GROUP: Final = "ramp.commands"
@@ -142,7 +143,7 @@ class LazyGroup(click.Group):
 
 
 def _foreign_verbs() -> dict[str, metadata.EntryPoint]:
-    return {entry.name: entry for entry in metadata.entry_points(group=VERB_GROUP) if entry.name not in VERBS}
+    return {entry.name: entry for entry in entry_points(VERB_GROUP) if entry.name not in VERBS}
 
 
 _TOUR: Final = """\b

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
 from ramp.launching.configuration import LaunchingConfig
 from ramp.model.instant import MINUTE, SECOND, Duration
@@ -257,9 +258,10 @@ def entry_point(group: str, name: str) -> metadata.EntryPoint:
     Raises:
         ConfigurationError: if there is none.
     """
-    found = next(iter(metadata.entry_points(group=group, name=name)), None)
+    installed = entry_points(group)
+    found = next((entry for entry in installed if entry.name == name), None)
     if found is None:
-        known = sorted({entry.name for entry in metadata.entry_points(group=group)})
+        known = sorted({entry.name for entry in installed})
         raise ConfigurationError(
             f"nothing is called {name!r} in the entry point group {group}{nearest_name(name, known)}"
         )

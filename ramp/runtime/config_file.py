@@ -11,10 +11,10 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, VersionTooNew
 from ramp.launching.configuration import launch_terms, read_accounts, read_launching
 from ramp.model.instant import SECOND, Duration
@@ -416,7 +416,7 @@ def _read_resource(
     plugin = reader.text(where, table, "plugin", str(machine.get("plugin", "fake_qstat")))
     pricing = reader.text(where, table, "pricing", "ramp")
     for group, name, key in ((PLUGIN_GROUP, plugin, "plugin"), (PRICING_GROUP, pricing, "pricing")):
-        known = sorted({entry.name for entry in metadata.entry_points(group=group)})
+        known = sorted({entry.name for entry in entry_points(group)})
         if name not in known:
             reader.findings.append(f"{where}{key}: no {key} is called {name!r}{nearest_name(name, known)}")
     return ResourceConfig(
