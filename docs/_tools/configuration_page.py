@@ -20,6 +20,7 @@ from ramp.protocol.timing import Timing
 from ramp.runtime.config import (
     GuestLimits,
     Isolation,
+    LogConfig,
     QuotaConfig,
     ResourceConfig,
     ServerConfig,
@@ -45,6 +46,7 @@ TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
         "Limits of a plug-in or price strategy in a process of its own; times in seconds above 0 (fractions allowed).",
         (GuestLimits,),
     ),
+    "logs": ("What the market's processes write; taken up at `ramp up`.", (LogConfig,)),
     "users": ("One table `[[users]]` for each buyer.", (UserConfig,)),
     "machines": (
         "One table `[machines.NAME]` for each kind of machine. Requests may ask for what it states, and only for that.",

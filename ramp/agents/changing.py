@@ -40,6 +40,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
 from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.logs.events import record
 from ramp.runtime.state_folder import StateFolder
 
 UP_STATES: Final = ("ready", "degraded")
@@ -397,6 +398,7 @@ class Changing:
 
     def _record(self, verb: str, name: str, what: str, who: str) -> None:
         add_line(self._state, self._clock.now(), who, verb, name, what)
+        record(name or "supervisor", "change", f"{what} (asked by {who})", verb=verb, who=who)
 
     def _done(self, verb: str, name: str, what: str, who: str, kind: str = "update") -> MarketChanged:
         self._record(verb, name, what, who)
