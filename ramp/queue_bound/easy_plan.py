@@ -15,6 +15,8 @@ Int64Array = NDArray[np.int64]
 NEVER: Final = (1 << 63) - 1
 """Later than every time."""
 
+BLOCK: Final = 32
+"""Jobs whose least size and length are kept together, so that all are passed over at once where none can fit."""
 STARTED: Final = 1 << 62
 """Processors that a job needs which waits no more: so many that it never fits."""
 
@@ -57,37 +59,45 @@ def plan_starts(
     """
     queue = np.flatnonzero(start < 0)
     need, longest, waiting = size[queue], length[queue], queue.size
-    first, low, high, count = 0, 0, running, 0
+    blocks = -(-waiting // BLOCK)
+    least, shortest = np.empty(blocks, np.int64), np.empty(blocks, np.int64)
+    for block in range(blocks):
+        least[block] = need[block * BLOCK : (block + 1) * BLOCK].min()
+        shortest[block] = longest[block * BLOCK : (block + 1) * BLOCK].min()
+    low, high, count = 0, running, 0
     while True:
         shadow, extra = NEVER, 0
-        while first < waiting and need[first] == STARTED:
-            first += 1
-        for job in range(first, waiting):
+        for block in range(blocks):
             if free == 0:
                 break
-            if need[job] > free or (need[job] > extra and now + longest[job] > shadow):
-                if shadow == NEVER and need[job] != STARTED:  # the first that does not fit: its place is promised
-                    available, place = free, low
-                    while available < need[job] or (place < high and ends[place] == shadow):
-                        available += held[place]
-                        shadow = ends[place]
-                        place += 1
-                    extra = available - need[job]
+            none_fits = least[block] > free or (least[block] > extra and now + shortest[block] > shadow)
+            if least[block] == STARTED or (none_fits and shadow < NEVER):
                 continue
-            end = now + longest[job]
-            if end > shadow:
-                extra -= need[job]
-            free -= need[job]
-            place = high
-            while place > low and ends[place - 1] > end:
-                ends[place] = ends[place - 1]
-                held[place] = held[place - 1]
-                place -= 1
-            ends[place] = end
-            held[place] = need[job]
-            high += 1
-            start[queue[job]] = now
-            need[job] = STARTED
+            for job in range(block * BLOCK, min((block + 1) * BLOCK, waiting)):
+                if need[job] > free or (need[job] > extra and now + longest[job] > shadow):
+                    if shadow == NEVER and need[job] != STARTED:  # the first that does not fit: its place is promised
+                        available, place = free, low
+                        while available < need[job] or (place < high and ends[place] == shadow):
+                            available += held[place]
+                            shadow = ends[place]
+                            place += 1
+                        extra = available - need[job]
+                    continue
+                end = now + longest[job]
+                if end > shadow:
+                    extra -= need[job]
+                free -= need[job]
+                place = high
+                while place > low and ends[place - 1] > end:
+                    ends[place] = ends[place - 1]
+                    held[place] = held[place - 1]
+                    place -= 1
+                ends[place] = end
+                held[place] = need[job]
+                high += 1
+                start[queue[job]] = now
+                need[job] = STARTED
+            least[block] = need[block * BLOCK : (block + 1) * BLOCK].min()
         decisions[count, TIME] = now
         decisions[count, FREE] = free
         decisions[count, SHADOW] = shadow

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from ramp.errors import ConfigurationError
 from ramp.queue_bound.groups import Groups
 from ramp.queue_bound.predictor import PREDICTORS
 from ramp.queue_bound.queue_plan import JobShape, QueuePlan
@@ -36,7 +39,7 @@ from simulation.queueing.compiled_plan import plan_starts
 from simulation.queueing.job_table import jobs_of_log
 from simulation.schedulers.compiled.easy import easy
 from simulation.workload.generators.lublin import DAY_S, synthetic_log
-from simulation.workload.logs import find_log, known_log
+from simulation.workload.logs import find_log, known_log, known_logs
 from simulation.workload.swf import SwfLog, read_swf
 
 QUANTILE: Final = 0.95
@@ -61,23 +64,59 @@ class Setting:
     """What one worker computes.
 
     Attributes:
-        log: its name.
+        log: name of a known log, or the path of a file.
         waits: `easy` or `recorded`.
         max_jobs: the first so many; None = all.
-        seed: of a synthetic workload that stands in for a log that is not there.
+        seed: of a synthetic workload that stands in for a known log that is not there.
+        cores: of the log's machine; None = as is known of the log, or as its header says.
     """
 
     log: str
     waits: str
     max_jobs: int | None
     seed: int
+    cores: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What tables call the log."""
+        return self.log if self.log in known_logs() else Path(self.log).name.removesuffix(".gz").removesuffix(".swf")
+
+
+def named_log(text: str, waits: str, seed: int) -> Setting:
+    """A log as the command line names it: `LOG` or `LOG:PROCESSORS`.
+
+    Args:
+        text: a known log's name or a file, and behind a colon the processors of its machine.
+        waits: `easy` or `recorded`.
+        seed: see `Setting`.
+
+    Raises:
+        ConfigurationError: there is no such log, or nobody says how large its machine is.
+    """
+    log, _, count = text.rpartition(":") if re.search(r":\d+$", text) else (text, "", "")
+    path = find_log(log)
+    if path is None:
+        raise ConfigurationError(
+            f"there is no log {log!r}; give a file, or one of {', '.join(known_logs())}", key="log"
+        )
+    cores = int(count) if count else known_logs()[log].cores if log in known_logs() else _stated_cores(path)
+    if not cores:
+        raise ConfigurationError(f"{log} does not say how many processors its machine has; give {log}:N", key="log")
+    return Setting(log, waits, None, seed, cores)
+
+
+def _stated_cores(path: Path) -> int | None:
+    """What a log's header says of its machine."""
+    log = read_swf(path)
+    return log.header_integer("MaxProcs") or log.header_integer("MaxNodes")
 
 
 def read_log(setting: Setting) -> tuple[SwfLog, int, bool]:
     """The log, its machine's processors, and whether it is the log itself and no stand-in."""
     path = find_log(setting.log)
     if path is not None:
-        return read_swf(path), known_log(setting.log).cores, True
+        return read_swf(path), setting.cores or known_log(setting.log).cores, True
     log = synthetic_log(STAND_IN_CORES, STAND_IN_DAYS * DAY_S, setting.seed, load=STAND_IN_LOAD)
     return log, STAND_IN_CORES, False
 
@@ -127,7 +166,7 @@ def run_setting(setting: Setting) -> dict[str, list[Row]]:
     # nobody knows by which rule the site's scheduler decided
     options = {} if setting.waits == EASY else {"same_rule": False, "groups": str(Groups.PLAN_SIZE_LENGTH)}
     said[PLANNED] = predict(history, planned, PREDICTORS.find(PLANNED).new(options), deadlines)
-    common = {"log": setting.log, "waits": setting.waits, "real_log": real}
+    common = {"log": setting.name, "waits": setting.waits, "real_log": real}
     tables = scored(history, planned, said)
     return {name: [{**common, **row} for row in rows] for name, rows in tables.items()}
 

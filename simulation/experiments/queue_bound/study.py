@@ -28,6 +28,7 @@ from simulation.experiments.queue_bound.runs import (
     Row,
     Setting,
     crowded_plan,
+    named_log,
     run_setting,
 )
 from simulation.experiments.result import Column, Columns, write_rows, write_summary
@@ -38,7 +39,7 @@ TUNED_ON: Final = ("SDSC-SP2-1998-4.2-cln", "CTC-SP2-1996-3.1-cln")
 GOAL_LOGS: Final = (*TUNED_ON, "CEA-Curie-2011-2.1-cln")
 QUICK_JOBS: Final = 6_000
 LONG_QUEUES: Final[Mapping[str, int]] = {"RICC-2010-2": 60_000}
-"""Jobs that are taken of logs with queues of thousands, where planning all takes hours (`--whole-logs`)."""
+"""Jobs that are taken of logs with queues of thousands, where planning all takes hours (`--log RICC-2010-2` does)."""
 CROWDS: Final = (100, 1_000)
 _REPEATS: Final = 21
 
@@ -79,13 +80,17 @@ def run(
     seed: int,
     processes: int | None,
     on_progress: Progress | None,
-    whole_logs: bool = False,
+    log: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Run the study; see `simulation.experiments.discovery.RunExperiment`.
 
-    `whole_logs`: take all jobs also of logs with queues of thousands; takes hours.
+    `log`: these logs alone, whole, each `LOG` or `LOG:PROCESSORS`; the goals are judged on all of them.
     """
-    settings = _settings(seed, quick=quick, whole_logs=whole_logs)
+    settings = (
+        [named_log(text, waits, seed) for text in log for waits in (EASY, RECORDED)]
+        if log
+        else _settings(seed, quick=quick)
+    )
     answers = run_all(run_setting, settings, processes=processes, on_progress=on_progress)
     tables: dict[str, list[Row]] = {"bounds": [], "classes": [], "chances": [], "reliability": []}
     for answer in answers:
@@ -94,12 +99,12 @@ def run(
     costs = [row for waiting in CROWDS for row in _costs(waiting, seed)]
     for name, rows in {**tables, "costs": costs}.items():
         write_rows(out / f"{name}.csv", rows)
-    logs = list(dict.fromkeys(setting.log for setting in settings))
-    missing = [log for log in logs if find_log(log) is None]
+    logs = list(dict.fromkeys(setting.name for setting in settings))
+    missing = sorted({setting.name for setting in settings if find_log(setting.log) is None})
     note = f"A synthetic workload in place of {', '.join(missing)}." if missing else ""
     draw_calibration(out / "reliability.csv", out / CALIBRATION_PICTURE, quick=quick, note=note)
     draw_coverage(out / "classes.csv", out / COVERAGE_PICTURE, quick=quick, note=note)
-    compared = [row for log in logs if log in GOAL_LOGS for row in goals(log, tables)]
+    compared = [row for name in logs if log or name in GOAL_LOGS for row in goals(name, tables)]
     return write_summary(
         out,
         experiment=EXPERIMENTS[0].name,
@@ -109,7 +114,7 @@ def run(
             "quantile": QUANTILE,
             "deadlines_s": list(DEADLINES_S),
             "tuned_on": list(TUNED_ON),
-            "jobs": {setting.log: setting.max_jobs or "all" for setting in settings},
+            "jobs": {setting.name: setting.max_jobs or "all" for setting in settings},
             "easy": "jobs that outrun their request are ended there; jobs larger than the machine are left out",
             "scored": "jobs for which all predictors knew a bound; classes and months of 500 waiting jobs or more",
         },
@@ -120,17 +125,13 @@ def run(
     )
 
 
-def _settings(seed: int, *, quick: bool, whole_logs: bool) -> list[Setting]:
+def _settings(seed: int, *, quick: bool) -> list[Setting]:
     """The longest first."""
     if quick:
         return [Setting(TUNED_ON[0], waits, QUICK_JOBS, seed) for waits in (EASY, RECORDED)]
     others = [log for log in known_logs() if log not in GOAL_LOGS and find_log(log) is not None]
     logs = sorted([*others, *GOAL_LOGS], key=lambda log: (log not in LONG_QUEUES, -known_logs()[log].jobs))
-    return [
-        Setting(log, waits, None if whole_logs else LONG_QUEUES.get(log), seed)
-        for log in logs
-        for waits in (EASY, RECORDED)
-    ]
+    return [Setting(log, waits, LONG_QUEUES.get(log), seed) for log in logs for waits in (EASY, RECORDED)]
 
 
 def _costs(waiting: int, seed: int) -> list[Row]:
@@ -166,6 +167,6 @@ EXPERIMENTS: Final = (
         "bounds on waits in queues: coverage, tightness and chances of bmbp and planned on all logs",
         run,
         _tell,
-        frozenset({"whole_logs"}),
+        frozenset({"log"}),
     ),
 )

@@ -8,11 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import plan_starts
 from ramp.queue_bound.predictor import PREDICTORS
 from simulation.experiments.queue_bound.goals import goals
 from simulation.experiments.queue_bound.replay import QueueHistory, planned_waits, predict
-from simulation.experiments.queue_bound.runs import EASY, RECORDED, Row, Setting, history_of, run_setting
+from simulation.experiments.queue_bound.runs import (
+    EASY,
+    RECORDED,
+    Row,
+    Setting,
+    history_of,
+    named_log,
+    read_log,
+    run_setting,
+)
 from simulation.experiments.queue_bound.scores import (
     brier,
     calibration_error,
@@ -23,7 +33,7 @@ from simulation.experiments.queue_bound.scores import (
 from simulation.experiments.queue_bound.study import run
 from simulation.workload.generators.lublin import DAY_S, synthetic_log
 from simulation.workload.logs import LOGS_VARIABLE, find_log, known_log
-from simulation.workload.swf import SwfLog, read_swf
+from simulation.workload.swf import SwfLog, read_swf, write_swf
 from simulation.workload.swf_fields import FIELD_NAMES
 
 S = 1_000_000
@@ -95,6 +105,30 @@ def test_goals_are_judged_by_the_worst_class_and_the_best_rival() -> None:
         "L: loss over the best bmbp's": (0.4, "agrees"),
         "L: median bound of the jobs that wait over the best bmbp's at one coverage": (0.625, "DIFFERS"),
     }
+
+
+def test_a_log_is_named_with_its_processors(tmp_path: Path) -> None:
+    path = tmp_path / "mine.swf"
+    write_swf(path, synthetic_log(8, DAY_S, 7))
+    setting = named_log(f"{path}:16", EASY, 1)
+    assert (setting.name, setting.cores, read_log(setting)[1:]) == ("mine", 16, (16, True))
+    assert named_log(str(path), EASY, 1).cores == 8  # as its header says
+    path.write_text("1 0 0 1 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1\n")
+    with pytest.raises(ConfigurationError, match=r"does not say how many processors .* give .*mine\.swf:N"):
+        named_log(str(path), EASY, 1)
+    with pytest.raises(ConfigurationError, match=r"there is no log 'none\.swf'; give a file, or one of LLNL"):
+        named_log("none.swf", EASY, 1)
+
+
+@pytest.mark.slow
+def test_the_study_of_a_log_of_ones_own(tmp_path: Path) -> None:
+    """The goals are judged on it, whatever they say of so few jobs."""
+    path, out = tmp_path / "mine.swf", tmp_path / "out"
+    write_swf(path, synthetic_log(64, 14 * DAY_S, 7, load=0.9))
+    out.mkdir()
+    summary = run(out, quick=False, seed=1, processes=1, on_progress=None, log=(f"{path}:64",))
+    assert {row["log"] for row in summary["bounds"]} == {"mine"}
+    assert "mine: planned at once, but late" in {row["what"] for row in summary["comparison"]}
 
 
 @pytest.mark.slow
