@@ -19,12 +19,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from ramp.agents.changing import Changing
+from ramp.agents.changing import Changing, SupervisorControl
 from ramp.agents.group_calls import ANSWERED, Act, GroupCall
 from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
 from ramp.agents.server_watch import ServerWatch
 from ramp.agents.status_board import StatusBoard
-from ramp.agents.supervisor_control import SupervisorControl
 from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso
