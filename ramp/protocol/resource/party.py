@@ -49,9 +49,9 @@ from ramp.protocol.events import (
     SlotFreed,
     SlotHeld,
     SlotLookedUp,
-    SlotLost,
     SlotsPriced,
     SlotsQuoted,
+    SlotsTended,
 )
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import ClockCompared
@@ -65,6 +65,7 @@ from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import Seller
+from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing, earliest
@@ -121,6 +122,7 @@ class ResourceParty:
         self._over = Retention(timing)
         self._queries = MachineQueries(name)
         self.jobs = JobDesk(name, launching, timing)
+        self._tending = Tending(launching)
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -183,6 +185,7 @@ class ResourceParty:
         self._alarms.set(reference, None)
         self._over.drop(reference)
         self.jobs.forget(reference)
+        self._tending.forget(reference)
         self._unpaid.remove(gone.user, reference)
         self._drop_agreement(gone)
 
@@ -206,6 +209,7 @@ class ResourceParty:
         Raises:
             RemoteProtocolError: if a message has no place here.
         """
+        effects: list[Effect] = []
         match event:
             case MessageReceived(message):
                 effects = self._on_message(message, now)
@@ -221,22 +225,20 @@ class ResourceParty:
                 effects = self._act(participant, partial(participant.on_looked_up, answer, now))
             case SlotFreed(key, answer):
                 self._releases.answered(key, now, in_doubt=answer is not None)
-                effects = []
-            case SlotLost(key, detail):
-                effects = self._lost(key, RefusalCode.PLUGIN_FAILED, detail, now)
             case JobSeen(job_id):
                 effects = self.jobs.on_seen(event, now) + self._delivered(job_id, now)
             case JobFileRead():
                 effects = self.jobs.on_read(event)
-            case MachineOpened(source):
+            case SlotsTended(lost):
+                told = (self._lost(key, RefusalCode.PLUGIN_FAILED, detail, now) for key, detail in lost)
+                effects = [effect for each in told for effect in each]
+            case MachineOpened(source, tended):
                 self._seller.source = source
-                effects = []
+                self._tending.opened(tended=tended)
             case ClockAsked(query_id):
                 effects = self._clock.ask(query_id, now)
             case MachineDescribed(call_id, snapshot):
                 effects = self._queries.answered(call_id, self._seller.described(snapshot))
-            case _:
-                effects = []
         return self._armed(effects)
 
     def tick(self, now: Instant) -> list[Effect]:
@@ -250,7 +252,7 @@ class ResourceParty:
                 effects += self._act(participant, partial(participant.tick, now))
         for job in self.jobs.due(now):
             effects += guarded(job.taken.offer_id, partial(job.tick, now)) + self._delivered(job.order.job_id, now)
-        return self._armed(effects + self._let_go(now))
+        return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
     def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
         """A sold slot cannot be had: give its money back, and end its jobs."""
@@ -284,6 +286,7 @@ class ResourceParty:
         self._over.clock_set(by)
         self._releases.clock_set(by)
         self.jobs.clock_set(by)
+        self._tending.clock_set()
         self._alarms.clear()
         for participant in self.participants.values():
             participant.clock_set(by)
@@ -369,15 +372,15 @@ class ResourceParty:
         participant = self.participants.get(body.offer.offer_id)
         sold = self._by_agreement.get(body.agreement_id)
         if sold is not None and sold is not participant:  # the bank pays an agreement id once, so it buys one slot
-            detail = "another slot is sold under that agreement id"
-            twice = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.BAD_AGREEMENT, detail)
-            return [self._reply(message, Performative.REFUSE, twice)]
+            return [self._refused(message, body, RefusalCode.BAD_AGREEMENT, "another slot has that agreement id")]
         if participant is not None:
             self._check_user(participant, message)
             return self._act(participant, partial(participant.on_commitment, commitment, now))
-        detail = "no slot is held for that offer"
-        unknown = HoldRefused(body.request_id, body.offer.offer_id, RefusalCode.UNKNOWN_OFFER, detail)
-        return [self._reply(message, Performative.REFUSE, unknown)]
+        return [self._refused(message, body, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer")]
+
+    def _refused(self, message: Message, body: Agreement, code: RefusalCode, detail: str) -> Send:
+        refused = HoldRefused(body.request_id, body.offer.offer_id, code, detail)
+        return self._reply(message, Performative.REFUSE, refused)
 
     def _on_cancellation(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
         body = signed.body
@@ -411,21 +414,10 @@ class ResourceParty:
             raise RemoteProtocolError("the offer was made to another user")
 
     def _reply(
-        self,
-        message: Message,
-        performative: Performative,
-        content: HoldRefused | HoldCancelled | CancellationRefused,
+        self, to: Message, performative: Performative, content: HoldRefused | HoldCancelled | CancellationRefused
     ) -> Send:
-        return Send(
-            Message(
-                performative,
-                self.name,
-                message.sender,
-                message.conversation_id,
-                content,
-                in_reply_to=message.reply_with,
-            )
-        )
+        about, asked = to.conversation_id, to.reply_with
+        return Send(Message(performative, self.name, to.sender, about, content, in_reply_to=asked))
 
     def _new_participant(self, intended: HoldIntended) -> Participant:
         return Participant(intended, resource=self.name, bank=self._bank, pace=self._pace)
@@ -437,6 +429,7 @@ class ResourceParty:
     def _kept(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
         """Keep the indexes true after a participant has moved."""
         offer_id = participant.offer.offer_id
+        self._tending.kept(participant)
         for effect in effects:
             if isinstance(effect, ReleaseSlot):
                 self._releases.asked(effect.key)
@@ -466,5 +459,5 @@ class ResourceParty:
         return effects
 
     def _arm(self) -> None:
-        parts = (self._entry, self._alarms, self._over, self._releases, self.jobs)
+        parts = (self._entry, self._alarms, self._over, self._releases, self.jobs, self._tending)
         self.deadline = earliest(*(each.deadline for each in parts))
