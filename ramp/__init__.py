@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ramp.client.asyncio_market import AsyncMarket
-    from ramp.client.connecting import connect, connect_async
+    from ramp.client.connecting import MarketOperator, connect, connect_async, operate
     from ramp.client.launching import launch, launch_async
     from ramp.client.machine_state import MachineState
     from ramp.client.market import Market
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Unit,
     )
     from ramp.control.events import MarketRefusalCode, Submitted
+    from ramp.control.market_changes import MarketChanged
     from ramp.errors import (
         ConfigurationError,
         DocumentError,
@@ -57,6 +58,8 @@ __all__ = [
     "DocumentError",
     "MachineState",
     "Market",
+    "MarketChanged",
+    "MarketOperator",
     "MarketRefusalCode",
     "MarketRefused",
     "NoMarket",
@@ -82,13 +85,14 @@ __all__ = [
     "credits_text",
     "launch",
     "launch_async",
+    "operate",
     "request",
     "to_datetime",
 ]
 
 _PLACES = {
     "ramp.client.asyncio_market": ("AsyncMarket",),
-    "ramp.client.connecting": ("connect", "connect_async"),
+    "ramp.client.connecting": ("MarketOperator", "connect", "connect_async", "operate"),
     "ramp.client.launching": ("launch", "launch_async"),
     "ramp.client.machine_state": ("MachineState",),
     "ramp.client.market": ("Market",),
@@ -103,6 +107,7 @@ _PLACES = {
         "Unit",
     ),
     "ramp.control.events": ("MarketRefusalCode", "Submitted"),
+    "ramp.control.market_changes": ("MarketChanged",),
     "ramp.errors": (
         "ConfigurationError",
         "DocumentError",

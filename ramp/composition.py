@@ -135,7 +135,9 @@ class Composition:
             rules=RuleBook(RULES.find, rule),
         )
 
-    def resource_party(self, name: str, selling: Selling, source: str, ids: IdSource) -> ResourceParty:
+    def resource_party(
+        self, name: str, selling: Selling, source: str, ids: IdSource, *, draining: bool = False
+    ) -> ResourceParty:
         """A seller's protocol.
 
         Args:
@@ -143,6 +145,7 @@ class Composition:
             selling: what it sells.
             source: what drives the machine's queue (`log`, `synthetic`, `live`), as far as that is known yet.
             ids: where the ids of its offers come from.
+            draining: whether it begins by selling nothing new.
         """
         seller = Seller(
             name,
@@ -151,6 +154,7 @@ class Composition:
             source=source,
             ids=ids,
             timing=self.timing,
+            draining=draining,
             launching=selling.launching,
         )
         return ResourceParty(

@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from ramp.errors import ConfigurationError
+from ramp.options import path_of, read_options, wrong_options
 from ramp.shipped_files import shipped_directory
 from simulation.link_table_cache import cached_link_table
 from simulation.machines.description import BuildOptions, build_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Machine
+from simulation.machines.kinds.multicluster import MulticlusterDescription, check
 
 FLAT_PREFIX = "flat:"
 """`flat:N` names a flat machine of N processors without a file."""
 FLAT_PROCESSORS_MAX = 10**9
 """A hundred times the cores of the largest machine there has been; more is a slip of the pen."""
+MULTICLUSTER = "multicluster"
+"""The kind of machine whose file lists clusters."""
 _SHOWN_MAX = 40
 
 
@@ -64,6 +68,38 @@ def load_machine(
         if allocator is not None or allocator_options:
             raise ConfigurationError("a flat machine has no allocator to choose", key="allocator")
         return FlatMachine(int(processors))
+    path, description, written = _read(text)
+    options = BuildOptions(allocator, allocator_options or {}, cached_link_table)
+    return build_machine(description, source=path.name, text=written, options=options)
+
+
+def load_multicluster(name: str | Path) -> MulticlusterDescription:
+    """What the file of a multicluster says of its clusters.
+
+    Args:
+        name: of one that comes with the project (`das3`), or the path of a TOML file.
+
+    Raises:
+        ConfigurationError: there is no such file, it is of another kind of machine, or it is wrong.
+    """
+    path, description, written = _read(str(name))
+    kind = description.pop("kind", None)
+    if kind != MULTICLUSTER:
+        raise ConfigurationError(f"is of the kind {kind!r}; a {MULTICLUSTER} is wanted", path=path, key="kind")
+    read = read_options(description, MulticlusterDescription, source=path.name, text=written)
+    try:
+        check(read)
+    except ConfigurationError as error:
+        raise wrong_options([(path_of(error.key or ""), error.reason)], source=path.name, text=written) from error
+    return read
+
+
+def _read(text: str) -> tuple[Path, dict[str, Any], str]:
+    """Path, tables and text of a machine's file.
+
+    Raises:
+        ConfigurationError: there is none, or it is no TOML.
+    """
     path = machine_path(text)
     if not path.is_file() and path.parent == machine_directory():
         known = ", ".join(machine_names())
@@ -72,8 +108,6 @@ def load_machine(
         )
     try:
         written = path.read_text(encoding="utf-8")
-        description = tomllib.loads(written)
+        return path, tomllib.loads(written), written
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigurationError(str(error), path=path) from error
-    options = BuildOptions(allocator, allocator_options or {}, cached_link_table)
-    return build_machine(description, source=path.name, text=written, options=options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -16,10 +16,12 @@ from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, Resourc
 from ramp.composition import Composition, OpeningAccount, open_accounts
 from ramp.errors import ConfigurationError, StateDamaged
 from ramp.ledger.account import AccountKind
+from ramp.ledger.interface import Ledger
 from ramp.model.agreement import Signed
 from ramp.protocol.events import Answer
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
+from ramp.runtime.changes.overlay import running_config
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.host import Ports
@@ -74,6 +76,31 @@ class Building:
             return self._user(name)
         return self._resource(name)
 
+    def anew(self) -> Building:
+        """The same from the configuration as it is now.
+
+        Raises:
+            ConfigurationError: if that is not right.
+        """
+        config = running_config(self.config.path, self.state)
+        return replace(self, config=config, passwords=self.state.passwords(list(config.roles())))
+
+    async def update(self, agent: PartyAgent, name: str) -> None:
+        """Let a running agent take up what needs no new life: its certificate, its prices, the bank new accounts.
+
+        Args:
+            agent: the agent.
+            name: its local name.
+        """
+        agent.take_notary(KeyStore(self.state.keys).notary(agent.host.name))
+        if isinstance(agent, BankingAgent):
+            books = agent.host.ports.ledger
+            assert books is not None, "a bank has a ledger"
+            self._open_accounts(books.ledger)
+        elif isinstance(agent, ResourceAgent):
+            resource = self.config.resource(name)
+            await agent.set_selling(resource.prices, draining=resource.draining)
+
     def _directory(self, name: str) -> PartyAgent:
         party = self._market.directory_party(self.state.registered())
         return self._agent(DirectoryAgent, name, party, keep=self.state.keep_registered)
@@ -97,14 +124,17 @@ class Building:
         ledger = LedgerStore.open(self.config.ledger_url or self.state.ledger)
         try:
             audit(ledger, self.state.ledger)
-            accounts = opening_accounts(self.config)
-            pins = {each.name: KeyStore(self.state.keys).pin(each.name) for each in accounts}
-            certificates = {name: pin.read_text("ascii") for name, pin in pins.items() if pin.exists()}
-            open_accounts(accounts, ledger, self.clock.now(), certificates)
+            self._open_accounts(ledger)
         except BaseException:
             ledger.close()
             raise
         return ledger
+
+    def _open_accounts(self, ledger: Ledger) -> None:
+        accounts = opening_accounts(self.config)
+        pins = {each.name: KeyStore(self.state.keys).pin(each.name) for each in accounts}
+        certificates = {name: pin.read_text("ascii") for name, pin in pins.items() if pin.exists()}
+        open_accounts(accounts, ledger, self.clock.now(), certificates)
 
     def _keeper(self, name: str) -> PartyAgent:
         return self._agent(KeeperAgent, name, self._market.keeper_party())
@@ -133,7 +163,9 @@ class Building:
         pricing = open_pricing(resource, guests)
         started_at = self.state.started_at(self.clock.now())
         machine, source = open_machine(resource, started_at, self.state.reservations, guests)
-        party = self._market.resource_party(self.config.address(name), resource, source, RandomIds())
+        party = self._market.resource_party(
+            self.config.address(name), resource, source, RandomIds(), draining=resource.draining
+        )
         own = {"machine": machine, "pricing": pricing}
         agent = self._agent(ResourceAgent, name, party, self._memory(name) | own)
         agent.guests += [guest for guest in (machine, pricing) if isinstance(guest, IsolatedGuest)]

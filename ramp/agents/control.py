@@ -51,7 +51,7 @@ class UserControl(ControlChannel):
         self._agent = agent
         self._state = state
 
-    async def answer(self, request: Request, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
+    async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
         """Everything that a user may ask of its agent."""
         match request:
             case Submit():

@@ -23,30 +23,36 @@ from ramp.control.requests import Hello, Request
 from ramp.errors import ControlLineError, RampError
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
+from ramp.runtime.changes.audit_log import peer_name
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import check_private
 
 _log = logging.getLogger(__name__)
 
 
-class ControlChannel(abc.ABC):
-    """Serves one agent's control socket; subclasses say what is answered.
+class ControlSocket(abc.ABC):
+    """Serves one control socket; subclasses say what is answered.
 
     Args:
-        agent: the agent.
+        name: full name of who answers.
         path: where the socket is.
     """
 
-    def __init__(self, agent: CommandedAgent, path: Path) -> None:
-        self._commanded = agent
+    def __init__(self, name: str, path: Path) -> None:
+        self._name = name
         self._path = path
-        self._ids = RandomIds()
         self._server: asyncio.Server | None = None
         self._clients: set[asyncio.Task[None]] = set()
 
     @abc.abstractmethod
-    def answer(self, request: Request, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
-        """What a request is answered with; nothing where it is not for this agent."""
+    def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
+        """What a request is answered with; nothing where it is not for this agent.
+
+        Args:
+            request: what is asked.
+            reader: what the client says meanwhile.
+            who: the system's user that asks, as the kernel tells it.
+        """
 
     async def start(self) -> None:
         """Open the socket; a stale one of an earlier life is replaced.
@@ -96,7 +102,7 @@ class ControlChannel(abc.ABC):
             theirs = f"version {hello.version}" if isinstance(hello, Hello) else "no version"
             await _write(writer, Refused(MarketRefusalCode.OTHER_VERSION, other_version(theirs, f"version {VERSION}")))
             return False
-        await _write(writer, Welcome(VERSION, str(self._commanded.jid)))
+        await _write(writer, Welcome(VERSION, self._name))
         return True
 
     async def _answer(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -107,11 +113,11 @@ class ControlChannel(abc.ABC):
             return
         said = False
         try:
-            async for event in self.answer(request, reader):
+            async for event in self.answer(request, reader, peer_name(writer.get_extra_info("socket"))):
                 said = True
                 await _write(writer, event)
             if not said:
-                reason = f"{self._commanded.jid} does not serve the verb {verb_of(request)!r}"
+                reason = f"{self._name} does not serve the verb {verb_of(request)!r}"
                 await _write(writer, Refused(MarketRefusalCode.NOT_UNDERSTOOD, reason))
         except RampError as error:
             await _write(writer, answering.refusal(error))
@@ -121,6 +127,20 @@ class ControlChannel(abc.ABC):
             _log.error("control request %s failed: %s", verb_of(request), brief(error))
             reason = f"{verb_of(request)}: a fault of the agent: {brief(error)}"
             await _write(writer, Refused(MarketRefusalCode.AGENT_FAILED, reason))
+
+
+class ControlChannel(ControlSocket):
+    """Serves one agent's control socket.
+
+    Args:
+        agent: the agent.
+        path: where the socket is.
+    """
+
+    def __init__(self, agent: CommandedAgent, path: Path) -> None:
+        super().__init__(str(agent.jid), path)
+        self._commanded = agent
+        self._ids = RandomIds()
 
     async def _ask(self, query_id: str, command: ev.Command) -> Event:
         def wanted(progress: pr.Progress) -> bool:

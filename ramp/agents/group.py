@@ -2,7 +2,7 @@
 
 Run by the supervisor as `python -m ramp.agents.group`. Every line on standard output is an event with `agent`, `event`
 (`ready`, `failed`, `degraded`, `broken`, `stopped`, `clock`), `detail`, and whether it `is_up`; `clock` has numbers
-beside. The log goes to standard error.
+beside. The log goes to standard error. What the supervisor asks comes on standard input (`group_calls`).
 
 A failed agent is started again after a pause that grows until it has lived for a while. One whose memory cannot be
 written is `degraded`, and is not on the market at all until it can be: so it votes and promises nothing. One whose
@@ -20,6 +20,7 @@ import logging
 import signal
 import sys
 import time
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,17 +29,18 @@ from ramp.agents.building import Building, transport_settings
 from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.control import UserControl
 from ramp.agents.control_channel import ControlChannel
+from ramp.agents.group_calls import ANSWERED, Act, GroupCall, read_call, standing_of
 from ramp.agents.keeper_control import KeeperControl
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
-from ramp.errors import ConfigurationError, EffectFailed, PluginError, StateDamaged
+from ramp.errors import ConfigurationError, EffectFailed, PluginError, StateDamaged, TransportError
 from ramp.model.instant import MILLISECOND
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.resource.party import ResourceParty
+from ramp.runtime.changes.overlay import running_config
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import load_config
 from ramp.runtime.state_folder import StateFolder
 from ramp.runtime.storage_errors import STORAGE_ERRORS, is_storage_failure, reason_of
 from ramp.servers.parent import end_with_parent
@@ -58,6 +60,23 @@ STOP_LIMIT_S = 5.0
 _log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class _Life:
+    """One agent's life in its process.
+
+    Attributes:
+        agent: while it runs.
+        ending: set when it shall end, and begin again unless it is `gone`.
+        ended: set while it does not run.
+        gone: whether it shall not begin again.
+    """
+
+    agent: PartyAgent | None = None
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    gone: bool = False
+
+
 class Group:
     """The agents of one process.
 
@@ -68,7 +87,7 @@ class Group:
 
     def __init__(self, building: Building, names: list[str]) -> None:
         self._building = building
-        self._names = names
+        self._lives = {name: _Life() for name in names}
         self._stopping = asyncio.Event()
         self._starting = asyncio.Lock()
 
@@ -83,37 +102,91 @@ class Group:
             ConfigurationError: if an agent can never be built.
         """
         async with asyncio.TaskGroup() as tasks:
-            for name in self._names:
+            for name in self._lives:
                 tasks.create_task(self._keep_alive(name), name=name)
 
+    # -- what the supervisor asks --------------------------------------------------------------------------------
+
+    async def listen(self, calls: asyncio.StreamReader) -> None:
+        """Answer what the supervisor asks, until it asks nothing any more."""
+        while line := await calls.readline():
+            try:
+                call = read_call(line)
+            except ValueError as error:
+                _log.error("a call of the supervisor is not understood: %s", error)
+                continue
+            still_open: list[str] = []
+            told: list[str] = []
+            problem = ""
+            try:
+                still_open, told = await self._do(call)
+            except Exception as error:  # whatever keeps one agent from it, the others go on
+                _log.error("%s of %s failed", call.act, call.agent, exc_info=error)
+                problem = str(error) or type(error).__name__
+            _emit(call.agent, ANSWERED, problem, call=call.call, act=call.act.value, open=still_open, told=told)
+
+    async def _do(self, call: GroupCall) -> tuple[list[str], list[str]]:
+        life = self._lives[call.agent]
+        if call.act is Act.STANDING:
+            if life.agent is None:
+                raise TransportError(f"{call.agent} is not up, and nobody else knows")
+            return standing_of(life.agent, call.account, life.agent.now())
+        if call.act is Act.STOP:
+            life.gone = True
+        else:
+            self._building = self._building.anew()
+        if call.act is Act.UPDATE:
+            if life.agent is not None:
+                await self._building.update(life.agent, call.agent)
+        else:
+            life.ending.set()
+            await life.ended.wait()
+        return [], []
+
+    # -- an agent's life -----------------------------------------------------------------------------------------
+
     async def _keep_alive(self, name: str) -> None:
+        life = self._lives[name]
         pause = RESTART_FIRST_S
         was_up = False
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and not life.gone:
+            life.ending.clear()
+            life.ended.clear()
             began = time.monotonic()
             agent: PartyAgent | None = None
             stays_down = False
             try:
                 agent = await self._start(name)
+                life.agent = agent
                 if isinstance(agent, ResourceAgent):
                     await self._guests_opened(agent)
                 was_up = True
-                await self._live(name, agent)
+                await self._live(name, agent, life)
             except Exception as error:  # whatever ended it, the agent is started again, unless that is no use
                 if isinstance(error, ConfigurationError) and not was_up and not is_storage_failure(error):
                     raise
                 stays_down = isinstance(error, StateDamaged) or (isinstance(error, PluginError) and not error.transient)
                 _tell_failure(name, error, stays_down=stays_down)
             finally:
+                life.agent = None
                 await end_agent(agent)
+                life.ended.set()
             if stays_down:
-                await self._stopping.wait()
-            if not self._stopping.is_set():
+                await self._told_to_end(life)
+            if not self._stopping.is_set() and not life.ending.is_set():
                 pause = RESTART_FIRST_S if time.monotonic() - began > STEADY_S else pause
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), pause)
+                await self._told_to_end(life, pause)
                 pause = min(2 * pause, RESTART_LONGEST_S)
         _emit(name, "stopped", "")
+
+    async def _told_to_end(self, life: _Life, limit_s: float | None = None) -> None:
+        """Wait until this process, or the agent, shall end; at most some seconds where a limit is given."""
+        waits = [asyncio.create_task(each.wait()) for each in (self._stopping, life.ending)]
+        try:
+            await asyncio.wait(waits, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
 
     async def _start(self, name: str) -> PartyAgent:
         async with self._starting:  # in their order: the market's own two before whoever needs them
@@ -136,7 +209,7 @@ class Group:
             for wait in waits:
                 wait.cancel()
 
-    async def _live(self, name: str, agent: PartyAgent) -> None:
+    async def _live(self, name: str, agent: PartyAgent, life: _Life) -> None:
         control = self._control(name, agent)
         if isinstance(agent, ComparingAgent):
             agent.told = partial(_emit_clock, name)
@@ -148,9 +221,9 @@ class Group:
         tell()
         try:
             finished = asyncio.create_task(agent.wait_finished())
-            stopping = asyncio.create_task(self._stopping.wait())
-            await asyncio.wait({finished, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
+            ending = asyncio.create_task(self._told_to_end(life))
+            await asyncio.wait({finished, ending}, return_when=asyncio.FIRST_COMPLETED)
+            ending.cancel()
             if finished.done():
                 await finished
             finished.cancel()
@@ -167,7 +240,7 @@ class Group:
         state = self._building.state
         if isinstance(agent, UserAgent):
             return UserControl(agent, state.socket(name), state)
-        return KeeperControl(agent, state.socket(name)) if isinstance(agent, KeeperAgent) else None
+        return KeeperControl(agent, state.socket(name), state) if isinstance(agent, KeeperAgent) else None
 
 
 def _say_nothing() -> None:
@@ -251,9 +324,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 async def _run(options: argparse.Namespace) -> None:
-    config = load_config(options.config)
+    state = StateFolder(options.state_dir)
+    config = running_config(options.config, state)
     settings = transport_settings(config, options.host, options.port, options.ca_file)
-    await run_agents(config, StateFolder(options.state_dir), settings, options.agents.split(","))
+    await run_agents(config, state, settings, options.agents.split(","))
 
 
 async def run_agents(config: SwarmConfig, state: StateFolder, settings: TransportSettings, names: list[str]) -> None:
@@ -275,7 +349,14 @@ async def run_agents(config: SwarmConfig, state: StateFolder, settings: Transpor
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, group.stop)
-    await group.run()
+    calls = asyncio.StreamReader()
+    with contextlib.suppress(ValueError):  # no pipe: nobody will ask anything
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(calls), sys.stdin)
+    listening = loop.create_task(group.listen(calls))
+    try:
+        await group.run()
+    finally:
+        listening.cancel()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import Content, NotUnderstood
 from ramp.model.instant import SECOND, Duration, Instant
+from ramp.model.ports import Notary
 from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
@@ -134,6 +135,10 @@ class PartyAgent(MarketAgent):
         else:
             self.host.deliver(message, now)
         await self._settle()
+
+    def take_notary(self, notary: Notary) -> None:
+        """Sign, seal and verify with another notary from now on: the certificate has been renewed."""
+        self._notary = self.host.ports.notary = notary
 
     def on_fault(self, reference: str, error: Exception) -> None:
         """A bug has raised in one conversation, which is taken up again: count it and write a line to the log."""

@@ -26,6 +26,7 @@ from ramp.protocol.progress import (
     RequestEnded,
 )
 from ramp.protocol.resource.party import ResourceParty
+from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.storage_errors import reason_of
 from ramp.xmpp.behaviour import Courier
@@ -241,6 +242,14 @@ class ResourceAgent(ComparingAgent):
     def heard(self, guest: str, line: str) -> None:
         """Write to the log what a guest has printed."""
         _log.warning("%s: its %s says: %s", self.jid, guest, line)
+
+    async def set_selling(self, prices: PriceRange, *, draining: bool) -> None:
+        """Ask other prices from now on, and sell nothing new or again."""
+        party = self.host.party
+        assert isinstance(party, ResourceParty)
+        now = self.now()
+        self.host.perform(party.set_selling(prices, draining=draining, now=now), now)
+        await self._settle()
 
     async def leave(self) -> None:
         """Strike this resource out of the directory."""

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from ramp.agents.supervisor import GROUP_COMMAND, OnEvent, Supervisor
 from ramp.errors import RampError
+from ramp.runtime.changes.overlay import load_market
 from ramp.runtime.config import SwarmConfig
-from ramp.runtime.config_file import load_config
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.parent import end_with_parent
 
@@ -81,8 +81,9 @@ def main(arguments: list[str] | None = None) -> int:
         end_with_parent(options.parent)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     told = Told()
+    state = StateFolder(options.state_dir)
     try:
-        exit_code = run(load_config(options.config), StateFolder(options.state_dir), ready=told.up, on_event=told.event)
+        exit_code = run(load_market(options.config, state), state, ready=told.up, on_event=told.event)
     except RampError as error:
         sys.stderr.write(f"ramp: {error}\n")
         return error.exit_code

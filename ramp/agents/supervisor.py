@@ -9,30 +9,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from ramp.agents.changing import Changing
+from ramp.agents.group_calls import ANSWERED, Act, GroupCall
+from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
 from ramp.agents.status_board import StatusBoard
+from ramp.agents.supervisor_control import SupervisorControl
 from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso
+from ramp.runtime.changes.overlay import save_overlay, starting
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
+from ramp.runtime.config import SwarmConfig
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.storage_errors import reason_of, storing
 from ramp.servers.accounts import check_accounts
-from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import ServerProcess
-from ramp.servers.prosody import ProsodyServer
 
 RESTART_PAUSE_S: Final = 0.5
 """Pause before a dead process is started again, in seconds."""
@@ -45,6 +46,12 @@ WATCH_S: Final = 0.5
 
 GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.group")
 """Runs a process of agents; the supervisor adds what it shall run."""
+
+CALL_LIMIT_S: Final = 20.0
+"""How long a process of agents may take to do what it is asked, in seconds; an agent takes up to 5 s to end."""
+
+DEATHS_MAX: Final = 2
+"""A process of an agent that was just added and dies so often will not come up."""
 
 SETTLED: Final = frozenset({"ready", "degraded", "broken"})
 """States of an agent for which a launch waits no longer: it is there, or it says why it cannot be."""
@@ -92,7 +99,10 @@ class Supervisor:
         self._broken: str = ""
         self._published = "starting"
         self._board = StatusBoard(state, self._status)
-        self._groups = [_Group(name, agents) for name, agents in _grouped(config).items()]
+        self._calls: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._called = 0
+        self._news = asyncio.Event()
+        self._groups = [_Group(name, agents) for name, agents in grouped(config).items()]
         self.agents = {
             name: AgentStatus(name, config.roles()[name].value, 0, "starting", "", 0, "")
             for group in self._groups
@@ -117,11 +127,16 @@ class Supervisor:
 
         self._state.prepare()
         check_versions(self._state)
-        with _only_one(self._state):
+        with only_one(self._state):
             try:
                 await self._board.open()
+                overlay = starting(self._config.path, self._state)
+                changing = Changing(self, self._config, overlay, self._state, self._clock)
+                control = SupervisorControl(changing, self._config.domain, self._state)
                 with storing(self._state.path):
+                    save_overlay(self._state, overlay)
                     self._launch_server()
+                await control.start()
                 for group in self._groups:
                     group.tasks.append(asyncio.create_task(self._keep_alive(group)))
                 watch = asyncio.create_task(self._watch_server())
@@ -130,6 +145,7 @@ class Supervisor:
                     ready()
                 await self._stopping.wait()
                 watch.cancel()
+                await control.stop()
             finally:
                 await self._end()
 
@@ -147,11 +163,11 @@ class Supervisor:
         passwords = self._state.passwords(names)
         given = self._config.server.passwords
         if given is not None:
-            passwords = {**passwords, **_read_passwords(given)}
+            passwords = {**passwords, **read_passwords(given)}
             write_private(self._state.path / "passwords.json", json.dumps(passwords, indent=1, sort_keys=True))
         accounts = {name: passwords[name] for name in names}
         check_accounts(accounts, self._config.domain, self._config.path)
-        self._server = _new_server(self._config, self._state)
+        self._server = new_server(self._config, self._state)
         if self._server is not None:
             self._server.ensure_accounts(accounts)  # at every start of the server: it may have lost them
             self._server.start()
@@ -172,7 +188,7 @@ class Supervisor:
     # -- processes -----------------------------------------------------------------------------------------------
 
     async def _keep_alive(self, group: _Group) -> None:
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and group.agents:
             try:
                 process = group.process = await self._spawn(group)
             except OSError as error:  # no room for another process or its log
@@ -189,11 +205,12 @@ class Supervisor:
             async for line in process.stdout:
                 said = self._heard(line) or said
             status = await process.wait()
-            if self._stopping.is_set() or self._broken:
+            if self._stopping.is_set() or self._broken or not group.agents:
                 return
             for name in group.agents:
                 self._mark(name, "failed", said or f"its process ended with status {status}")
             group.deaths += 1
+            self._news.set()
             if group.deaths == LAUNCH_DEATHS_MAX and not self._all_ready.is_set():
                 log = self._state.logs / f"{group.name}.log"
                 self._break(f"the process {group.name} cannot start; its log is {log}")
@@ -213,7 +230,7 @@ class Supervisor:
             command += ["--ca-file", str(self._server.ca_file)]
         with (self._state.logs / f"{group.name}.log").open("ab") as log:
             return await asyncio.create_subprocess_exec(
-                *command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+                *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True
             )
 
     async def _watch_server(self) -> None:
@@ -233,6 +250,15 @@ class Supervisor:
             event = json.loads(line)
             name, what, detail, is_up = event["agent"], event["event"], event["detail"], event.get("is_up", False)
         except (ValueError, KeyError, TypeError):  # something that a library printed
+            return ""
+        if name and name not in self.agents:
+            return ""  # it has been removed
+        if what == ANSWERED:
+            if event.get("act") == Act.RESTART.value and not detail:
+                self._mark(name, "starting", "")
+            waiting = self._calls.get(event.get("call", 0))
+            if waiting is not None and not waiting.done():
+                waiting.set_result(event)
             return ""
         if what == "clock":
             self.agents[name] = replace(
@@ -269,6 +295,7 @@ class Supervisor:
         if not (is_up and before.is_up):  # else it has gone on all the time
             now = replace(now, clock_offset_ms=None, clock_uncertainty_ms=None, clock_warning="")
         self.agents[name] = now
+        self._news.set()
         self._tell(name, state, detail)
         if all(other.state in SETTLED for other in self.agents.values()):
             self._all_ready.set()
@@ -298,6 +325,94 @@ class Supervisor:
                 with contextlib.suppress(ProcessLookupError):
                     group.process.send_signal(number)
 
+    # -- changes -------------------------------------------------------------------------------------------------
+
+    async def call(self, name: str, act: Act, account: str = "") -> tuple[list[str], list[str]]:
+        """Ask the process of an agent; returns what is open, and what else is told.
+
+        Raises:
+            TransportError: if it does not run, does not answer, or cannot do it.
+        """
+        group = next(group for group in self._groups if name in group.agents)
+        process = group.process
+        if process is None or process.returncode is not None or process.stdin is None:
+            raise TransportError(f"the process of {name} does not run at present")
+        self._called += 1
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._calls[self._called] = answer
+        try:
+            process.stdin.write(GroupCall(self._called, act, name, account).line())
+            await process.stdin.drain()
+            event = await asyncio.wait_for(answer, CALL_LIMIT_S)
+        except (TimeoutError, OSError) as error:
+            raise TransportError(f"the process of {name} ({process.pid}) does not answer") from error
+        finally:
+            self._calls = {number: each for number, each in self._calls.items() if each is not answer}
+        if event["detail"]:
+            raise TransportError(str(event["detail"]))
+        return event.get("open", []), event.get("told", [])
+
+    def kill(self, name: str) -> None:
+        """Kill the process of an agent, which is then started again with all agents in it."""
+        for group in self._groups:
+            if name in group.agents and group.process is not None:
+                self._mark(name, "starting", "")
+                with contextlib.suppress(ProcessLookupError):
+                    group.process.kill()
+
+    async def give_account(self, name: str) -> None:
+        """Let the server that was started with the swarm have an agent's account.
+
+        Raises:
+            RampError: if it does not take it.
+        """
+        password = self._state.passwords([name])[name]
+        if self._server is not None:
+            await asyncio.to_thread(self._server.ensure_accounts, {name: password})
+
+    def configure(self, config: SwarmConfig) -> None:
+        """The swarm is another one from now on; its agents are started and ended by those who ask for it."""
+        self._config = config
+        self._publish(self._published)
+
+    async def launch(self, name: str) -> AgentStatus:
+        """Start an agent in a process of its own, and wait until it is up or says why it cannot be."""
+        group = _Group(name, [name])
+        self.agents[name] = AgentStatus(name, self._config.roles()[name].value, 0, "starting", "", 0, "")
+        self._groups.append(group)
+        group.tasks.append(asyncio.create_task(self._keep_alive(group)))
+        return await self.settled(name)
+
+    async def settled(self, name: str) -> AgentStatus:
+        """An agent's status once it is up or cannot be, or after the limit of a launch."""
+        group = next(group for group in self._groups if name in group.agents)
+        end = asyncio.get_running_loop().time() + READY_LIMIT_S
+        while self.agents[name].state not in SETTLED and group.deaths < DEATHS_MAX:
+            self._news.clear()
+            left = end - asyncio.get_running_loop().time()
+            try:
+                await asyncio.wait_for(self._news.wait(), max(0.0, left))
+            except TimeoutError:
+                break
+        return self.agents[name]
+
+    async def end(self, name: str) -> None:
+        """End an agent for good, in good order where its process answers."""
+        with contextlib.suppress(TransportError):
+            await self.call(name, Act.STOP)
+        group = next(group for group in self._groups if name in group.agents)
+        group.agents.remove(name)
+        del self.agents[name]
+        if self._server is not None:
+            self._server.accounts.pop(name, None)
+        if not group.agents:
+            self._groups.remove(group)
+            if group.process is not None and group.process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    group.process.terminate()
+            await asyncio.wait(group.tasks, timeout=STOP_LIMIT_S)
+        self._publish(self._published)
+
     # -- telling what is up --------------------------------------------------------------------------------------
 
     def _publish(self, state: str) -> None:
@@ -306,6 +421,7 @@ class Supervisor:
 
     def _status(self) -> SwarmStatus:
         server = self._server
+        draining = {resource.name for resource in self._config.resources if resource.draining}
         external = self._config.server.addresses
         host, port = (server.host, server.port) if server is not None else external[0] if external else ("", 0)
         return SwarmStatus(
@@ -314,53 +430,5 @@ class Supervisor:
             pid=os.getpid(),
             config=str(self._config.path.absolute()),
             server=ServerStatus(self._config.server.kind, host, port, server.pid if server is not None else None),
-            agents=tuple(self.agents.values()),
+            agents=tuple(replace(agent, draining=name in draining) for name, agent in self.agents.items()),
         )
-
-
-def _grouped(config: SwarmConfig) -> dict[str, list[str]]:
-    """Which agents share a process: the market's own three, the users, the resources in lots; in lots of 1, none do."""
-    users = [user.name for user in config.users]
-    names = [resource.name for resource in config.resources]
-    size = config.resources_per_process
-    if size == 1:
-        return {name: [name] for name in (config.directory, config.bank, config.keeper, *users, *names)}
-    groups = {"market": [config.directory, config.bank, config.keeper], "users": users}
-    for number, first in enumerate(range(0, len(names), size), 1):
-        groups[f"resources-{number}"] = names[first : first + size]
-    return groups
-
-
-def _new_server(config: SwarmConfig, state: StateFolder) -> ServerProcess | None:
-    if config.server.kind == EMBEDDED:
-        return EmbeddedServer(state.server, domain=config.domain)
-    if config.server.kind == PROSODY:
-        return ProsodyServer(state.server, domain=config.domain)
-    return None
-
-
-def _read_passwords(path: Path) -> dict[str, str]:
-    try:
-        passwords = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"cannot be read: {error}", path=path, key="server.passwords") from error
-    if not isinstance(passwords, dict) or not all(isinstance(value, str) for value in passwords.values()):
-        raise ConfigurationError('right would be a JSON object {"agent": "password"}', path=path)
-    return passwords
-
-
-@contextlib.contextmanager
-def _only_one(state: StateFolder) -> Iterator[None]:
-    """Hold the state folder's lock.
-
-    Raises:
-        ConfigurationError: if another supervisor has it.
-    """
-    with (state.run / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ConfigurationError(
-                "a swarm is already up with this state folder; `ramp down` stops it", path=state.path
-            ) from None
-        yield

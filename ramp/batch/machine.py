@@ -266,7 +266,7 @@ class BatchMachine:
             found = self._told(partial(self.reconciler.find, entry.name))
             if self.reconciler.fits(found, entry, now):
                 assert found is not None
-                entry = self.book.change(key, made=True, reservation_id=found.reservation_id)
+                entry = self.reconciler.note_made(entry, found)
             elif not entry.made:
                 return None
             else:

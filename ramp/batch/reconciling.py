@@ -12,12 +12,14 @@ import logging
 import re
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from ramp.batch.book import Entry, HoldBook
+from ramp.batch.sold_nodes import placement_of, token_of
 from ramp.batch.system import NAME_PREFIX, BatchSystem, SystemReservation, WantedReservation
 from ramp.errors import BatchSystemError, SystemRefused
-from ramp.model.instant import SECOND, Instant, iso
+from ramp.model.instant import SECOND, Duration, Instant, iso
 
 NAME_MAX: Final = 64
 """Characters of a reservation's name."""
@@ -59,15 +61,28 @@ class Reconciler:
         book: what was promised.
         resource: the resource's name.
         wait: seconds to wait.
+        chooses_parts: whether the system itself chooses how many cores it takes of which of the nodes that it is told
+            (Grid Engine); what it has chosen then goes into the book.
+        begin_lag: so much later than asked a reservation may begin that was to begin at once; for systems that make
+            none with a begin in the past.
     """
 
     def __init__(
-        self, system: BatchSystem, book: HoldBook, resource: str, wait: Callable[[float], None] = time.sleep
+        self,
+        system: BatchSystem,
+        book: HoldBook,
+        resource: str,
+        wait: Callable[[float], None] = time.sleep,
+        *,
+        chooses_parts: bool = False,
+        begin_lag: Duration = 0,
     ) -> None:
         self._wait = wait
         self._system = system
         self._book = book
         self._prefix = own_prefix(resource)
+        self._chooses_parts = chooses_parts
+        self._begin_lag = begin_lag
 
     def wanted(self, entry: Entry, now: Instant) -> WantedReservation:
         """What the system is to have for an entry: whole seconds that cover its slot, from now on."""
@@ -82,11 +97,17 @@ class Reconciler:
 
     def fits(self, found: SystemReservation | None, entry: Entry, now: Instant) -> bool:
         """Whether a reservation is what an entry promises: its time, its cores, and whose it is."""
-        if found is None or not _same_cores(found, entry):
+        if found is None or not self._same_cores(found, entry):
             return False
         wanted = self.wanted(entry, now)
-        covers = found.start <= wanted.start and (found.end is None or found.end >= wanted.end)
+        latest = wanted.start + (self._begin_lag if wanted.start < now + self._begin_lag else 0)
+        covers = found.start <= latest and (found.end is None or found.end >= wanted.end)
         return covers and found.users == ((entry.account or self._system.market_user),)
+
+    def _same_cores(self, found: SystemReservation, entry: Entry) -> bool:
+        if self._chooses_parts:
+            return sum(count for _, count in found.parts) == sum(count for _, count in entry.parts)
+        return _same_cores(found, entry)
 
     def make(self, entry: Entry, now: Instant) -> Entry:
         """Make sure that the system has what an entry promises; the entry as it then stands in the book.
@@ -109,7 +130,16 @@ class Reconciler:
                     raise
                 self._wait(PAUSE_S)
                 patience -= PAUSE_S
-        return self._book.change(entry.key, made=True, reservation_id=found.reservation_id)
+        return self.note_made(entry, found)
+
+    def note_made(self, entry: Entry, found: SystemReservation) -> Entry:
+        """Write down that the system has what an entry promises, and where."""
+        changes: dict[str, Any] = {"made": True, "reservation_id": found.reservation_id}
+        if self._chooses_parts and sorted(found.parts) != sorted(entry.parts):
+            assert entry.slot is not None
+            where = replace(entry.slot, placement=placement_of(found.parts), token=token_of(found.parts))
+            changes |= {"parts": found.parts, "slot": where}
+        return self._book.change(entry.key, **changes)
 
     def _made(self, entry: Entry, now: Instant) -> SystemReservation:
         failure: BatchSystemError | None = None
@@ -135,7 +165,7 @@ class Reconciler:
             BatchSystemError: nobody knows.
         """
         found = self.find(entry.name)
-        if found is None or not _same_cores(found, entry):
+        if found is None or not self._same_cores(found, entry):
             return self.make(entry, now)
         if found.users != (entry.account,):
             self._system.hand_over(found, entry.account)

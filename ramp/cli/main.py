@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, RampError
 
 VERB_GROUP: Final = "ramp.commands"
@@ -48,6 +49,12 @@ VERBS: Final[dict[str, Verb]] = {
     "demo": Verb(_TRY, "ramp.cli.verbs.demo:demo", "Launch a market, buy a two-unit request, show everything, stop."),
     "up": Verb(_MARKET, "ramp.cli.verbs.launch:up", "Launch a market and stay (or --detach)."),
     "down": Verb(_MARKET, "ramp.cli.verbs.launch:down", "Stop the market."),
+    "user": Verb(_MARKET, "ramp.cli.verbs.parties:user", "Add or remove a user while the market runs."),
+    "resource": Verb(_MARKET, "ramp.cli.verbs.parties:resource", "Add, drain, price or remove a resource meanwhile."),
+    "deposit": Verb(_MARKET, "ramp.cli.verbs.bank:deposit", "Credit an account (as `ramp bank deposit`)."),
+    "restart": Verb(_MARKET, "ramp.cli.verbs.changes:restart", "Restart one agent."),
+    "reload": Verb(_MARKET, "ramp.cli.verbs.changes:reload", "Make the market what its file says now."),
+    "changes": Verb(_MARKET, "ramp.cli.verbs.changes:changes", "Show who has changed what, and when."),
     "ps": Verb(_MARKET, "ramp.cli.verbs.launch:ps", "Show the running agents."),
     "resources": Verb(_MARKET, "ramp.cli.verbs.machines:resources", "Show which resources sell now."),
     "qstat": Verb(_MARKET, "ramp.cli.verbs.machines:qstat", "Show a machine's queue, reservations and projected load."),
@@ -133,7 +140,7 @@ class LazyGroup(click.Group):
 
 
 def _foreign_verbs() -> dict[str, metadata.EntryPoint]:
-    return {entry.name: entry for entry in metadata.entry_points(group=VERB_GROUP) if entry.name not in VERBS}
+    return {entry.name: entry for entry in entry_points(VERB_GROUP) if entry.name not in VERBS}
 
 
 _TOUR: Final = """\b

@@ -163,7 +163,7 @@ def find_market(state: StateFolder, user: str | None) -> RunningMarket:
     """
     found = running(state)
     users = found.names("user")
-    domain = _domain(Path(found.config))
+    domain = market_domain(state, found)
     name = users[0] if user is None and users else (user or "").removesuffix(f"@{domain}")
     if name not in users:
         raise ConfigurationError(f"no user is called {user!r}; there are {', '.join(users)}")
@@ -182,11 +182,11 @@ def running(state: StateFolder) -> SwarmStatus:
     return found
 
 
-def _domain(config: Path) -> str:
-    """Domain of the running market; a configuration that was broken meanwhile only costs the short names."""
-    from ramp.runtime.config_file import load_config
+def market_domain(state: StateFolder, found: SwarmStatus) -> str:
+    """Domain of the running market; where it cannot be read only the short names are lost."""
+    from ramp.runtime.changes.overlay import running_config
 
     try:
-        return load_config(config).domain
+        return running_config(Path(found.config), state).domain
     except RampError:
         return ""

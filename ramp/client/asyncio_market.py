@@ -152,7 +152,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
 
     async def resources(self, *, machines: bool = False) -> tuple[Resource, ...]:
         """See `Market.resources`."""
-        found = await self.ask(dialogues.resources(self.access.domain))
+        found = await self.ask(dialogues.resources(self.access.domain, draining_too=True))
         return with_machines(found, await self.machines([each.address for each in found])) if machines else found
 
     async def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:

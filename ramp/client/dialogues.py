@@ -26,6 +26,7 @@ from ramp.control.events import (
     RequestsListed,
     RequestStanding,
 )
+from ramp.control.market_changes import MarketChanged, OwnerRequest
 from ramp.control.requests import (
     AskAccount,
     AskMachine,
@@ -42,6 +43,7 @@ from ramp.control.requests import (
 from ramp.errors import ConfigurationError, ControlLineError
 from ramp.model.contents import AccountStatement, DepositMade, DirectoryListing, MachineStatus, MarketOverview
 from ramp.model.instant import Duration, Instant
+from ramp.model.services import DRAINING_SERVICE
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import CancellationEnded
 
@@ -98,10 +100,13 @@ def machine(resource: str, horizon: Duration) -> Dialogue[MachineState]:
     return parse_snapshot(status.snapshot, resource)
 
 
-def resources(domain: str) -> Dialogue[tuple[Resource, ...]]:
-    """Who sells now."""
+def resources(domain: str, *, draining_too: bool = False) -> Dialogue[tuple[Resource, ...]]:
+    """Who is registered to sell now; the directory is also asked, if wished, who of them sells nothing new."""
     listing = _expected((yield AskResources()), DirectoryListing)
-    return tuple(Resource(results.short_name(name, domain), name) for name in listing.names)
+    draining: tuple[str, ...] = ()
+    if draining_too:
+        draining = _expected((yield AskResources(DRAINING_SERVICE)), DirectoryListing).names
+    return tuple(Resource(results.short_name(name, domain), name, draining=name in draining) for name in listing.names)
 
 
 def listing() -> Dialogue[RequestsListed]:
@@ -179,6 +184,11 @@ def _cancel_all(entries: Sequence[AgreementStanding], reason: str) -> Dialogue[t
 def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[DepositMade]:
     """The keeper credits an account."""
     return _expected((yield Deposit(account_name, amount, memo, deposit_id)), DepositMade)
+
+
+def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:
+    """The owner changes the market."""
+    return _expected((yield request), MarketChanged)
 
 
 def overview(since: Instant | None, until: Instant | None) -> Dialogue[MarketOverview]:

@@ -8,7 +8,6 @@ import os
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.in_turn import InTurn
 from ramp.client.market import Market
 from ramp.client.swarm import OnEvent, start_detached, status, stop
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
 from ramp.options import nearest_name
 from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
@@ -79,7 +79,7 @@ def launch(
 
 
 def _transport(name: str) -> OpenTransport:
-    entries = {entry.name: entry for entry in metadata.entry_points(group=TRANSPORT_GROUP)}
+    entries = {entry.name: entry for entry in entry_points(TRANSPORT_GROUP)}
     if name not in entries:
         raise ConfigurationError(
             f"there is no transport {name!r}{nearest_name(name, [*SERVERS, *sorted(entries)])}", key="transport"
@@ -149,12 +149,12 @@ def wait_registered(config: SwarmConfig, state: StateFolder) -> list[str]:
         RampError: if the market has ended meanwhile.
     """
     found = status(state)
-    ready = {agent.name for agent in found.agents if agent.is_up} if found is not None else set()
-    asking = next((user.name for user in config.users if user.name in ready), None)
+    ready = [agent for agent in found.agents if agent.is_up] if found is not None else []
+    asking = next((agent.name for agent in ready if agent.role == "user"), None)
     if asking is None:
         return []
     market = Market(find_market(state, asking))
-    wanted = {config.address(resource.name) for resource in config.resources if resource.name in ready}
+    wanted = {config.address(agent.name) for agent in ready if agent.role == "resource"}
     end = time.monotonic() + REGISTRATION_LIMIT_S
     while True:
         listed = market.ask(dialogues.resources(market.access.domain))

@@ -242,7 +242,7 @@ class Market(MarketUser[Access]):
 
         A machine that does not answer in time has the `machine` None.
         """
-        found = self.ask(dialogues.resources(self.access.domain))
+        found = self.ask(dialogues.resources(self.access.domain, draining_too=True))
         return with_machines(found, self.machines([each.address for each in found])) if machines else found
 
     def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:

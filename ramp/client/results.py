@@ -7,7 +7,7 @@ people. Prices are whole credits per core-hour. Every result keeps the model's o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -198,11 +198,13 @@ class Resource:
         name: without the market's domain.
         address: the full name.
         machine: how the machine is, where it was asked and has answered.
+        draining: whether it has told the directory that it sells nothing new.
     """
 
     name: str
     address: str
     machine: MachineState | None = None
+    draining: bool = False
 
 
 def short_name(address: str, domain: str) -> str:
@@ -212,7 +214,7 @@ def short_name(address: str, domain: str) -> str:
 
 def with_machines(found: Sequence[Resource], states: Mapping[str, MachineState]) -> tuple[Resource, ...]:
     """Resources with how their machines are, by full name; those that did not answer have None."""
-    return tuple(Resource(each.name, each.address, states.get(each.address)) for each in found)
+    return tuple(replace(each, machine=states.get(each.address)) for each in found)
 
 
 def unit_of(bought: BoughtUnit, domain: str) -> Unit:

@@ -33,7 +33,7 @@ from ramp.control.requests import (
     Launch,
     Submit,
 )
-from ramp.errors import ConfigurationError, DocumentError, RampError
+from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
 from ramp.model.contents import AccountQueryRefused, JobRefused, JobStatus, KeeperRefused
 from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
@@ -108,8 +108,8 @@ def question(request: Question, query_id: str, domain: str) -> ev.Command:
             return ev.AccountAsked(query_id, since, until)
         case AskMachine(resource, horizon):
             return ev.MachineAsked(query_id, full_name(resource, domain), horizon)
-        case AskResources():
-            return ev.ResourcesAsked(query_id)
+        case AskResources(service):
+            return ev.ResourcesAsked(query_id, service)
         case Launch(order):
             problem = limits_problem(order)
             if problem:
@@ -144,6 +144,8 @@ def answer(answered: pr.QueryAnswered) -> Event:
 
 def refusal(error: RampError) -> Refused:
     """What an error that a request has met is told as."""
+    if isinstance(error, MarketRefused):
+        return Refused(MarketRefusalCode(error.code), error.reason)
     if isinstance(error, DocumentError):
         return Refused(MarketRefusalCode.BAD_DOCUMENT, str(error))
     own = error.exit_code == ConfigurationError.exit_code

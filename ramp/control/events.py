@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from ramp.control.market_changes import MarketChanged
 from ramp.model.agreement import Agreement
 from ramp.model.contents import (
     AccountStatement,
@@ -43,7 +44,8 @@ class MarketRefusalCode(StrEnum):
     or values that make no sense. BAD_DOCUMENT: the request for quotation cannot be taken as it is. UNKNOWN_REQUEST:
     no request has that id. NO_ANSWER: bank, directory or resource did not answer. BANK_REFUSED: the bank answers no.
     MACHINE_FAILED: the resource answers, but its machine does not. JOB_REFUSED: a resource does not run a job, or knows
-    of none. AGENT_FAILED: a fault of the agent; it is in its log.
+    of none. AGENT_FAILED: a fault of the agent; it is in its log. UNKNOWN_AGENT: no agent of that kind has that name.
+    NAME_TAKEN: another agent or account has it. STILL_OPEN: what shall be removed owes or holds something.
     """
 
     OTHER_VERSION = "other_version"
@@ -55,6 +57,9 @@ class MarketRefusalCode(StrEnum):
     MACHINE_FAILED = "machine_failed"
     JOB_REFUSED = "job_refused"
     AGENT_FAILED = "agent_failed"
+    UNKNOWN_AGENT = "unknown_agent"
+    NAME_TAKEN = "name_taken"
+    STILL_OPEN = "still_open"
 
 
 CALLERS_OWN: Final = frozenset(
@@ -63,6 +68,8 @@ CALLERS_OWN: Final = frozenset(
         MarketRefusalCode.NOT_UNDERSTOOD,
         MarketRefusalCode.BAD_DOCUMENT,
         MarketRefusalCode.UNKNOWN_REQUEST,
+        MarketRefusalCode.UNKNOWN_AGENT,
+        MarketRefusalCode.NAME_TAKEN,
     }
 )
 """Refusals that asking again in the same way does not change: bad input, exit code 2; the others are 1."""
@@ -224,6 +231,7 @@ Last = (
     | DirectoryListing
     | DepositMade
     | MarketOverview
+    | MarketChanged
     | Done
     | Refused
 )
@@ -253,6 +261,7 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "resources": DirectoryListing,
     "deposit": DepositMade,
     "overview": MarketOverview,
+    "market_changed": MarketChanged,
     "done": Done,
     "refused": Refused,
 }

@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from ramp.control.market_changes import OWNER_VERBS, OwnerRequest
 from ramp.model.contents import JobOrder
 from ramp.model.instant import DAY, Duration, Instant
+from ramp.model.services import RESOURCE_SERVICE
 from ramp.protocol.events import AuctionOptions
 
 HORIZON_DEFAULT: Final[Duration] = DAY
@@ -137,7 +139,9 @@ class AskMachine:
 
 @dataclass(frozen=True, slots=True)
 class AskResources:
-    """Ask the directory who sells."""
+    """Ask the directory who offers a service: who sells, unless another one is named."""
+
+    service: str = RESOURCE_SERVICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +184,7 @@ UserRequest = (
 KeeperRequest = Deposit | AskOverview
 """What the market's keeper may ask of its agent."""
 
-Request = Hello | Approve | UserRequest | KeeperRequest
+Request = Hello | Approve | UserRequest | KeeperRequest | OwnerRequest
 
 VERBS: Final[dict[str, type[Request]]] = {
     "hello": Hello,
@@ -202,5 +206,6 @@ VERBS: Final[dict[str, type[Request]]] = {
     "resources": AskResources,
     "deposit": Deposit,
     "overview": AskOverview,
+    **OWNER_VERBS,
 }
 """Every request by its name on the wire."""

@@ -11,8 +11,11 @@ import cattrs
 from ramp.control.codec import findings_of, strict_converter
 from ramp.errors import ControlLineError
 
-READY_LIMIT_S: Final = 90.0
-"""How long a whole swarm may take until every agent is ready, in seconds."""
+READY_LIMIT_S: Final = 300.0
+"""How long a whole swarm may take until every agent is ready, in seconds; generous, for computers that do much besides.
+
+What cannot come up says so, and ends the launch at once.
+"""
 
 STOP_LIMIT_S: Final = 10.0
 """How long the processes of a swarm may take to end after SIGTERM, in seconds."""
@@ -22,12 +25,16 @@ UP: Final = "up"
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """The XMPP server: its kind and address; the process where the swarm runs it."""
+    """The XMPP server: its kind and address; the process where the swarm runs it.
+
+    `problem` says why nobody reaches it at present, and is empty where it answers.
+    """
 
     kind: str
     host: str
     port: int
     pid: int | None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,7 @@ class AgentStatus:
         clock_offset_ms: by how much its clock is ahead of the bank's, in milliseconds; None where that is not known.
         clock_uncertainty_ms: by how much that may be wrong.
         clock_warning: that its clock is wrong, or the empty string.
+        draining: whether it sells nothing new.
     """
 
     name: str
@@ -59,6 +67,7 @@ class AgentStatus:
     clock_offset_ms: float | None = None
     clock_uncertainty_ms: float | None = None
     clock_warning: str = ""
+    draining: bool = False
 
 
 @dataclass(frozen=True, slots=True)

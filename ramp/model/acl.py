@@ -6,7 +6,7 @@ section 5.1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from ramp.model import contents
@@ -22,6 +22,7 @@ __all__ = [
     "ONTOLOGY",
     "ROLES_OF",
     "SEALED",
+    "WIRE_MINOR",
     "WIRE_VERSION",
     "Message",
     "Performative",
@@ -35,6 +36,14 @@ LANGUAGE: Final = "rfql-xml"
 
 WIRE_VERSION: Final = 1
 """Major version of metadata, documents and seals; a message that states none is of version 1."""
+
+WIRE_MINOR: Final = 1
+"""Minor version: grows whenever a document gets a part, or a closed list a word, that earlier programs do not know.
+
+Neighbours trade: whoever reads a message of a later minor version passes over what it does not know, and whoever
+answers a message of an earlier one uses its words. What is signed to be kept (agreements, cancellations) never changes
+within a major version.
+"""
 
 
 CONTENT_OF: Final[dict[Performative, tuple[type, ...]]] = {
@@ -73,6 +82,7 @@ class Message:
         in_reply_to: what this message answers.
         reply_by: how long the sender waits for an answer, from the moment of sending; None where it waits for none.
         seal: that this is the sender's own word; the host adds it to what leaves, and has verified it on what comes.
+        wire_minor: minor version of the wire format that the sender speaks.
     """
 
     performative: Performative
@@ -84,3 +94,4 @@ class Message:
     in_reply_to: str = ""
     reply_by: Duration | None = None
     seal: Seal | None = None
+    wire_minor: int = field(default=WIRE_MINOR, compare=False)

@@ -11,6 +11,7 @@ from ramp.model.contents.jobs import JobState
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestForQuotation
+from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol.pricing import PriceRefusal
 
@@ -143,9 +144,10 @@ class MachineAsked:
 
 @dataclass(frozen=True, slots=True)
 class ResourcesAsked:
-    """The owner asks the directory who sells."""
+    """The owner asks the directory who offers a service: who sells, unless another one is named."""
 
     query_id: str
+    service: str = RESOURCE_SERVICE
 
 
 @dataclass(frozen=True, slots=True)

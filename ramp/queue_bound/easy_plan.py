@@ -15,6 +15,11 @@ Int64Array = NDArray[np.int64]
 NEVER: Final = (1 << 63) - 1
 """Later than every time."""
 
+BLOCK: Final = 32
+"""Jobs whose least size and length are kept together, so that all are passed over at once where none can fit."""
+STARTED: Final = 1 << 62
+"""Processors that a job needs which waits no more: so many that it never fits."""
+
 TIME, FREE, SHADOW, EXTRA = 0, 1, 2, 3
 """Columns of the decisions of a plan."""
 
@@ -52,50 +57,47 @@ def plan_starts(
     Returns:
         The number of decisions; the last is when everything has ended.
     """
-    jobs = size.size
     queue = np.flatnonzero(start < 0)
-    first = queue[0] if queue.size else jobs
-    behind = np.full(jobs, jobs)
-    behind[queue[:-1]] = queue[1:]
+    need, longest, waiting = size[queue], length[queue], queue.size
+    blocks = -(-waiting // BLOCK)
+    least, shortest = np.empty(blocks, np.int64), np.empty(blocks, np.int64)
+    for block in range(blocks):
+        least[block] = need[block * BLOCK : (block + 1) * BLOCK].min()
+        shortest[block] = longest[block * BLOCK : (block + 1) * BLOCK].min()
     low, high, count = 0, running, 0
     while True:
-        before, job = -1, first
         shadow, extra = NEVER, 0
-        while job < jobs and free > 0:
-            fits = size[job] <= free
-            if fits and before >= 0 and now + length[job] > shadow:
-                fits = size[job] <= extra
-                if fits:
-                    extra -= size[job]
-            if not fits:
-                if before < 0:  # the first that does not fit: its place is promised
-                    available, place = free, low
-                    while available < size[job]:
-                        available += held[place]
-                        shadow = ends[place]
-                        place += 1
-                    while place < high and ends[place] == shadow:
-                        available += held[place]
-                        place += 1
-                    extra = available - size[job]
-                before = job
-                job = behind[job]
+        for block in range(blocks):
+            if free == 0:
+                break
+            none_fits = least[block] > free or (least[block] > extra and now + shortest[block] > shadow)
+            if least[block] == STARTED or (none_fits and shadow < NEVER):
                 continue
-            start[job] = now
-            free -= size[job]
-            place = high
-            while place > low and ends[place - 1] > now + length[job]:
-                ends[place] = ends[place - 1]
-                held[place] = held[place - 1]
-                place -= 1
-            ends[place] = now + length[job]
-            held[place] = size[job]
-            high += 1
-            if before < 0:
-                first = behind[job]
-            else:
-                behind[before] = behind[job]
-            job = behind[job]
+            for job in range(block * BLOCK, min((block + 1) * BLOCK, waiting)):
+                if need[job] > free or (need[job] > extra and now + longest[job] > shadow):
+                    if shadow == NEVER and need[job] != STARTED:  # the first that does not fit: its place is promised
+                        available, place = free, low
+                        while available < need[job] or (place < high and ends[place] == shadow):
+                            available += held[place]
+                            shadow = ends[place]
+                            place += 1
+                        extra = available - need[job]
+                    continue
+                end = now + longest[job]
+                if end > shadow:
+                    extra -= need[job]
+                free -= need[job]
+                place = high
+                while place > low and ends[place - 1] > end:
+                    ends[place] = ends[place - 1]
+                    held[place] = held[place - 1]
+                    place -= 1
+                ends[place] = end
+                held[place] = need[job]
+                high += 1
+                start[queue[job]] = now
+                need[job] = STARTED
+            least[block] = need[block * BLOCK : (block + 1) * BLOCK].min()
         decisions[count, TIME] = now
         decisions[count, FREE] = free
         decisions[count, SHADOW] = shadow

@@ -20,6 +20,7 @@ from ramp.rfql import agreements, directory, jobs, keeper, offers, orders, payme
 from ramp.rfql.signing import proofs
 from ramp.rfql.signing.proofs import Verifier
 from ramp.rfql.xml import schema
+from ramp.rfql.xml.later_versions import pass_over_unknown
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire
 from ramp.rfql.xml.record import Record
@@ -97,7 +98,9 @@ def write_content(content: contents.Content) -> str:
     return document.write(content)
 
 
-def read_content(body: str, verifier: Verifier, now: Instant, source: str | None = None) -> contents.Content:
+def read_content(
+    body: str, verifier: Verifier, now: Instant, source: str | None = None, *, later: bool = False
+) -> contents.Content:
     """The content of a document.
 
     Args:
@@ -105,6 +108,7 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
         verifier: checks the signatures and seals in it.
         now: the time for which certificates must hold.
         source: what to call the document in messages.
+        later: whether it is of a later minor version: what this program does not know is passed over.
 
     Raises:
         DocumentError: if the document is not right. A signed document that does not verify, alone or in a commitment,
@@ -122,6 +126,8 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
     document = _BY_TAG.get(tag)
     if document is None:
         raise SchemaViolation(f"root element {tag}: no document of the market", source=source)
+    if later:
+        pass_over_unknown(root)
     schema.check(root, source)
     try:
         content: contents.Content = document.read(root, verifier, now)

@@ -29,12 +29,12 @@ def check_sendable(message: Message) -> None:
         raise MeaningViolation(f"{kind.__name__} is not sent as {message.performative}")
 
 
-def check_version(value: str) -> None:
-    """Check that a message is of a version of the wire format that this program speaks.
+def read_minor_version(value: str) -> int:
+    """Check that a message is of a version of the wire format that this program speaks; returns the minor version.
 
     Args:
         value: as the metadata state it, `MAJOR` or `MAJOR.MINOR`; empty in messages from before it was stated. A minor
-            version adds what others may ignore.
+            version adds what others may ignore (`ramp.model.acl.WIRE_MINOR`).
 
     Raises:
         DocumentError: if it is none, or of a later major version.
@@ -47,6 +47,7 @@ def check_version(value: str) -> None:
             f"metadata: the message is of version {value} of the wire format, and this agent speaks version "
             f"{WIRE_VERSION}; one of the two has to run another version of RAMP"
         )
+    return int(found[2][1:]) if found[2] else 0
 
 
 def read_performative(text: str) -> Performative:

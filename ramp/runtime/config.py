@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.model.seal import Role
@@ -154,6 +155,7 @@ class ResourceConfig:
         pricing: name of the strategy.
         credit_limit: overdraft in minor units.
         isolation: whether plug-in and price strategy have processes of their own.
+        draining: whether it sells nothing new; no file says so, `ramp resource drain` does.
         launching: how jobs are launched on its slots; None where none are.
     """
 
@@ -165,6 +167,7 @@ class ResourceConfig:
     pricing: str = "ramp"
     credit_limit: int = DEFAULT_RESOURCE_CREDIT
     isolation: Isolation = Isolation.AUTO
+    draining: bool = False
     launching: LaunchTerms | None = None
 
 
@@ -252,9 +255,10 @@ def entry_point(group: str, name: str) -> metadata.EntryPoint:
     Raises:
         ConfigurationError: if there is none.
     """
-    found = next(iter(metadata.entry_points(group=group, name=name)), None)
+    installed = entry_points(group)
+    found = next((entry for entry in installed if entry.name == name), None)
     if found is None:
-        known = sorted({entry.name for entry in metadata.entry_points(group=group)})
+        known = sorted({entry.name for entry in installed})
         raise ConfigurationError(
             f"nothing is called {name!r} in the entry point group {group}{nearest_name(name, known)}"
         )

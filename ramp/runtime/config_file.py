@@ -11,10 +11,10 @@ import tomllib
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, VersionTooNew
 from ramp.model.instant import SECOND, Duration
 from ramp.model.money import parse_credits
@@ -128,11 +128,37 @@ def load_config(path: Path) -> SwarmConfig:
         ConfigurationError: with every finding; the file is named.
     """
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
     except OSError as error:
         raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ConfigurationError(f"is no TOML: {error}", path=path) from error
+    return read_tables(tables_of(text, path), path)
+
+
+def tables_of(text: str, path: Path) -> dict[str, Any]:
+    """The tables of a configuration's text.
+
+    Raises:
+        ConfigurationError: if it is no TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"is no TOML: {error}", path=path) from error
+
+
+def read_tables(data: Mapping[str, Any], path: Path) -> SwarmConfig:
+    """Read and check the tables of a configuration.
+
+    Args:
+        data: the tables, as TOML has them.
+        path: the file they are from.
+
+    Raises:
+        VersionTooNew: if they are for a later version of the program.
+        ConfigurationError: with every finding.
+    """
     reader = Reader(path)
     version = reader.whole("", data, "version", CONFIG_VERSION)
     if version > CONFIG_VERSION:
@@ -368,7 +394,7 @@ def _read_resource(reader: Reader, index: int, table: Mapping[str, Any], machine
     plugin = reader.text(where, table, "plugin", str(machine.get("plugin", "fake_qstat")))
     pricing = reader.text(where, table, "pricing", "ramp")
     for group, name, key in ((PLUGIN_GROUP, plugin, "plugin"), (PRICING_GROUP, pricing, "pricing")):
-        known = sorted({entry.name for entry in metadata.entry_points(group=group)})
+        known = sorted({entry.name for entry in entry_points(group)})
         if name not in known:
             reader.findings.append(f"{where}{key}: no {key} is called {name!r}{nearest_name(name, known)}")
     return ResourceConfig(

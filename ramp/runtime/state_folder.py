@@ -101,6 +101,16 @@ class StateFolder:
         return self.path / "ledger.sqlite"
 
     @property
+    def changes(self) -> Path:
+        """What was changed while the market ran (`ramp.runtime.changes`)."""
+        return self.path / "changes.json"
+
+    @property
+    def audit_log(self) -> Path:
+        """Who has changed what, and when."""
+        return self.path / "audit.log"
+
+    @property
     def sockets(self) -> Path:
         """Folder of the control sockets; under the state folder unless its path is too long for a socket."""
         here = self.run / "control"
@@ -117,6 +127,11 @@ class StateFolder:
     def status_socket(self) -> Path:
         """Where the supervisor tells what is up."""
         return self.sockets / "status"
+
+    @property
+    def supervisor_socket(self) -> Path:
+        """Where the supervisor takes changes."""
+        return self.sockets / "supervisor"
 
     @property
     def status_file(self) -> Path:

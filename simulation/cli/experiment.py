@@ -28,7 +28,7 @@ PROGRESS_LINE_S: Final = 10.0
 OPTION_OF: Final = {
     "repeat": "--repeat",
     "whole_logs": "--whole-logs",
-    **{name: f"--{name}" for name in ("rule", "pricing", "requests", "swarm")},
+    **{name: f"--{name}" for name in ("rule", "pricing", "requests", "swarm", "log")},
 }
 """Names on the command line of options that only some experiments know, but for those of the mode."""
 
@@ -80,6 +80,7 @@ def list_command(as_json: bool) -> None:
 @click.option("--pricing", metavar="NAME", help="rounds: price strategy of all sellers.")
 @click.option("--requests", metavar="FILE", help="rounds: RFQL file, each of its units a request of its own.")
 @click.option("--swarm", metavar="FILE", help="rounds: swarm whose resources sell, a file or a shipped one's name.")
+@click.option("--log", multiple=True, metavar="LOG[:N]", help="queue-bound: this log, of a machine of N processors.")
 @click.option("--whole-logs", is_flag=True, help="bluegene: also over the whole logs; --all does so by itself.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON; of --all, by experiment.")
 @click.pass_context
@@ -100,6 +101,7 @@ def run_command(
     pricing: str | None,
     requests: str | None,
     swarm: str | None,
+    log: tuple[str, ...],
     whole_logs: bool,
     as_json: bool,
 ) -> None:
@@ -109,8 +111,8 @@ def run_command(
     if simulated and xmpp:
         raise ConfigurationError("--simulated and --xmpp exclude each other; give one", key="xmpp")
     mode = "xmpp" if xmpp else "simulated" if simulated else None
-    wanted = {"mode": mode, "repeat": repeat, "whole_logs": whole_logs or None}
-    wanted |= {"rule": rule, "pricing": pricing, "requests": requests, "swarm": swarm}
+    wanted: dict[str, Any] = {"mode": mode, "repeat": repeat, "whole_logs": whole_logs or None}
+    wanted |= {"rule": rule, "pricing": pricing, "requests": requests, "swarm": swarm, "log": log or None}
     further = {key: value for key, value in wanted.items() if value is not None}
     if name is not None:
         chosen = [find_experiment(name)]

@@ -53,7 +53,7 @@ class Experiment:
         run: runs it.
         tell: lines for people about a summary that `run` returned.
         further: options of the command line that `run` takes besides those of `RunExperiment`: `mode` (`simulated` or
-            `xmpp`), `repeat`, `whole_logs`, `rule`, `pricing`, `requests`, `swarm`.
+            `xmpp`), `repeat`, `whole_logs`, `rule`, `pricing`, `requests`, `swarm`, `log`.
     """
 
     name: str

@@ -97,8 +97,7 @@ MACHINES: dict[str, tuple[Open, Callable[[Path], Mapping[str, object]]]] = {
     ),
 }
 
-
-REAL_SYSTEMS = {"slurm"}
+REAL_SYSTEMS = {"slurm", "gridengine"}
 """Plug-ins that keep the contract on the real system, in the folder of `tests/e2e` that is called so."""
 
 E2E = Path(__file__).parents[1] / "e2e"

@@ -1,6 +1,7 @@
 """Every command of the README and of the pages under docs works, in its order, without workload logs.
 
-`simulating-and-extending.md` has files to be written first: `tests/integration/test_simulating_page.py` runs it.
+`simulating-and-extending.md` has files to be written first: `tests/integration/test_simulating_page.py` runs it. Pages
+about real batch systems are run where one is: `tests/e2e/gridengine/test_page.py`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import pytest
 from command_blocks import read_page, run
 
 ROOT = Path(__file__).parents[2]
-WITH_FILES = ROOT / "docs" / "simulating-and-extending.md"
-PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - {WITH_FILES})]
+RUN_ELSEWHERE = {ROOT / "docs" / name for name in ("simulating-and-extending.md", "gridengine.md")}
+PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - RUN_ELSEWHERE)]
 WITH_COMMANDS = [page for page in PAGES if read_page(page.read_text("utf-8")).commands]
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]

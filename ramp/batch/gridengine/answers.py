@@ -177,3 +177,21 @@ def _reservation(listed: Element) -> AdvanceReservation:
         account=text_of(listed, "account", ""),
         environment=text_of(listed, "granted_parallel_environment/parallel_environment", ""),
     )
+
+
+def read_reservation_of_jobs(output: str) -> dict[int, int]:
+    """Read `qstat -j N,N -xml`: the number of the advance reservation that each job names; others are left out.
+
+    Raises:
+        ValueError: if it is not that command's output.
+    """
+    header = output.lstrip()[:200]
+    if "<unknown_jobs" in header:
+        return {}
+    found = {}
+    for listed in parse_answer(output, "detailed_job_info").findall("djob_info/element"):
+        reservation = text_of(listed, "JB_ar", "0")
+        if reservation != "0":
+            job = number_of(text_of(listed, "JB_job_number"), "JB_job_number")
+            found[job] = number_of(reservation, f"JB_ar of job {job}")
+    return found

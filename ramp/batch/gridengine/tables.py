@@ -102,6 +102,17 @@ def verified_slots(output: str) -> int | None:
     return None if found is None else int(found[1])
 
 
+def read_usersets(output: str) -> dict[str, tuple[str, ...]]:
+    """Read what `qconf -su NAME,NAME` shows: who is in each userset; those that do not exist are not shown."""
+    found = {}
+    for block in re.split(r"(?m)^(?=name\s)", output):
+        settings = read_settings(block)
+        if "name" in settings:
+            entries = re.split(r"[,\s]+", settings.get("entries", ""))
+            found[settings["name"]] = tuple(each for each in entries if each and each != "NONE")
+    return found
+
+
 def read_settings(output: str) -> dict[str, str]:
     """Read what `qconf -sp`, `-sq`, `-su`, `-sconf` or `-ssconf` shows: a name and its value a line.
 

@@ -62,7 +62,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     )
 
 
-@bank.command(epilog=example("ramp bank deposit alice 5000", 'ramp bank deposit alice 99.50 --memo "project X"'))
+@bank.command(epilog=example("ramp deposit alice 5000", 'ramp bank deposit alice 99.50 --memo "project X"'))
 @click.argument("account")
 @click.argument("credits_", metavar="CREDITS")
 @click.option("--memo", default="", metavar="TEXT", help="One line for the statement.")

@@ -8,6 +8,9 @@ import click
 
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.views.output import moment_text, print_json, print_pairs, print_rows, say
+from ramp.client.access import market_domain
+from ramp.client.connecting import operate
+from ramp.client.swarm import status
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, iso
 from ramp.model.seal import Role
@@ -127,13 +130,21 @@ def show(name: str, state: StateFolder, as_json: bool) -> None:
 @state_option
 @json_option
 def renew(name: str, new_key: bool, role: str | None, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
-    """Give a party a new certificate, by default for the key it has."""
+    """Give a party a new certificate, by default for the key it has; an agent that runs signs with it at once."""
     store, now = _store(state)
     full_name = _full_name(store, name, now)
+    if _runs(state, full_name):
+        local = full_name.partition("@")[0]
+        lines = operate(state.path).renew_keys(local, new_key=new_key, kind=kind, days=days).lines
+        _print_entries(store, now, (full_name,), as_json)
+        for line in lines:
+            say(line.text)
+        return
     as_role = None if role is None else Role(role)
     store.renew(full_name, now, role=as_role, kind=kind, new_key=new_key, lifetime=days * DAY)
+    _written(state, now, "keys renew", full_name, f"{full_name} has a new certificate")
     _print_entries(store, now, (full_name,), as_json)
-    say("an agent that is running signs with it from its next start on: `ramp down`, `ramp up`")
+    say("no such agent runs here at present")
 
 
 @keys.command("revoke")
@@ -146,6 +157,8 @@ def revoke(name: str, reason: str, state: StateFolder, as_json: bool) -> None:
     store, now = _store(state)
     full_name = _full_name(store, name, now)
     revoked = store.revoke(full_name, now, reason)
+    if revoked:
+        _written(state, now, "keys revoke", full_name, f"{full_name}: {len(revoked)} revoked{reason and f': {reason}'}")
     if as_json:
         print_json([{"name": line.name, "serial": line.serial, "reason": line.reason} for line in revoked])
     elif revoked:
@@ -153,6 +166,19 @@ def revoke(name: str, reason: str, state: StateFolder, as_json: bool) -> None:
             click.echo(f"{line.name}: certificate {line.serial} is revoked")
     else:
         say(f"{full_name}: everything was revoked before")
+
+
+def _runs(state: StateFolder, full_name: str) -> bool:
+    """Whether an agent of that full name runs with this state folder."""
+    local, _, domain = full_name.partition("@")
+    found = status(state)
+    return found is not None and found.agent(local) is not None and market_domain(state, found) == domain
+
+
+def _written(state: StateFolder, now: int, verb: str, name: str, what: str) -> None:
+    from ramp.runtime.changes.audit_log import add_line, own_name
+
+    add_line(state, now, own_name(), verb, name, what)
 
 
 def _store(state: StateFolder) -> tuple[KeyStore, int]:

@@ -57,9 +57,9 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
     accounts and reservations.
     Without --detach it stays until Ctrl-C. --json prints, with --detach, what is up.
     """
-    from ramp.runtime.config_file import load_config
+    from ramp.runtime.changes.overlay import load_market
 
-    config = load_config(find_config(name))
+    config = load_market(find_config(name), state)
     check_none_is_up(state)
     if detach:
         found = launch_in_background(config, state)

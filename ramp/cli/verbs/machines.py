@@ -16,6 +16,7 @@ from ramp.cli.views.output import bar_text, count_text, duration_text, moment_te
 from ramp.client import dialogues
 from ramp.client.machine_state import MachineJob, MachineReservation, MachineState
 from ramp.client.market import Market
+from ramp.client.results import Resource
 from ramp.client.times import DURATION_HELP
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Duration, from_datetime, iso
@@ -76,7 +77,7 @@ def resources(brief: bool, with_load: bool, user: str | None, state: StateFolder
     if brief and with_load:
         raise click.UsageError("--brief asks no machine, so it does not go with --load")
     market = open_market(state, user)
-    found = ask(market, dialogues.resources(market.access.domain), "asking the directory")
+    found = ask(market, dialogues.resources(market.access.domain, draining_too=True), "asking the directory")
     states: dict[str, MachineState] = {}
     if not brief:
         with waiting(f"asking {count_text(len(found), 'machine')}"):
@@ -84,7 +85,7 @@ def resources(brief: bool, with_load: bool, user: str | None, state: StateFolder
     if as_json:
         print_json(
             [
-                {"resource": each.name, "address": each.address}
+                {"resource": each.name, "address": each.address, "draining": each.draining}
                 | ({} if brief else machine_object(states.get(each.address)))
                 for each in found
             ]
@@ -92,9 +93,14 @@ def resources(brief: bool, with_load: bool, user: str | None, state: StateFolder
     elif not found:
         click.echo("No resource is registered")
     elif brief:
-        print_rows(("Resource", "Address"), [(each.name, each.address) for each in found])
+        rows = [(each.name, each.address, "draining" if each.draining else "") for each in found]
+        print_rows(("Resource", "Address", ""), rows)
     else:
-        _print_resources([(each.name, states.get(each.address)) for each in found], with_load)
+        _print_resources([(_told(each), states.get(each.address)) for each in found], with_load)
+
+
+def _told(resource: Resource) -> str:
+    return f"{resource.name} (draining)" if resource.draining else resource.name
 
 
 def _print_resources(found: Sequence[tuple[str, MachineState | None]], with_load: bool) -> None:

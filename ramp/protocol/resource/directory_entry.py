@@ -6,9 +6,9 @@ from ramp.model.acl import Message, Performative
 from ramp.model.contents import Deregistration, Registration
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
-from ramp.model.services import RESOURCE_SERVICE
+from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
 from ramp.protocol.belief import said_by
-from ramp.protocol.effects import Send
+from ramp.protocol.effects import Effect, Send
 from ramp.protocol.timing import Timing
 
 
@@ -22,27 +22,45 @@ class DirectoryEntry:
         name: the resource.
         directory: name of the directory agent.
         timing: says how long an entry lasts and when it is renewed.
+        draining: whether it begins so.
 
     Attributes:
         deadline: when it is renewed next.
+        draining: whether the resource says that it sells nothing new, by an entry under `DRAINING_SERVICE` as well.
+            It stays among those who sell: whoever calls it learns the reason.
     """
 
-    def __init__(self, name: str, directory: str, timing: Timing) -> None:
+    def __init__(self, name: str, directory: str, timing: Timing, *, draining: bool = False) -> None:
         self.deadline: Instant = 0
+        self.draining = draining
         self._name = name
         self._directory = directory
         self._timing = timing
         self._number = 0
 
-    def renew(self, now: Instant) -> Send:
+    def renew(self, now: Instant) -> list[Effect]:
         """Make the entry, or let it last longer."""
         self.deadline = now + self._timing.heartbeat
+        services = (RESOURCE_SERVICE, DRAINING_SERVICE) if self.draining else (RESOURCE_SERVICE,)
         lease = self._timing.lease
-        return self._word(Performative.SUBSCRIBE, Registration(RESOURCE_SERVICE, lease, self._next_number(now)))
+        return [
+            self._word(Performative.SUBSCRIBE, Registration(service, lease, self._next_number(now)))
+            for service in services
+        ]
 
-    def leave(self, now: Instant) -> Send:
+    def leave(self, now: Instant) -> list[Effect]:
         """Take the entry back, so that no later auction calls this resource."""
-        return self._word(Performative.CANCEL, Deregistration(RESOURCE_SERVICE, self._next_number(now)))
+        resumed = self.drain(False, now)
+        return [*resumed, self._word(Performative.CANCEL, Deregistration(RESOURCE_SERVICE, self._next_number(now)))]
+
+    def drain(self, draining: bool, now: Instant) -> list[Effect]:
+        """Say that the resource sells nothing new from now on, or that it sells again; nothing where that is known."""
+        if draining == self.draining:
+            return []
+        self.draining = draining
+        if draining:
+            return self.renew(now)
+        return [self._word(Performative.CANCEL, Deregistration(DRAINING_SERVICE, self._next_number(now)))]
 
     def entered(self, message: Message, number: int) -> None:
         """The directory's answer: its number is the last one that counts.

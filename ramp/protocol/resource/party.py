@@ -32,7 +32,7 @@ from ramp.model.contents import (
     Unverified,
 )
 from ramp.model.instant import Duration, Instant
-from ramp.model.offer import RefusalCode
+from ramp.model.offer import Offer, RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
@@ -64,7 +64,7 @@ from ramp.protocol.resource.machine_queries import MachineQueries
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
-from ramp.protocol.resource.seller import Seller
+from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
@@ -107,7 +107,7 @@ class ResourceParty:
         self.name = name
         self.deadline: Instant | None = None
         self.participants: OrderedDict[str, Participant] = OrderedDict()
-        self._entry = DirectoryEntry(name, directory, timing)
+        self._entry = DirectoryEntry(name, directory, timing, draining=seller.draining)
         self._bank = bank
         self._seller = seller
         self._timing = timing
@@ -147,8 +147,7 @@ class ResourceParty:
 
     def start(self, now: Instant) -> list[Effect]:
         """Register with the directory."""
-        effects: list[Effect] = [self._entry.renew(now)]
-        return self._armed(effects)
+        return self._armed(self._entry.renew(now))
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Take every hold and sale up again from the journal, and register."""
@@ -245,7 +244,7 @@ class ResourceParty:
         """Let holds run out, ask the bank again, renew the registration."""
         effects: list[Effect] = []
         if now >= self._entry.deadline:
-            effects.append(self._entry.renew(now))
+            effects += self._entry.renew(now)
         effects += (ReleaseSlot(key) for key in self._releases.tick(now))
         for offer_id in self._alarms.due(now):
             if participant := self.participants.get(offer_id):
@@ -295,7 +294,12 @@ class ResourceParty:
 
     def leave(self, now: Instant) -> list[Effect]:
         """Deregister, so that no later auction calls this resource."""
-        return [self._entry.leave(now)]
+        return self._entry.leave(now)
+
+    def set_selling(self, prices: PriceRange, *, draining: bool, now: Instant) -> list[Effect]:
+        """The administrator's prices from the next call on, and whether nothing new is sold."""
+        self._seller.set_selling(prices, draining=draining)
+        return self._armed(self._entry.drain(draining, now))
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -343,18 +347,21 @@ class ResourceParty:
             return self._act(participant, partial(participant.on_acceptance, now))
         found = self._seller.offer(acceptance.offer_id, now)
         if found is None or found.user != message.sender:
-            unknown = HoldRefused(acceptance.request_id, acceptance.offer_id, RefusalCode.UNKNOWN_OFFER)
-            return [self._reply(message, Performative.REFUSE, unknown)]
+            return [self._hold_refused(message, acceptance, RefusalCode.UNKNOWN_OFFER)]
+        if self._seller.draining:
+            return [self._hold_refused(message, acceptance, draining_code(message), DRAINING_DETAIL)]
         too_much = self._unpaid.problem(message.sender, found.offer.cores)
         if too_much:
-            refused = HoldRefused(acceptance.request_id, acceptance.offer_id, RefusalCode.QUOTA, too_much)
-            return [self._reply(message, Performative.REFUSE, refused)]
+            return [self._hold_refused(message, acceptance, RefusalCode.QUOTA, too_much)]
         self._seller.forget(acceptance.offer_id)
         until = now + self._timing.hold_time
         intended = HoldIntended(found.offer, found.unit, found.slot, found.user, until, seal, now, found.rule)
         participant = self._new_participant(intended)
         self.participants[acceptance.offer_id] = participant
         return self._act(participant, partial(participant.start, now))
+
+    def _hold_refused(self, message: Message, of: Acceptance | Offer, code: RefusalCode, detail: str = "") -> Send:
+        return self._reply(message, Performative.REFUSE, HoldRefused(of.request_id, of.offer_id, code, detail))
 
     def _on_hold_cancelled(self, message: Message, offer_id: str, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
@@ -372,15 +379,12 @@ class ResourceParty:
         participant = self.participants.get(body.offer.offer_id)
         sold = self._by_agreement.get(body.agreement_id)
         if sold is not None and sold is not participant:  # the bank pays an agreement id once, so it buys one slot
-            return [self._refused(message, body, RefusalCode.BAD_AGREEMENT, "another slot has that agreement id")]
+            detail = "another slot is sold under that agreement id"
+            return [self._hold_refused(message, body.offer, RefusalCode.BAD_AGREEMENT, detail)]
         if participant is not None:
             self._check_user(participant, message)
             return self._act(participant, partial(participant.on_commitment, commitment, now))
-        return [self._refused(message, body, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer")]
-
-    def _refused(self, message: Message, body: Agreement, code: RefusalCode, detail: str) -> Send:
-        refused = HoldRefused(body.request_id, body.offer.offer_id, code, detail)
-        return self._reply(message, Performative.REFUSE, refused)
+        return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer")]
 
     def _on_cancellation(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
         body = signed.body
@@ -414,10 +418,10 @@ class ResourceParty:
             raise RemoteProtocolError("the offer was made to another user")
 
     def _reply(
-        self, to: Message, performative: Performative, content: HoldRefused | HoldCancelled | CancellationRefused
+        self, message: Message, performative: Performative, content: HoldRefused | HoldCancelled | CancellationRefused
     ) -> Send:
-        about, asked = to.conversation_id, to.reply_with
-        return Send(Message(performative, self.name, to.sender, about, content, in_reply_to=asked))
+        to, about, reference = message.sender, message.conversation_id, message.reply_with
+        return Send(Message(performative, self.name, to, about, content, in_reply_to=reference))
 
     def _new_participant(self, intended: HoldIntended) -> Participant:
         return Participant(intended, resource=self.name, bank=self._bank, pace=self._pace)

@@ -37,6 +37,17 @@ PENDING_MAX = 5_000
 """Calls that wait for machine or strategy; the oldest go first, as if they had been lost on the way."""
 
 
+DRAINING_SINCE = 1
+"""Minor version of the wire format since which callers know the code `draining`; earlier ones get an older code."""
+
+DRAINING_DETAIL = "draining: keeps what it has sold and sells nothing new"
+
+
+def draining_code(message: Message) -> RefusalCode:
+    """The code with which whoever has sent a message is told that nothing new is sold."""
+    return RefusalCode.DRAINING if message.wire_minor >= DRAINING_SINCE else RefusalCode.PLUGIN_FAILED
+
+
 @dataclass(frozen=True, slots=True)
 class PriceRange:
     """What the administrator sets (section 6.2.3): whole credits per core hour, and the rounds expected."""
@@ -84,7 +95,11 @@ class Seller:
         source: what drives the machine's queue (`log`, `synthetic`, `live`), as far as that is known yet.
         ids: where offer ids come from.
         timing: the protocol's limits.
+        draining: whether it begins so.
         launching: how the resource launches jobs; None where it does not, and so needs to know no buyer.
+
+    Attributes:
+        draining: whether nothing new is sold; every unit of a call is refused then.
     """
 
     def __init__(
@@ -96,6 +111,7 @@ class Seller:
         source: str,
         ids: IdSource,
         timing: Timing,
+        draining: bool = False,
         launching: LaunchTerms | None = None,
     ) -> None:
         self._resource = resource
@@ -104,6 +120,7 @@ class Seller:
         self.source = source
         self._ids = ids
         self._timing = timing
+        self.draining = draining
         self._launching = launching
         self._offers: OrderedDict[str, OpenOffer] = OrderedDict()
         # as long as an offer stands: what is older belongs to no auction that goes on
@@ -118,6 +135,11 @@ class Seller:
         """Cores of the machine."""
         return self._terms.cores
 
+    def set_selling(self, prices: PriceRange, *, draining: bool) -> None:
+        """What the administrator asks from the next call on, and whether at all; offers that stand keep their price."""
+        self._prices = prices
+        self.draining = draining
+
     def described(self, snapshot: str) -> str:
         """A machine's snapshot with what the seller adds for buyers: system, architecture, and its first price.
 
@@ -128,6 +150,7 @@ class Seller:
             "operating_system": self._terms.operating_system,
             "architecture": self._terms.architecture,
             "start_price": self._prices.start_price,
+            **({"draining": True} if self.draining else {}),
         }
         return json.dumps({**json.loads(snapshot), **stated}, separators=(",", ":"))
 
@@ -145,7 +168,7 @@ class Seller:
             if unmapped:
                 refused.append(Refusal(unit.number, RefusalCode.NO_ACCOUNT, detail=unmapped))
                 continue
-            refusal = check_static_terms(unit, self._terms)
+            refusal = check_static_terms(unit, self._terms) or self._draining_refusal(unit, message)
             if refusal is None:
                 asked.append(unit)
             else:
@@ -227,6 +250,11 @@ class Seller:
     def forget(self, offer_id: str) -> None:
         """The offer was rejected or has been accepted."""
         self._offers.pop(offer_id, None)
+
+    def _draining_refusal(self, unit: RequestUnit, message: Message) -> Refusal | None:
+        if not self.draining:
+            return None
+        return Refusal(unit.number, draining_code(message), detail=DRAINING_DETAIL)
 
     def _price_question(self, unit: RequestUnit, slot: Slot, pending: _Pending) -> PriceQuestion:
         user, call = pending.message.sender, pending.call

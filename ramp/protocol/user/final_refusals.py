@@ -26,6 +26,7 @@ FOR_GOOD: Final = frozenset(
         RefusalCode.DISK,
         RefusalCode.NODE_CORES,
         RefusalCode.TORUS,
+        RefusalCode.DRAINING,
         RefusalCode.NO_ACCOUNT,
     }
 )

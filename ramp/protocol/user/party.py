@@ -35,7 +35,6 @@ from ramp.model.contents import (
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
-from ramp.model.services import RESOURCE_SERVICE
 from ramp.protocol.belief import said_by, sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.directory.listing_pages import ListingPages
@@ -254,12 +253,12 @@ class UserParty:
                 return self._questions.ask(
                     query_id, resource, lambda _: MachineQuery(query_id, horizon), now, role=None
                 )
-            case ResourcesAsked(query_id):
+            case ResourcesAsked(query_id, service):
                 pages = self._pages[query_id] = ListingPages()
                 return self._questions.ask(
                     query_id,
                     self._directory,
-                    lambda _: DirectoryQuery(query_id, RESOURCE_SERVICE, pages.after),
+                    lambda _: DirectoryQuery(query_id, service, pages.after),
                     now,
                     role=Role.DIRECTORY,
                 )

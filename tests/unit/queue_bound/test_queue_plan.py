@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ramp.errors import ConfigurationError
-from ramp.queue_bound.easy_plan import plan_starts
+from ramp.queue_bound.easy_plan import BLOCK, NEVER, plan_starts
 from ramp.queue_bound.queue_plan import JobShape, Planner, QueuePlan
 from simulation.queueing.compiled_plan import plan_starts as compiled_plan_starts
 from simulation.schedulers.compiled.easy import easy
@@ -128,3 +128,23 @@ def test_who_ended_as_planned_is_gone_all_the_same() -> None:
     plan.ended("a", 10)
     plan.ended("c", 10)
     assert plan.submit("d", JobShape(4, 1), 10) == 20
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_queue_of_several_blocks(seed: int) -> None:
+    """Jobs are passed over in blocks of 32; the plan is that of the simulator's scheduler, job by job."""
+    draw, reference = random.Random(seed), Reference()
+    ends = sorted(draw.randint(1, 30) for _ in range(3))
+    reference.running = {key: (5, end) for key, end in enumerate(ends)}
+    jobs = 4 * BLOCK - 5
+    for key in range(100, 100 + jobs):
+        reference.waiting[key] = JobShape(draw.choice([1, 2, 3, 8, CAPACITY]), draw.randint(1, 40))
+    size, length = (
+        np.array([getattr(shape, field) for shape in reference.waiting.values()]) for field in ("size", "length")
+    )
+    start, room = np.full(jobs, -1), np.zeros(jobs, np.int64)
+    held = np.concatenate([np.full(3, 5), room])
+    decisions = np.empty((jobs + 4, 4), np.int64)
+    made = plan_starts(0, 1, np.concatenate([ends, room]), held, 3, size, length, start, decisions)
+    assert start.tolist() == reference.starts(0)
+    assert decisions[made - 1].tolist() == [(start + length).max(), CAPACITY, NEVER, 0]

@@ -47,7 +47,7 @@ class NoNotary:
     def verify(self, document: str, now: Instant) -> Signed:
         raise AssertionError("no signed document here")
 
-    def open(self, text: str, now: Instant) -> Message:
+    def open(self, text: str, now: Instant, *, later: bool = False) -> Message:
         raise AssertionError("no sealed message here")
 
 
@@ -90,7 +90,7 @@ def test_slots_have_fipa_s_names() -> None:
         "reply-by": "1500",
         "ontology": "ComputeMarket",
         "language": "rfql-xml",
-        "version": "1",
+        "version": "1.1",
         "protocol": "fipa-iterated-contract-net",
     }
     assert encoded.thread == "request-4"

@@ -8,6 +8,7 @@ import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_a_folder_of_sockets_that_is_not_the_users_own_is_refused(
     with pytest.raises(ConfigurationError, match=finding) as raised:
         state.prepare()
     assert str(state.sockets) in str(raised.value)
-    control = KeeperControl(None, state.socket("keeper"))  # type: ignore[arg-type]
+    control = KeeperControl(SimpleNamespace(jid="keeper@localhost"), state.socket("keeper"), state)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match=finding):
         asyncio.run(control.start())
     with socket.socket(socket.AF_UNIX) as listening:

@@ -142,7 +142,7 @@ class Cluster:
             self._configure()
             if not self.simulated:
                 self._daemon("sge_execd")
-                wait_until(lambda: "lx" in self("qstat", "-f"), "the host reports")
+                self.wait_for_host()
         except BaseException:
             self.__exit__()
             raise
@@ -185,6 +185,15 @@ class Cluster:
         """Start qmaster and wait until it answers."""
         self._daemon("sge_qmaster", user="sgeadmin")
         wait_until(lambda: self._answers(), "qmaster answers")
+
+    def wait_for_host(self) -> None:
+        """Wait until the host has reported, as it must again after each start of qmaster, and can be sold."""
+
+        def reports() -> bool:
+            shown = self("qstat", "-f", "-xml")
+            return "<arch>" in shown and "<state>" not in shown
+
+        wait_until(reports, "the host reports")
 
     def kill_master(self) -> None:
         """End qmaster as `kill -9` does."""

@@ -1,0 +1,121 @@
+"""What a supervisor asks of a process of agents, as lines of JSON on its standard input, and how it is answered.
+
+An answer is an event of the process (`ramp.agents.group`) like any other: `answered`, with the call's number.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from ramp.agents.party_agent import PartyAgent
+from ramp.agents.roles import BankingAgent
+from ramp.model.instant import Instant
+from ramp.model.money import credits_text
+from ramp.protocol.resource.party import FINAL, ResourceParty
+from ramp.protocol.tables import ParticipantState
+from ramp.protocol.user.party import UserParty
+
+ANSWERED = "answered"
+
+
+class Act(StrEnum):
+    """What is asked.
+
+    STOP: the agent ends for good. RESTART: it ends and begins again from the configuration as it is now. UPDATE: it
+    takes up what can be taken up without that: its certificate, a resource its prices, the bank new accounts.
+    STANDING: it says what it owes and holds; the bank, how an account stands.
+    """
+
+    STOP = "stop"
+    RESTART = "restart"
+    UPDATE = "update"
+    STANDING = "standing"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCall:
+    """One question.
+
+    Attributes:
+        call: its number.
+        act: what.
+        agent: local name of the agent.
+        account: name of an account, for the bank.
+    """
+
+    call: int
+    act: Act
+    agent: str
+    account: str = ""
+
+    def line(self) -> bytes:
+        """As it travels."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+
+def read_call(line: bytes) -> GroupCall:
+    """Read a question.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    try:
+        plain = json.loads(line)
+        return GroupCall(int(plain["call"]), Act(plain["act"]), str(plain["agent"]), str(plain.get("account", "")))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no call: {error}") from error
+
+
+def standing_of(agent: PartyAgent, account: str, now: Instant) -> tuple[list[str], list[str]]:
+    """What an agent owes and holds that is open, and what else its owner should know, a sentence each.
+
+    Args:
+        agent: of whatever role.
+        account: name of the account that the bank is asked for.
+        now: the present.
+    """
+    if isinstance(agent, BankingAgent):
+        return _account(agent, account)
+    party = agent.host.party
+    if isinstance(party, UserParty):
+        return _bought(party, now), []
+    if isinstance(party, ResourceParty):
+        kept = slots_kept(party, now)
+        return _counted(kept, "slot sold or held that is not over", "slots sold or held that are not over"), []
+    return [], []
+
+
+def slots_kept(party: ResourceParty, now: Instant) -> int:
+    """How many slots a resource holds, or has sold and are not over: what it owes its buyers."""
+    parts = party.participants.values()
+    sold = sum(each.state is ParticipantState.SOLD and each.offer.end > now for each in parts)
+    return sold + sum(each.state not in FINAL for each in parts)
+
+
+def _bought(party: UserParty, now: Instant) -> list[str]:
+    states = {each: party.agreement_state(each) for each in party.agreements}
+    going_on = sum(purchase.outcome is None for purchase in party.purchases.values())
+    kept = sum(state == "active" and party.agreements[each].offer.end > now for each, state in states.items())
+    between = sum(state in ("settling", "cancelling") for state in states.values())
+    return [
+        *_counted(going_on, "request that goes on", "requests that go on"),
+        *_counted(kept, "slot bought that is not over", "slots bought that are not over"),
+        *_counted(between, "purchase or refund under way", "purchases and refunds under way"),
+    ]
+
+
+def _counted(number: int, one: str, many: str) -> list[str]:
+    return [f"{number} {one if number == 1 else many}"] if number else []
+
+
+def _account(bank: BankingAgent, account: str) -> tuple[list[str], list[str]]:
+    books = bank.host.ports.ledger
+    assert books is not None, "a bank has a ledger"
+    for balance in books.ledger.balances():
+        if balance.account.account_id == account:
+            found = [f"{credits_text(balance.reserved)} credits set aside"] if balance.reserved else []
+            found += [f"{credits_text(-balance.posted)} credits owed to the bank"] if balance.posted < 0 else []
+            return found, [f"its account keeps {credits_text(balance.posted)} credits"] if balance.posted > 0 else []
+    return [], []

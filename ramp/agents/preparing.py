@@ -1,0 +1,70 @@
+"""What a supervisor needs before it starts anything: groups of agents, server, passwords, the state folder's lock."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from ramp.errors import ConfigurationError
+from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
+from ramp.runtime.state_folder import StateFolder
+from ramp.servers.embedded import EmbeddedServer
+from ramp.servers.process import ServerProcess
+from ramp.servers.prosody import ProsodyServer
+
+
+def grouped(config: SwarmConfig) -> dict[str, list[str]]:
+    """Which agents share a process: the market's own three, the users, the resources in lots; in lots of 1, none do."""
+    users = [user.name for user in config.users]
+    names = [resource.name for resource in config.resources]
+    size = config.resources_per_process
+    if size == 1:
+        return {name: [name] for name in (config.directory, config.bank, config.keeper, *users, *names)}
+    groups = {"market": [config.directory, config.bank, config.keeper], "users": users}
+    for number, first in enumerate(range(0, len(names), size), 1):
+        groups[f"resources-{number}"] = names[first : first + size]
+    return groups
+
+
+def new_server(config: SwarmConfig, state: StateFolder) -> ServerProcess | None:
+    """The XMPP server that the swarm brings along, not started; None where an external one is used."""
+    if config.server.kind == EMBEDDED:
+        return EmbeddedServer(state.server, domain=config.domain)
+    if config.server.kind == PROSODY:
+        return ProsodyServer(state.server, domain=config.domain)
+    return None
+
+
+def read_passwords(path: Path) -> dict[str, str]:
+    """Passwords of accounts that exist already.
+
+    Raises:
+        ConfigurationError: if the file is none.
+    """
+    try:
+        passwords = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"cannot be read: {error}", path=path, key="server.passwords") from error
+    if not isinstance(passwords, dict) or not all(isinstance(value, str) for value in passwords.values()):
+        raise ConfigurationError('right would be a JSON object {"agent": "password"}', path=path)
+    return passwords
+
+
+@contextlib.contextmanager
+def only_one(state: StateFolder) -> Iterator[None]:
+    """Hold the state folder's lock.
+
+    Raises:
+        ConfigurationError: if another supervisor has it.
+    """
+    with (state.run / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigurationError(
+                "a swarm is already up with this state folder; `ramp down` stops it", path=state.path
+            ) from None
+        yield

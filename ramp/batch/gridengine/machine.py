@@ -1,0 +1,82 @@
+"""The plug-in over a Grid Engine: the common one, and Grid Engine's own word on every quote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ramp.batch.gridengine.system import BEGIN_LAG, GridEngine
+from ramp.batch.machine import BatchMachine
+from ramp.batch.reconciling import Reconciler, own_prefix
+from ramp.batch.sold_nodes import parts_of
+from ramp.batch.system import WantedReservation
+from ramp.errors import BatchSystemError, PluginError
+from ramp.model.instant import SECOND, Duration, Instant, iso
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit
+from ramp.model.slot import Slot
+
+_VERIFIED_MAX = 200
+"""Verified slots that are remembered; a few seconds bring no more."""
+
+
+class GridEngineMachine(BatchMachine):
+    """A cluster queue behind a Resource Agent.
+
+    What is free over time is computed from a picture of the queue, as for any system. Whether a reservation could be
+    made there is then asked of Grid Engine, which knows more (limits of hosts, quotas of resources, calendars); both
+    must agree, for it grants reservations on queues that are disabled. Its yes and no are kept as long as the picture.
+
+    Args:
+        system: the live system.
+        verified: whether Grid Engine is asked; not where the programs show a machine that cannot be.
+        others: as of `BatchMachine`.
+    """
+
+    system: GridEngine
+
+    def __init__(self, system: GridEngine, *others: Any, verified: bool = True, **named: Any) -> None:
+        super().__init__(system, *others, **named)
+        self.reconciler = Reconciler(system, self.book, self.resource, chooses_parts=True, begin_lag=BEGIN_LAG)
+        self._verified = verified
+        self._answers: dict[tuple[object, ...], int] = {}
+
+    def begin(self, now: Instant) -> None:
+        """Sweep reservations, see `BatchMachine.begin`, and usersets that a crash has left without one.
+
+        Raises:
+            PluginError: the system cannot be asked now.
+        """
+        super().begin(now)
+        kept = {each.name for each in self.book.live(now)} | {each.name for each in self.book.to_remove(now)}
+        try:
+            there = {each.name for each in self.system.reservations()}
+            self.system.sweep_usersets(own_prefix(self.resource), kept | there)
+        except BatchSystemError as error:
+            raise PluginError(self.system.name, error.reason, transient=error.transient) from error
+
+    def _quoted(
+        self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant, now: Instant
+    ) -> Slot | Refusal:
+        slot = super()._quoted(unit, duration, earliest, latest, now)
+        if not self._verified or not isinstance(slot, Slot):
+            return slot
+        found = self._grantable(slot, now)
+        if found < slot.cores and self.book.to_remove(now):  # what has run out is still there
+            self.reconciler.sweep(now)
+            self._answers.clear()
+            found = self._grantable(slot, now)
+        if found >= slot.cores:
+            return slot
+        detail = f"Grid Engine itself would grant {found} of {slot.cores} slots from {iso(slot.start)} on"
+        return Refusal(unit.number, RefusalCode.CORES_TAKEN, detail=detail)
+
+    def _grantable(self, slot: Slot, now: Instant) -> int:
+        """Slots that Grid Engine says it would grant."""
+        picture = self.picture(now)
+        asked = (picture.taken_at, slot.start, slot.end, slot.token)
+        if asked not in self._answers:
+            if len(self._answers) >= _VERIFIED_MAX:
+                self._answers.clear()
+            start, end = slot.start // SECOND * SECOND, -(-slot.end // SECOND) * SECOND
+            self._answers[asked] = self.system.verify(WantedReservation("", start, end, parts_of(slot.token)))
+        return self._answers[asked]

@@ -1,0 +1,239 @@
+"""The plug-in `gridengine`: a cluster queue of a Grid Engine behind a Resource Agent."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Final
+
+from ramp.batch.commands import CommandRunner, Runner, ask
+from ramp.batch.for_sale import ForSale
+from ramp.batch.gridengine import questions
+from ramp.batch.gridengine.machine import GridEngineMachine
+from ramp.batch.gridengine.markup import limit_of
+from ramp.batch.gridengine.questions import Programs, ask_of_some
+from ramp.batch.gridengine.system import NAME, GridEngine
+from ramp.batch.machine import SNAPSHOT_AGE_S
+from ramp.errors import BatchSystemError, ConfigurationError, PluginError
+from ramp.model.instant import SECOND, Duration
+from ramp.options import Bounds, Wanted, read_options, takes
+from ramp.plugins.interface import PluginSettings
+
+RESERVERS: Final = "arusers"
+"""The userset whose members may reserve."""
+
+OFFSET_DEFAULT_S: Final = 60
+"""Grid Engine's own DURATION_OFFSET: so long before a reservation's end its jobs are killed."""
+
+OFFSET_MAX_S: Final = 1
+"""What it may be: a buyer pays for the slot to its end."""
+
+_OBJECT: Final = Wanted("a name of Grid Engine's", lambda text: re.fullmatch(r"[A-Za-z][\w.-]{0,63}", text) is not None)
+_FORBIDDEN: Final = ("PATH", "HOME", "TZ", "LC_ALL")
+
+
+@dataclass(frozen=True, slots=True)
+class GridEngineOptions:
+    """What the configuration says about a cluster queue that is sold.
+
+    Attributes:
+        queue: the cluster queue.
+        parallel_environment: in which reservations are made; each slot of it is a core.
+        root: SGE_ROOT; empty for what the agent's environment or the commands have by themselves.
+        cell: SGE_CELL.
+        commands: folder of Grid Engine's commands; empty for those on the PATH. Debian's real ones are in
+            /usr/lib/gridengine; what is on its PATH are shell scripts around them, which take as long again.
+        environment: further variables for the commands, as SGE_QMASTER_PORT.
+        market_user: the account that holds belong to; empty for the agent's own, as which the commands run.
+        snapshot_age_s: seconds for which one picture of the queue serves all buyers.
+        verify: whether every offer is checked with `qrsub -w v`.
+        qstat: command that shows the queue, word by word; may be `["ramp", "fake-qstat", "MACHINE"]`.
+        qrstat: command that shows reservations, word by word; may be `["ramp", "fake-qrstat", "MACHINE"]`.
+        for_sale: what is for sale, and when.
+    """
+
+    queue: Annotated[str, _OBJECT] = "all.q"
+    parallel_environment: Annotated[str, _OBJECT] = "mpi"
+    root: str = ""
+    cell: Annotated[str, _OBJECT] = "default"
+    commands: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    market_user: str = ""
+    snapshot_age_s: Annotated[float, Bounds(0, 60)] = SNAPSHOT_AGE_S
+    verify: bool = True
+    qstat: tuple[str, ...] = ("qstat",)
+    qrstat: tuple[str, ...] = ("qrstat",)
+    for_sale: ForSale = field(default_factory=ForSale)
+
+
+@takes(GridEngineOptions)
+def open_plugin(settings: PluginSettings) -> GridEngineMachine:
+    """The entry point `gridengine` of the group `ramp.resource_plugins`.
+
+    Raises:
+        ConfigurationError: an option is wrong, or Grid Engine is not set up as it must be to be sold.
+        PluginError: it cannot be asked now.
+    """
+    options = read_options(settings.options, GridEngineOptions, within=settings.resource)
+    shown = options.qstat != ("qstat",)
+    run = CommandRunner(_environment(options, settings.resource), questions.ORDER_S)
+    programs = _programs(options)
+    for command in (programs.qstat, programs.qrstat, *(() if shown else (programs.qrsub, programs.qconf))):
+        if not command or shutil.which(command[0]) is None:
+            raise ConfigurationError(
+                f"there is no command {' '.join(command)!r}; Grid Engine's commands are to be installed here",
+                key=settings.resource,
+            )
+    try:
+        system = GridEngine(
+            run=run,
+            queue=options.queue,
+            environment=options.parallel_environment,
+            market_user=_account(options.market_user, settings.resource),
+            default_duration=None if shown else _checked(run, programs, options, settings),
+            programs=programs,
+        )
+        _check_cores(run, programs, options.queue, settings)
+    except BatchSystemError as error:
+        raise PluginError(NAME, error.reason, transient=error.transient) from error
+    machine = GridEngineMachine(
+        system,
+        settings.resource,
+        settings.cores,
+        options.for_sale,
+        settings.state_dir,
+        snapshot_age_s=options.snapshot_age_s,
+        verified=options.verify and not shown,
+    )
+    if not shown:
+        machine.begin(time.time_ns() // 1000)
+    return machine
+
+
+def _programs(options: GridEngineOptions) -> Programs:
+    """The commands, in the folder that the configuration names where it names one."""
+
+    def command(*words: str) -> tuple[str, ...]:
+        return (str(Path(options.commands) / words[0]), *words[1:]) if options.commands and len(words) == 1 else words
+
+    return Programs(command(*options.qstat), command(*options.qrstat), *map(command, ("qrsub", "qrdel", "qconf")))
+
+
+def _environment(options: GridEngineOptions, resource: str) -> dict[str, str]:
+    """What Grid Engine's commands find it by."""
+    for name in options.environment:
+        if name in _FORBIDDEN or not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise ConfigurationError(
+                f"{name!r} is not for the configuration to set; variables like SGE_QMASTER_PORT are",
+                key=f"{resource}.environment",
+            )
+    inherited = {name: os.environ[name] for name in ("SGE_ROOT", "RAMP_STATE") if name in os.environ}
+    given = {"SGE_ROOT": options.root} if options.root else {}
+    return {**inherited, "SGE_CELL": options.cell, **given, **options.environment}
+
+
+def _account(name: str, resource: str) -> str:
+    """The account that holds belong to.
+
+    Raises:
+        ConfigurationError: if there is none of that name.
+    """
+    account = name or pwd.getpwuid(os.geteuid()).pw_name
+    try:
+        pwd.getpwnam(account)
+    except KeyError as error:
+        raise ConfigurationError(
+            f"there is no account {account!r} on this computer", key=f"{resource}.market_user"
+        ) from error
+    return account
+
+
+def _checked(run: Runner, programs: Programs, options: GridEngineOptions, settings: PluginSettings) -> Duration | None:
+    """Look whether Grid Engine is set up so that slots of it can be sold.
+
+    Returns:
+        what a job counts for that asked for no limit of its time; None for ever.
+
+    Raises:
+        ConfigurationError: naming what is to be changed, and how.
+        BatchSystemError: it does not answer.
+    """
+    queue, environment = options.queue, options.parallel_environment
+    slots = ask_of_some(questions.environment_settings(programs, environment), run)
+    if "pe_name" not in slots:
+        known = "see `qconf -spl` for those that there are"
+        key = f"{settings.resource}.parallel_environment"
+        raise ConfigurationError(f"Grid Engine has no parallel environment {environment!r}; {known}", key=key)
+    if slots.get("slots", "").isdigit() and int(slots["slots"]) < settings.cores:
+        raise ConfigurationError(
+            f"the parallel environment {environment} has {slots['slots']} slots, fewer than the {settings.cores} cores "
+            f"of {settings.resource}; `qconf -mp {environment}` changes them",
+            key=f"{settings.resource}.cores",
+        )
+    served = ask_of_some(questions.queue_settings(programs, queue), run)
+    if "qname" not in served:
+        key = f"{settings.resource}.queue"
+        raise ConfigurationError(
+            f"Grid Engine has no queue {queue!r}; see `qconf -sql` for those that there are", key=key
+        )
+    if environment not in re.split(r"[\s,\[\]=]+", served.get("pe_list", "")):
+        raise ConfigurationError(
+            f"the queue {queue} serves no parallel environment {environment} (pe_list {served.get('pe_list')!r}); "
+            f"`qconf -aattr queue pe_list {environment} {queue}` adds it",
+            key=f"{settings.resource}.parallel_environment",
+        )
+    _check_rights(run, programs, settings)
+    scheduler = ask(questions.scheduler_settings(programs), run)
+    offset = re.search(r"DURATION_OFFSET=(\d+)", scheduler.get("params", ""), re.IGNORECASE)
+    if (int(offset[1]) if offset else OFFSET_DEFAULT_S) > OFFSET_MAX_S:
+        raise ConfigurationError(
+            f"jobs would be killed {offset[1] if offset else OFFSET_DEFAULT_S} s before their slot's end; set `params "
+            "DURATION_OFFSET=1` in the scheduler's configuration (`qconf -msconf`)",
+            key=settings.resource,
+        )
+    default = limit_of(scheduler.get("default_duration", ""))
+    return None if default is None else default // SECOND * SECOND
+
+
+def _check_rights(run: Runner, programs: Programs, settings: PluginSettings) -> None:
+    """Look whether the agent's account may reserve and change usersets.
+
+    Raises:
+        ConfigurationError: naming the commands that allow it.
+        BatchSystemError: Grid Engine does not answer.
+    """
+    account = pwd.getpwuid(os.geteuid()).pw_name
+    managers, operators = (ask_of_some(question, run) for question in questions.administrators(programs))
+    reservers = ask_of_some(questions.usersets(programs, (RESERVERS,)), run).get(RESERVERS, ())
+    missing = []
+    if account not in {*managers, *operators}:
+        missing.append(f"`qconf -ao {account}` (to change who may use a reservation)")
+    if account not in {*managers, *reservers}:
+        missing.append(f"`qconf -au {account} {RESERVERS}` (to reserve)")
+    if missing:
+        raise ConfigurationError(
+            f"the account {account} may not sell slots; a manager allows it with {' and '.join(missing)}",
+            key=settings.resource,
+        )
+
+
+def _check_cores(run: Runner, programs: Programs, queue: str, settings: PluginSettings) -> None:
+    """Look whether the queue has as many slots as the configuration says that the resource has cores.
+
+    Raises:
+        ConfigurationError: if it has fewer.
+        BatchSystemError: Grid Engine does not answer.
+    """
+    report = ask(questions.queues(programs), run)
+    slots = sum(each.slots_total for each in report.instances if each.queue == queue)
+    if slots < settings.cores:
+        raise ConfigurationError(
+            f"the queue {queue} has {slots} slots, fewer than the {settings.cores} cores that the resource is to have",
+            key=f"{settings.resource}.cores",
+        )

@@ -1,0 +1,146 @@
+"""The questions that are put to Grid Engine: the command line of each, and how its answer is read.
+
+All argument lists are of Grid Engine 8.1's manual pages. Times are UTC, for the commands run with `TZ=UTC`. Orders (to
+make, change, delete) are no questions: what they print is read by who gives them, for exit codes tell too little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from ramp.batch.commands import Question, Runner, ask
+from ramp.batch.gridengine.answers import read_queues, read_reservation_of_jobs, read_reservations
+from ramp.batch.gridengine.records import AdvanceReservation, QueueReport
+from ramp.batch.gridengine.tables import read_settings, read_usersets
+from ramp.batch.system import Parts
+from ramp.model.instant import Instant, to_datetime
+
+ANSWER_S: Final = 4.0
+"""Seconds that a question may take: with qmaster well each takes a tenth; a guest has 5 s for the quotes of a call."""
+
+ORDER_S: Final = 8.0
+"""Seconds that an order may take; a guest has 30 s for a hold, which is two or three of them."""
+
+
+_ABSENT: Final = ("does not exist", "is not a parallel environment", "matches the phrase", "list defined")
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What the commands are called on this computer.
+
+    Attributes:
+        qstat: prints queues and jobs; may be `ramp fake-qstat MACHINE`.
+        qrstat: prints advance reservations; may be `ramp fake-qrstat MACHINE`.
+        qrsub: makes one.
+        qrdel: deletes one.
+        qconf: shows and changes the configuration.
+    """
+
+    qstat: tuple[str, ...] = ("qstat",)
+    qrstat: tuple[str, ...] = ("qrstat",)
+    qrsub: tuple[str, ...] = ("qrsub",)
+    qrdel: tuple[str, ...] = ("qrdel",)
+    qconf: tuple[str, ...] = ("qconf",)
+
+
+def ask_of_some(question: Question[Answer], run: Runner) -> Answer:
+    """Ask about things that may not exist: qconf then prints what it has and ends with exit code 1, as when it fails.
+
+    Raises:
+        BatchSystemError: see `ramp.batch.commands.ask`; also if it failed for any other reason than that.
+    """
+    done = run(question.argv, question.stdin, question.time_limit_s)
+    absent = done.code == 1 and any(words in done.stdout + done.stderr for words in _ABSENT)
+    return ask(question, lambda *_: replace(done, code=0) if absent else done)
+
+
+def queues(programs: Programs) -> Question[QueueReport]:
+    """All queue instances and jobs, with what these asked for."""
+    return Question((*programs.qstat, "-f", "-r", "-xml", "-u", "*"), read_queues, time_limit_s=ANSWER_S)
+
+
+def listed_reservations(programs: Programs) -> Question[tuple[AdvanceReservation, ...]]:
+    """All advance reservations, without their slots and users."""
+    return Question((*programs.qrstat, "-xml", "-u", "*"), read_reservations, time_limit_s=ANSWER_S)
+
+
+def full_reservations(programs: Programs, numbers: Sequence[int]) -> Question[tuple[AdvanceReservation, ...]]:
+    """Some advance reservations in full; those that are gone meanwhile are left out."""
+    argv = (*programs.qrstat, "-ar", ",".join(map(str, numbers)), "-xml")
+    return Question(argv, read_reservations, time_limit_s=ANSWER_S)
+
+
+def reservations_of_jobs(programs: Programs, jobs: Sequence[int]) -> Question[dict[int, int]]:
+    """The advance reservation's number of each of these jobs that names one."""
+    argv = (*programs.qstat, "-j", ",".join(map(str, jobs)), "-xml")
+    return Question(argv, read_reservation_of_jobs, time_limit_s=ANSWER_S)
+
+
+def usersets(programs: Programs, names: Sequence[str]) -> Question[dict[str, tuple[str, ...]]]:
+    """Who is in usersets; of those that do not exist nothing is said."""
+    return Question((*programs.qconf, "-su", ",".join(names)), read_usersets, time_limit_s=ANSWER_S)
+
+
+def userset_names(programs: Programs) -> Question[tuple[str, ...]]:
+    """Names of all usersets."""
+    return Question((*programs.qconf, "-sul"), lambda text: tuple(text.split()), time_limit_s=ANSWER_S)
+
+
+def scheduler_settings(programs: Programs) -> Question[dict[str, str]]:
+    """The scheduler's configuration, sched_conf(5)."""
+    return Question((*programs.qconf, "-ssconf"), read_settings, time_limit_s=ANSWER_S)
+
+
+def environment_settings(programs: Programs, name: str) -> Question[dict[str, str]]:
+    """A parallel environment, sge_pe(5); without one the answer is empty."""
+    return Question((*programs.qconf, "-sp", name), read_settings, time_limit_s=ANSWER_S)
+
+
+def queue_settings(programs: Programs, name: str) -> Question[dict[str, str]]:
+    """A cluster queue, queue_conf(5); without one the answer is empty."""
+    return Question((*programs.qconf, "-sq", name), read_settings, time_limit_s=ANSWER_S)
+
+
+def administrators(programs: Programs) -> tuple[Question[tuple[str, ...]], Question[tuple[str, ...]]]:
+    """Who is a manager, and who an operator."""
+    manager, operator = (
+        Question((*programs.qconf, verb), lambda text: tuple(text.split()), time_limit_s=ANSWER_S)
+        for verb in ("-sm", "-so")
+    )
+    return manager, operator
+
+
+def reserving(
+    programs: Programs, environment: str, slots: int, instances: Sequence[str], start: Instant | None, end: Instant
+) -> tuple[str, ...]:
+    """The beginning of `qrsub` that verifying and making have in common.
+
+    Args:
+        programs: what the commands are called.
+        environment: parallel environment.
+        slots: slots in all.
+        instances: queue instances of which they are to be.
+        start: begin, None for now.
+        end: end.
+    """
+    begin = () if start is None else ("-a", _moment(start))
+    return (*programs.qrsub, *begin, "-e", _moment(end), "-pe", environment, str(slots), "-q", ",".join(instances))
+
+
+def userset_text(name: str, users: Sequence[str]) -> str:
+    """A userset as access_list(5) writes it down."""
+    return f"name    {name}\ntype    ACL\nfshare  0\noticket 0\nentries {','.join(users) or 'NONE'}\n"
+
+
+def cores_of(parts: Parts) -> int:
+    """Slots in all."""
+    return sum(count for _, count in parts)
+
+
+def _moment(instant: Instant) -> str:
+    return f"{to_datetime(instant):%Y%m%d%H%M.%S}"

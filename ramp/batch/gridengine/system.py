@@ -1,0 +1,330 @@
+"""One live Grid Engine behind the interface of batch systems: a hold is an advance reservation with its own userset.
+
+An advance reservation can never be changed, but the userset that may use it can: with the market's own user in it, it
+is a hold; with the buyer's account instead, it is the buyer's. Both have the name that the book knows. Names of advance
+reservations need not be unique, and one that was ordered while qmaster hung may come to be later; so more than one of a
+name are told apart by their numbers, and all but the first are deleted when they are seen.
+"""
+
+from __future__ import annotations
+
+import logging
+import pwd
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ramp.batch.commands import Completed, Runner, ask
+from ramp.batch.gridengine import questions
+from ramp.batch.gridengine.questions import Programs
+from ramp.batch.gridengine.records import AdvanceReservation, BatchJob, QueueInstance, QueueReport
+from ramp.batch.gridengine.tables import granted_number, verified_slots
+from ramp.batch.system import (
+    NAME_PREFIX,
+    Node,
+    RunningJob,
+    SystemReservation,
+    SystemSnapshot,
+    WaitingJob,
+    WantedReservation,
+)
+from ramp.errors import BatchSystemError, CommandFailed, SystemRefused, plain
+from ramp.model.instant import SECOND, Duration, Instant
+
+NAME: Final = "gridengine"
+START_NOW: Final[Duration] = 5 * SECOND
+"""What begins sooner is ordered without a start, for a start in the past is refused and a command takes its time."""
+
+BEGIN_LAG: Final[Duration] = 30 * SECOND
+"""So much later than asked a reservation may begin that is ordered for now: the order takes so long at worst."""
+
+GONE_S: Final = 10.0
+"""Seconds until a deleted reservation is to be gone; its jobs are killed first."""
+
+_PAUSE_S: Final = 0.2
+_OUT_OF_ORDER: Final = frozenset("duEsSDCco")
+"""Letters of a queue's state in which it starts no job; load alarms are not among them, for they pass by themselves."""
+
+_BEGUN: Final = frozenset("rE")
+_WAITING_JOBS_MAX: Final = 200
+"""Of so many waiting jobs at most it is asked which reservation they name."""
+
+_NO: Final = ("no suitable queues", "cannot run in PE")
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class GridEngine:
+    """One live cell of Grid Engine; a `ramp.batch.system.BatchSystem`.
+
+    Attributes:
+        run: runs its commands, with SGE_ROOT and SGE_CELL in their environment.
+        queue: the cluster queue that is for sale.
+        environment: the parallel environment in which reservations are made.
+        market_user: the local account as which the commands run.
+        default_duration: what a job without `h_rt` counts for; None where that is for ever.
+        programs: what the commands are called.
+        clock: the time now.
+        pause: waits so many seconds.
+    """
+
+    run: Runner
+    queue: str
+    environment: str
+    market_user: str
+    default_duration: Duration | None = None
+    programs: Programs = field(default_factory=Programs)
+    clock: Callable[[], Instant] = lambda: time.time_ns() // 1000
+    pause: Callable[[float], None] = time.sleep
+    name: str = NAME
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def snapshot(self, now: Instant) -> SystemSnapshot:
+        """Queue instances of the queue, their jobs, and all reservations; see `BatchSystem.snapshot`."""
+        report = ask(questions.queues(self.programs), self.run)
+        found = self._single(self._listed())
+        named = self._names_of_jobs(report, found)
+        nodes = tuple(_node(each) for each in report.instances if each.queue == self.queue)
+        running = (self._running(job, named.get(job.number, "")) for job in report.jobs if job.running)
+        waiting = (self._waiting(job, named.get(job.number, "")) for job in report.jobs if not job.running)
+        return SystemSnapshot(now, nodes, tuple(running), tuple(waiting), self._told(found))
+
+    def reservations(self) -> tuple[SystemReservation, ...]:
+        """All advance reservations; see `BatchSystem.reservations`."""
+        return self._told(self._single(self._listed()))
+
+    def verify(self, wanted: WantedReservation) -> int:
+        """Ask Grid Engine itself whether a reservation could be made (`qrsub -w v`): slots that it found, 0 for none.
+
+        Raises:
+            BatchSystemError: it did not say.
+        """
+        argv = (*self._reserving(wanted), "-w", "v")
+        done = self.run(argv, "", questions.ANSWER_S)
+        slots = verified_slots(done.stdout + done.stderr)
+        if slots is None and not _is_no(done):
+            raise CommandFailed(done.argv, done.code, plain(done.stderr or done.stdout))
+        return slots or 0
+
+    def running_in(self, reservation: SystemReservation) -> tuple[str, ...]:
+        """Ids of the jobs that name a reservation; see `BatchSystem.running_in`."""
+        jobs = [job.number for job in ask(questions.queues(self.programs), self.run).jobs]
+        named = self._reservation_numbers(jobs)
+        return tuple(str(job) for job, number in sorted(named.items()) if str(number) == reservation.reservation_id)
+
+    # -- changing ------------------------------------------------------------------------------------------------
+
+    def make(self, wanted: WantedReservation) -> None:
+        """Make an advance reservation for a userset of its own; see `BatchSystem.make`."""
+        user = wanted.user or self.market_user
+        self._write_userset(wanted.name, user)
+        argv = (*self._reserving(wanted), "-u", f"@{wanted.name}", "-N", wanted.name)
+        done = self.run(argv, "", questions.ORDER_S)
+        number = granted_number(done.stdout + done.stderr)
+        if number is not None:
+            _log.info("%s is advance reservation %d", wanted.name, number)
+            return
+        said = plain(done.stderr or done.stdout) or "nothing"
+        if _is_no(done):
+            self._remove_userset(wanted.name)
+            raise SystemRefused(f"qrsub says: {said}", busy=True)
+        if "must be manager" in said or "denied" in said or "does not exist" in said or "not known" in said:
+            self._remove_userset(wanted.name)
+            raise SystemRefused(f"qrsub says: {said}")
+        raise CommandFailed(done.argv, done.code, said)
+
+    def hand_over(self, reservation: SystemReservation, user: str) -> None:
+        """Put a buyer's account into the reservation's userset in place of the market's; see `BatchSystem`."""
+        self._write_userset(reservation.name, user)
+
+    def remove(self, reservation: SystemReservation) -> None:
+        """Delete all advance reservations of that name, with their jobs, and the userset; see `BatchSystem.remove`."""
+        for force in (False, True):
+            listed = [each for each in self._listed() if each.name == reservation.name]
+            for each in listed:
+                if force or "d" not in each.state:
+                    self._delete(each.number, force)
+            ends = self.clock() + int(GONE_S * SECOND)
+            while listed and self.clock() < ends:
+                listed = [each for each in self._listed() if each.name == reservation.name]
+                if listed:
+                    self.pause(_PAUSE_S)
+            if not listed:
+                self._remove_userset(reservation.name)
+                return
+        raise BatchSystemError(f"advance reservation {reservation.name} is still there after qrdel -f")
+
+    def _delete(self, number: int, force: bool) -> None:
+        argv = (*self.programs.qrdel, *(("-f",) if force else ()), str(number))
+        done = self.run(argv, "", questions.ORDER_S)
+        said = done.stdout + done.stderr
+        if done.code != 0 and "does not exist" not in said:
+            raise CommandFailed(done.argv, done.code, plain(said))
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _reserving(self, wanted: WantedReservation) -> tuple[str, ...]:
+        """The part of `qrsub` in which verifying and making are the same."""
+        start = wanted.start if wanted.start > self.clock() + START_NOW else None
+        instances = [name for name, _ in wanted.parts]
+        slots = questions.cores_of(wanted.parts)
+        return questions.reserving(self.programs, self.environment, slots, instances, start, wanted.end)
+
+    def _write_userset(self, name: str, user: str) -> None:
+        """Make or change a userset so that one account is in it and nobody else.
+
+        Raises:
+            SystemRefused: there is no such account, or it may not be changed.
+        """
+        try:
+            pwd.getpwnam(user)
+        except (KeyError, ValueError) as error:
+            raise SystemRefused(f"there is no account {user!r:.60} on this computer") from error
+        text = questions.userset_text(name, (user,))
+        with tempfile.TemporaryDirectory(prefix="ramp-userset-") as folder:
+            path = Path(folder) / "userset"
+            path.write_text(text, encoding="ascii")
+            done = self._configure("-Au", str(path))
+            if "already exists" in done.stdout + done.stderr:
+                done = self._configure("-Mu", str(path))
+        said = plain(done.stderr or done.stdout)
+        if done.code != 0 or ("added" not in said and "modified" not in said):
+            if "denied" in said or "must be" in said:
+                raise SystemRefused(f"qconf says: {said}; the account {self.market_user} is to be an operator of it")
+            raise CommandFailed(done.argv, done.code, said)
+
+    def _remove_userset(self, name: str) -> None:
+        done = self._configure("-dul", name)
+        said = done.stdout + done.stderr
+        if done.code != 0 and "does not exist" not in said:
+            raise CommandFailed(done.argv, done.code, plain(said))
+
+    def _configure(self, verb: str, argument: str) -> Completed:
+        return self.run((*self.programs.qconf, verb, argument), "", questions.ORDER_S)
+
+    def sweep_usersets(self, prefix: str, kept: Iterable[str]) -> tuple[str, ...]:
+        """Remove usersets of ours that no reservation has: what a crash leaves between the two; their names.
+
+        Args:
+            prefix: how our names begin.
+            kept: names of reservations that are there or are about to be.
+
+        Raises:
+            BatchSystemError: the system does not answer.
+        """
+        names = [
+            name
+            for name in questions.ask_of_some(questions.userset_names(self.programs), self.run)
+            if name.startswith(prefix)
+        ]
+        over = sorted(set(names) - set(kept))
+        for name in over:
+            self._remove_userset(name)
+        return tuple(over)
+
+    def _listed(self) -> tuple[AdvanceReservation, ...]:
+        return ask(questions.listed_reservations(self.programs), self.run)
+
+    def _single(self, listed: Sequence[AdvanceReservation]) -> tuple[AdvanceReservation, ...]:
+        """The reservations in full; of several of one of our names the oldest, for the others are deleted."""
+        kept: dict[str, int] = {}
+        doubles: set[int] = set()
+        for each in sorted(listed, key=lambda one: one.number):
+            ours = each.name.startswith(NAME_PREFIX) and each.owner == self.market_user
+            if ours and kept.setdefault(each.name, each.number) != each.number:
+                doubles.add(each.number)
+        for number in sorted(doubles):
+            _log.warning("advance reservation %d has the name of an older one of ours and is deleted", number)
+            self._delete(number, force=False)
+        numbers = [each.number for each in listed if each.number not in doubles]
+        return ask(questions.full_reservations(self.programs, numbers), self.run) if numbers else ()
+
+    def _told(self, found: Sequence[AdvanceReservation]) -> tuple[SystemReservation, ...]:
+        """Reservations with their users, whose usersets are asked for in one question."""
+        wanted = sorted({user[1:] for each in found for user in each.users if user.startswith("@")})
+        members = questions.ask_of_some(questions.usersets(self.programs, wanted), self.run) if wanted else {}
+        return tuple(
+            SystemReservation(
+                name=each.name or str(each.number),
+                reservation_id=str(each.number),
+                start=each.start,
+                end=each.end,
+                parts=each.slots_at,
+                users=_members(each.users, members),
+                active=bool(_BEGUN & set(each.state)),
+            )
+            for each in found
+        )
+
+    def _names_of_jobs(self, report: QueueReport, found: Sequence[AdvanceReservation]) -> dict[int, str]:
+        """The reservation's name of every job that runs or will run in one."""
+        if not found:
+            return {}
+        names = {each.number: each.name or str(each.number) for each in found}
+        running = [job.number for job in report.jobs if job.running] if any(_begun(each) for each in found) else []
+        waiting = [job.number for job in report.jobs if not job.running][:_WAITING_JOBS_MAX]
+        numbers = self._reservation_numbers([*running, *waiting])
+        return {job: names[number] for job, number in numbers.items() if number in names}
+
+    def _reservation_numbers(self, jobs: Sequence[int]) -> dict[int, int]:
+        numbers: dict[int, int] = {}
+        different = sorted(set(jobs))
+        for first in range(0, len(different), _WAITING_JOBS_MAX):
+            some = different[first : first + _WAITING_JOBS_MAX]
+            named: dict[int, int] = ask(questions.reservations_of_jobs(self.programs, some), self.run)
+            numbers.update(named)
+        return numbers
+
+    def _running(self, job: BatchJob, reservation: str) -> RunningJob:
+        assert job.started is not None
+        limit = job.run_limit or self.default_duration
+        end = None if limit is None else job.started + limit
+        return RunningJob(_job_id(job), job.owner, job.started, end, job.slots_at, reservation)
+
+    def _waiting(self, job: BatchJob, reservation: str) -> WaitingJob:
+        return WaitingJob(
+            job_id=_job_id(job),
+            user=job.owner,
+            submitted=job.submitted,
+            cores=job.slots * job.tasks,
+            nodes=1,
+            time_limit=job.run_limit or self.default_duration,
+            held=any(letter in job.state for letter in "hE"),
+            reservation=reservation,
+        )
+
+
+def _node(instance: QueueInstance) -> Node:
+    broken = _OUT_OF_ORDER & set(instance.states)
+    return Node(
+        name=instance.name,
+        cores=instance.slots_total,
+        usable=not broken,
+        state=instance.states,
+        reason=f"the queue instance is in state {instance.states}" if broken else "",
+    )
+
+
+def _members(users: Sequence[str], usersets: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    found: list[str] = []
+    for user in users:
+        found.extend(usersets.get(user[1:], ()) if user.startswith("@") else (user,))
+    return tuple(found)
+
+
+def _begun(reservation: AdvanceReservation) -> bool:
+    return bool(_BEGUN & set(reservation.state))
+
+
+def _job_id(job: BatchJob) -> str:
+    return f"{job.number}.{job.task}" if job.task else str(job.number)
+
+
+def _is_no(done: Completed) -> bool:
+    """Whether Grid Engine says that it has not so many slots then."""
+    said = done.stdout + done.stderr
+    return done.code != 0 and any(words in said for words in _NO)

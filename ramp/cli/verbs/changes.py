@@ -1,0 +1,95 @@
+"""`ramp restart`, `ramp reload` and `ramp changes`: changing a market while it runs, and who has done so."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from ramp.cli.moments import MomentType
+from ramp.cli.options import example, json_option, state_option
+from ramp.cli.views.output import moment_text, print_json, print_rows, say, waiting
+from ramp.client.connecting import operate
+from ramp.control.market_changes import MarketChanged
+from ramp.model.instant import Instant
+from ramp.runtime.state_folder import StateFolder
+
+CHANGE_EXITS = "0 done; 1 refused (something is open), failed, or no market is running; 2 bad input"
+
+
+def show_changed(changed: MarketChanged, *, as_json: bool) -> None:
+    """Show what was changed, or would be."""
+    if as_json:
+        print_json({"done": changed.done, "changes": [asdict(line) for line in changed.lines]})
+        return
+    for line in changed.lines:
+        click.echo(line.text)
+
+
+@click.command(epilog=example("ramp restart curie1", exits=CHANGE_EXITS))
+@click.argument("name")
+@state_option
+@json_option
+def restart(name: str, state: StateFolder, as_json: bool) -> None:
+    """Restart one agent, which goes on where its journal ends.
+
+    Where its process does not answer, that process is killed and started again with all agents in it. A user's auctions
+    that go on are given up, as at every restart; what was decided is carried through.
+    """
+    with waiting(f"restarting {name}"):
+        changed = operate(state.path).restart(name)
+    show_changed(changed, as_json=as_json)
+
+
+@click.command(epilog=example("ramp reload --dry-run", "ramp reload", exits=CHANGE_EXITS))
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--force", is_flag=True, help="Also remove who owes or holds something.")
+@state_option
+@json_option
+def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> None:
+    """Make the market what its file says now: users, resources, machines.
+
+    Users and resources that the file has or has not any more are added or removed; a resource takes up new prices, and
+    is restarted where its machine, plug-in or price strategy is another one. What verbs have changed (`ramp resource
+    set`, ...) stands over the file, except where the file itself has been edited since. Everything else in the file
+    ([server], [timing], ...) waits for the next `ramp up`, and is told. --json: `done`, and `changes` with `kind`
+    (`add`, `remove`, `update`, `rebuild`, `later`, `stands`), `name` and `text`.
+    """
+    with waiting("reading the file"):
+        changed = operate(state.path).reload(dry_run=dry_run, force=force)
+    show_changed(changed, as_json=as_json)
+    if not changed.lines and not as_json:
+        click.echo("The market is what its file says")
+    if dry_run:
+        say("nothing was changed; `ramp reload` does it")
+
+
+@click.command(epilog=example("ramp changes", "ramp changes --since yesterday --json"))
+@click.option("--since", type=MomentType(), metavar="TIME", help="First moment (default: the beginning).")
+@click.option("--standing", is_flag=True, help="Only what stands over the configuration's file at present.")
+@state_option
+@json_option
+def changes(since: Instant | None, standing: bool, state: StateFolder, as_json: bool) -> None:
+    """Show who has changed what of the market, and when; whether or not it runs.
+
+    The same lines are in `audit.log` of the state folder, as JSON.
+    """
+    from ramp.runtime.changes.audit_log import lines_of
+    from ramp.runtime.changes.overlay import load_overlay
+
+    overlay = load_overlay(state)
+    over = overlay.standing if overlay is not None else ()
+    if standing:
+        if as_json:
+            print_json(list(over))
+        for each in [] if as_json else over or ["Nothing stands over the file"]:
+            click.echo(each)
+        return
+    found = list(lines_of(state, since or 0))
+    if as_json:
+        print_json([asdict(line) for line in found])
+    elif found:
+        rows = [(moment_text(line.at), line.who, line.verb, line.what) for line in found]
+        print_rows(("Time", "Who", "Verb", "What"), rows, wrap=("What",))
+    else:
+        click.echo("Nothing was changed")

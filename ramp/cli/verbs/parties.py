@@ -1,0 +1,177 @@
+"""`ramp user` and `ramp resource`: who takes part in a market that runs, and what resources ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from ramp.cli.options import CreditsType, WholeNumber, example, file_type, json_option, state_option
+from ramp.cli.verbs.changes import CHANGE_EXITS, show_changed
+from ramp.cli.views.output import waiting
+from ramp.client.connecting import operate, resource_definition
+from ramp.model.money import credits_text
+from ramp.runtime.state_folder import StateFolder
+
+PRICES: Final = ("start_price", "minimum_price", "rounds_expected")
+SETTINGS: Final = (*PRICES, "pricing")
+
+
+@click.group(epilog=example("ramp user add carol --deposit 5000", "ramp user remove carol", exits=CHANGE_EXITS))
+def user() -> None:
+    """Add or remove a user while the market runs; the change outlives `ramp down`."""
+
+
+@user.command("add", epilog=example("ramp user add carol --deposit 5000", exits=CHANGE_EXITS))
+@click.argument("name")
+@click.option("--deposit", type=CreditsType(), metavar="CREDITS", help="Credited when the account is opened.")
+@click.option("--overdraft", type=CreditsType(), metavar="CREDITS", help="How far below 0 the account may go.")
+@state_option
+@json_option
+def add_user(name: str, deposit: int | None, overdraft: int | None, state: StateFolder, as_json: bool) -> None:
+    """Add a user: key and certificate, XMPP account, bank account, agent.
+
+    On an external server its owner makes the XMPP account first. Whoever had the name before is not known any more, but
+    the bank account of that name is, with what is on it.
+    """
+    with waiting(f"adding {name}"):
+        changed = operate(state.path).add_user(name, deposit=_credits(deposit), overdraft=_credits(overdraft))
+    show_changed(changed, as_json=as_json)
+
+
+@user.command("remove", epilog=example("ramp user remove carol", exits=CHANGE_EXITS))
+@click.argument("name")
+@click.option("--force", is_flag=True, help="Also while a request goes on, or slots bought are not over.")
+@state_option
+@json_option
+def remove_user(name: str, force: bool, state: StateFolder, as_json: bool) -> None:
+    """Remove a user: its agent ends and its certificates are revoked; journal and bank account stay.
+
+    Refused, with what is open, while a request goes on, a slot bought is not over, money is set aside, or it owes the
+    bank. By force nobody can give those slots back or prove that they are paid in its name any more.
+    """
+    with waiting(f"removing {name}"):
+        changed = operate(state.path).remove_user(name, force=force)
+    show_changed(changed, as_json=as_json)
+
+
+@click.group(
+    epilog=example("ramp resource drain curie1", "ramp resource set curie1 start_price=70", exits=CHANGE_EXITS)
+)
+def resource() -> None:
+    """Add, drain, price or remove a resource while the market runs; the change outlives `ramp down`."""
+
+
+@resource.command(
+    "add",
+    epilog=example(
+        "ramp resource add curie9 --machine curie --start-price 70 --minimum-price 20",
+        "ramp resource add --from new-machine.toml",
+        exits=CHANGE_EXITS,
+    ),
+)
+@click.argument("name", required=False)
+@click.option("--machine", metavar="NAME", help="A machine of the market's configuration.")
+@click.option("--start-price", type=WholeNumber(min=1), metavar="N", help="First price, credits/core-hour.")
+@click.option("--minimum-price", type=WholeNumber(min=1), metavar="N", help="Least price, credits/core-hour.")
+@click.option("--pricing", metavar="NAME", help="Price strategy (default: ramp).")
+@click.option("--plugin", metavar="NAME", help="Plug-in (default: the machine's).")
+@click.option("--from", "file", type=file_type, metavar="FILE",
+              help="A file with one [[resources]], and [machines.NAME] where it brings its own.")  # fmt: skip
+@state_option
+@json_option
+def add_resource(
+    name: str | None,
+    machine: str | None,
+    start_price: int | None,
+    minimum_price: int | None,
+    pricing: str | None,
+    plugin: str | None,
+    file: Path | None,
+    state: StateFolder,
+    as_json: bool,
+) -> None:
+    """Add a resource, on a machine that the configuration has, or as a piece of TOML says."""
+    if file is not None:
+        if name is not None or machine is not None:
+            raise click.UsageError("--from has the name and the machine already; leave NAME and --machine out")
+        definition = click.open_file(str(file)).read()
+    elif name is None or machine is None or start_price is None or minimum_price is None:
+        raise click.UsageError("NAME, --machine, --start-price and --minimum-price are needed, or --from FILE")
+    else:
+        definition = resource_definition(
+            name, machine, start_price=start_price, minimum_price=minimum_price, pricing=pricing, plugin=plugin
+        )
+    with waiting("adding the resource"):
+        changed = operate(state.path).add_resource(definition)
+    show_changed(changed, as_json=as_json)
+
+
+@resource.command("drain", epilog=example("ramp resource drain curie1", exits=CHANGE_EXITS))
+@click.argument("name")
+@state_option
+@json_option
+def drain(name: str, state: StateFolder, as_json: bool) -> None:
+    """Let a resource sell nothing new and keep what it has sold; `ramp resource resume` ends that.
+
+    Calls, and acceptances of offers made before, are refused with the code `draining`. The directory tells it (`ramp
+    resources`), and it lasts over a restart.
+    """
+    show_changed(operate(state.path).drain_resource(name), as_json=as_json)
+
+
+@resource.command("resume", epilog=example("ramp resource resume curie1", exits=CHANGE_EXITS))
+@click.argument("name")
+@state_option
+@json_option
+def resume(name: str, state: StateFolder, as_json: bool) -> None:
+    """Let a resource that drains sell again."""
+    show_changed(operate(state.path).resume_resource(name), as_json=as_json)
+
+
+@resource.command("remove", epilog=example("ramp resource remove curie1", exits=CHANGE_EXITS))
+@click.argument("name")
+@click.option("--force", is_flag=True, help="Also while slots sold or held are not over.")
+@state_option
+@json_option
+def remove_resource(name: str, force: bool, state: StateFolder, as_json: bool) -> None:
+    """Remove a resource: its agent ends and its certificates are revoked; journal and bank account stay.
+
+    Refused, with what is open, while slots that it has sold or holds are not over, or it owes the bank; drain it first.
+    By force its buyers keep agreements that nobody serves; the bank refunds them on the buyer's word alone if they
+    cancel before their slots begin.
+    """
+    with waiting(f"removing {name}"):
+        changed = operate(state.path).remove_resource(name, force=force)
+    show_changed(changed, as_json=as_json)
+
+
+@resource.command(
+    "set", epilog=example("ramp resource set curie1 start_price=70 minimum_price=25 pricing=ramp", exits=CHANGE_EXITS)
+)
+@click.argument("name")
+@click.argument("values", nargs=-1, required=True, metavar="KEY=VALUE...")
+@state_option
+@json_option
+def set_values(name: str, values: tuple[str, ...], state: StateFolder, as_json: bool) -> None:
+    """Set what a resource asks, from the next call on; offers that stand keep their price.
+
+    KEY is start_price, minimum_price (credits/core-hour), rounds_expected, or pricing, the name of a price strategy;
+    another strategy restarts the resource's agent.
+    """
+    given: dict[str, int | str] = {}
+    for each in values:
+        key, separator, value = each.partition("=")
+        if not separator or key not in SETTINGS:
+            raise click.UsageError(f"{each!r} is wrong; right would be KEY=VALUE with KEY of {', '.join(SETTINGS)}")
+        if key in PRICES and not (value.isascii() and value.isdecimal() and int(value) > 0):
+            raise click.UsageError(f"{each!r} is wrong; right would be a whole number above 0")
+        given[key] = int(value) if key in PRICES else value
+    with waiting(f"setting {name}"):
+        changed = operate(state.path).set_resource(name, **given)  # type: ignore[arg-type]
+    show_changed(changed, as_json=as_json)
+
+
+def _credits(minor_units: int | None) -> str:
+    return "0" if minor_units is None else credits_text(minor_units)

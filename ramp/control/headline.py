@@ -1,0 +1,70 @@
+"""How a market is, in one word and one sentence; the truth first, whoever else is well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ramp.control.status import UP, AgentStatus, SwarmStatus
+
+TOLD_MAX: Final = 3
+"""Agents that are named in the sentence; the table has them all."""
+
+ILL: Final = ("failed", "degraded", "broken")
+"""States of an agent that is not well; its detail says why."""
+
+
+class Health(StrEnum):
+    """How a market is: everybody is up; some are not well; it is coming up; agents cannot reach each other."""
+
+    UP = "up"
+    DEGRADED = "degraded"
+    STARTING = "starting"
+    NO_SERVER = "no server"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """One word, and which agents and why; empty where all is well."""
+
+    health: Health
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.health}: {self.why}" if self.why else self.health.value
+
+
+def headline(found: SwarmStatus) -> Headline:
+    """How a market is.
+
+    A server that nobody reaches comes first, for nothing else can be well then; agents that are not well while it comes
+    up are told at once, for it may never be.
+
+    Args:
+        found: what its supervisor says.
+    """
+    server = found.server
+    if server.problem:
+        return Headline(
+            Health.NO_SERVER, f"the {server.kind} XMPP server at {server.host}:{server.port} {server.problem}"
+        )
+    ill = [agent for agent in found.agents if agent.state in ILL]
+    waiting = [agent for agent in found.agents if not agent.is_up and agent not in ill]
+    if ill:
+        return Headline(Health.DEGRADED, _named([*ill, *waiting]))
+    if found.state != UP:
+        return Headline(Health.STARTING, f"{len(waiting)} of {len(found.agents)} agents are not up yet")
+    return Headline(Health.DEGRADED, _named(waiting)) if waiting else Headline(Health.UP)
+
+
+def _named(agents: list[AgentStatus]) -> str:
+    told = [f"{agent.name} ({agent.role}) is {state_text(agent)}" for agent in agents[:TOLD_MAX]]
+    more = [f"and {len(agents) - TOLD_MAX} more"] if len(agents) > TOLD_MAX else []
+    return "; ".join(told + more)
+
+
+def state_text(agent: AgentStatus) -> str:
+    """An agent's state, with the reason where it is not well, and that it drains."""
+    state = f"{agent.state}: {agent.detail}" if agent.state in ILL else agent.state
+    return f"{state}, draining" if agent.draining else state

@@ -1,0 +1,53 @@
+"""What lies ahead of a KOALA simulation, and the order of what happens in one instant."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from simulation.kernel import EventQueue
+
+
+class Kind(enum.IntEnum):
+    """Kinds of events in the order in which simultaneous ones happen: what frees processors comes first."""
+
+    LOCAL_END = 0
+    JOB_END = 1
+    CRASH = 2
+    RELEASED = 3
+    GIVEN_UP = 4
+    TAKEN_IN = 5
+    STUBS_HELD = 6
+    LOCAL_SUBMISSION = 7
+    WISH = 8
+    CLAIM = 9
+    SUBMISSION = 10
+    POLL = 11
+
+
+class Agenda:
+    """Future events."""
+
+    def __init__(self) -> None:
+        self._events: EventQueue[tuple[Kind, Any]] = EventQueue()
+
+    @property
+    def now(self) -> int:
+        """Virtual time, microseconds."""
+        return self._events.now
+
+    def at(self, time: int, kind: Kind, subject: Any) -> int:
+        """Put an event on the agenda; a ticket for `cancel`."""
+        return self._events.schedule(time, (kind, subject), kind)
+
+    def cancel(self, ticket: int | None) -> None:
+        """Take an event off, if it is still ahead."""
+        if ticket is not None:
+            self._events.cancel(ticket)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def pop(self) -> tuple[Kind, Any]:
+        """Go on to the next event."""
+        return self._events.pop()

@@ -1,0 +1,110 @@
+"""The clusters: who holds which processors. What local users do is seen by nobody but the clusters themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ramp.errors import MachineError
+
+
+class Cluster:
+    """One cluster's processors.
+
+    Args:
+        name: of the cluster.
+        processors: how many.
+        threshold: processors that managed jobs never have, so that local users find some.
+        local: held by local users from the beginning.
+        reserves: the batch system can set processors aside for a time to come.
+
+    Attributes:
+        held: processors of managed jobs, by number.
+        local: processors of local users.
+    """
+
+    def __init__(
+        self, name: str, processors: int, *, threshold: int = 0, local: int = 0, reserves: bool = False
+    ) -> None:
+        self.name = name
+        self.processors = processors
+        self.threshold = threshold
+        self.reserves = reserves
+        self.local = local
+        self.held: dict[int, int] = {}
+        self._managed = 0
+
+    @property
+    def managed(self) -> int:
+        """Processors of all managed jobs."""
+        return self._managed
+
+    @property
+    def idle(self) -> int:
+        """Processors that nobody holds."""
+        return self.processors - self.local - self._managed
+
+    @property
+    def room(self) -> int:
+        """Processors that managed jobs may have beyond those that they have, were all of them idle."""
+        return self.processors - self.threshold - self._managed
+
+    def take(self, job: int, processors: int) -> int:
+        """Give a job as many processors as can be had now, within the threshold; how many it got."""
+        got = max(0, min(processors, self.idle, self.room))
+        if got:
+            self.held[job] = self.held.get(job, 0) + got
+            self._managed += got
+        return got
+
+    def give_back(self, job: int, processors: int) -> None:
+        """Take processors from a job.
+
+        Raises:
+            MachineError: it has fewer.
+        """
+        has = self.held.get(job, 0)
+        if not 0 <= processors <= has:
+            raise MachineError(f"cluster {self.name}: job {job} gives back {processors} processors of {has}")
+        self._managed -= processors
+        if has == processors:
+            self.held.pop(job, None)
+        else:
+            self.held[job] = has - processors
+
+
+class LocalUsers:
+    """A cluster's own users, whose jobs come from a log and start first come, first served.
+
+    Args:
+        cluster: theirs.
+        jobs: (submission, run time, processors) in order of submission; microseconds. Jobs that are larger than the
+            cluster are left out.
+
+    Attributes:
+        running: how many of their jobs run.
+    """
+
+    def __init__(self, cluster: Cluster, jobs: Iterable[tuple[int, int, int]]) -> None:
+        self.cluster = cluster
+        self.submissions = [job for job in jobs if job[2] <= cluster.processors - cluster.local]
+        self.running = 0
+        self._waiting: list[tuple[int, int]] = []
+
+    def submit(self, run_time: int, processors: int) -> None:
+        """A job joins the local queue."""
+        self._waiting.append((run_time, processors))
+
+    def start(self) -> list[tuple[int, int]]:
+        """Start those that fit, in order; run time and processors of each."""
+        started = []
+        while self._waiting and self._waiting[0][1] <= self.cluster.idle:
+            job = self._waiting.pop(0)
+            self.cluster.local += job[1]
+            self.running += 1
+            started.append(job)
+        return started
+
+    def ended(self, processors: int) -> None:
+        """A local job has ended."""
+        self.cluster.local -= processors
+        self.running -= 1

@@ -1,0 +1,122 @@
+"""The co-allocator decides where jobs run, the processor claimer gets their processors, the queue keeps the others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from simulation.kernel import MICROSECONDS_PER_SECOND
+from simulation.koala.clusters import Cluster
+from simulation.koala.information import InformationService
+from simulation.koala.jobs import KoalaJob, Record
+from simulation.koala.placement.interface import Assignment, PlacementPolicy, Replicas
+from simulation.malleable.sizes import JobClass
+
+CLAIM_MARGIN: Final = 10 * MICROSECONDS_PER_SECOND
+"""How long before a job's files are there its processors are claimed, where they cannot be reserved."""
+
+
+@dataclass(slots=True)
+class CoAllocator:
+    """Decides where a job would run.
+
+    Attributes:
+        information: what is known of the clusters.
+        clusters: their names, in the order of the file.
+        policy: of placement.
+        replicas: where input files are.
+        fills: jobs that may choose begin with all that their cluster has for them, not with their smallest size.
+    """
+
+    information: InformationService
+    clusters: tuple[str, ...]
+    policy: PlacementPolicy
+    replicas: Replicas = field(default_factory=Replicas)
+    fills: bool = False
+
+    def place(self, job: KoalaJob, closed: Collection[str] = ()) -> tuple[Assignment, ...] | None:
+        """Where the job would run now, or None.
+
+        Args:
+            job: the job.
+            closed: clusters where nothing is placed now.
+        """
+        idle = {name: self.information.available(name) for name in self.clusters if name not in closed}
+        placed = self.policy(job.components, idle, self.replicas)
+        if placed is None or len(placed) != 1 or not self.chooses(job):
+            return placed
+        (only,) = placed
+        size = job.malleability.sizes.most_of(idle[only.cluster])
+        return (Assignment(only.cluster, max(size or 0, only.processors), only.files),)
+
+    def chooses(self, job: KoalaJob) -> bool:
+        """Whether the job begins with more than its smallest size where there is more."""
+        if job.malleability.job_class is JobClass.MOLDABLE:
+            return True
+        return self.fills and job.malleable
+
+    def transfer_time(self, placed: tuple[Assignment, ...]) -> int:
+        """How long the input files of a placed job take, all components at once; microseconds."""
+        longest = max((self.replicas.transfer_s(one.files, one.cluster) or 0.0) for one in placed)
+        return round(longest * MICROSECONDS_PER_SECOND)
+
+
+class ProcessorClaimer:
+    """Gets the processors of placed jobs: all of them or none.
+
+    Args:
+        clusters: by name.
+        information: is told of claims that failed.
+    """
+
+    def __init__(self, clusters: Mapping[str, Cluster], information: InformationService) -> None:
+        self._clusters = clusters
+        self._information = information
+
+    def claim_time(self, placed: tuple[Assignment, ...], now: int, transfer: int) -> int:
+        """When to claim: at once where all local managers reserve, else close to the estimated start."""
+        if all(self._clusters[one.cluster].reserves for one in placed):
+            return now
+        return max(now, now + transfer - CLAIM_MARGIN)
+
+    def claim(self, job: int, placed: tuple[Assignment, ...]) -> bool:
+        """Take the processors; where one cluster has too few, nothing is taken."""
+        got: list[Assignment] = []
+        for one in placed:
+            taken = self._clusters[one.cluster].take(job, one.processors)
+            if taken < one.processors:
+                self._information.correct(one.cluster)
+                self._clusters[one.cluster].give_back(job, taken)
+                for earlier in got:
+                    self._clusters[earlier.cluster].give_back(job, earlier.processors)
+                return False
+            got.append(one)
+        return True
+
+
+class PlacementQueue:
+    """Jobs that could not be placed: they join at the tail, and the queue is scanned from head to tail.
+
+    Args:
+        tries_max: failed tries after which a submission fails; None = never.
+    """
+
+    def __init__(self, tries_max: int | None = None) -> None:
+        self._tries_max = tries_max
+        self.jobs: list[Record] = []
+
+    def failed(self, record: Record) -> bool:
+        """A try has failed: the job joins the tail unless it waits already; False where its submission fails."""
+        record.tries += 1
+        if self._tries_max is not None and record.tries > self._tries_max:
+            if record in self.jobs:
+                self.jobs.remove(record)
+            return False
+        if record not in self.jobs:
+            self.jobs.append(record)
+        return True
+
+    def placed(self, record: Record) -> None:
+        """A job leaves the queue."""
+        self.jobs.remove(record)

@@ -1,0 +1,128 @@
+"""Jobs as they are submitted to KOALA, and what becomes of them."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from simulation.malleable.malleability import Malleability
+
+
+class Obligation(enum.StrEnum):
+    """Whether a change of size is a hint or must be (section 2.3 of the paper)."""
+
+    VOLUNTARY = "voluntary"
+    MANDATORY = "mandatory"
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A part of a job that runs in one cluster.
+
+    Attributes:
+        processors: that it needs at least.
+        files: names of its input files.
+    """
+
+    processors: int
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Growth that an application asks for itself: the future work of the paper's section 8.
+
+    Attributes:
+        at_share: of its work that is done when it asks, from 0 to 1.
+        processors: how many more it wants, at least 1.
+        obligation: mandatory = it cannot go on without them.
+    """
+
+    at_share: float
+    processors: int
+    obligation: Obligation = Obligation.VOLUNTARY
+
+
+@dataclass(frozen=True, slots=True)
+class KoalaJob:
+    """A job as it is submitted.
+
+    Attributes:
+        number: unique.
+        submit_time: microseconds.
+        application: its name, for tables.
+        run_time: microseconds with `reference` processors.
+        reference: the size at which its run time is stated.
+        malleability: class, sizes, speed-up and cost of a change; a rigid job's sizes are all the same.
+        components: at least one; their processors come to the smallest size that the job starts with.
+        wishes: growth that the application asks for, in order of the work done.
+        declines_voluntary: it gives processors back only where it must.
+    """
+
+    number: int
+    submit_time: int
+    application: str
+    run_time: int
+    reference: int
+    malleability: Malleability
+    components: tuple[Component, ...]
+    wishes: tuple[Wish, ...] = ()
+    declines_voluntary: bool = False
+
+    @property
+    def malleable(self) -> bool:
+        """Whether its size may change while it runs."""
+        return self.malleability.job_class.changes_while_running
+
+    @property
+    def least(self) -> int:
+        """Processors that it needs to start."""
+        return sum(component.processors for component in self.components)
+
+
+class Fate(enum.StrEnum):
+    """How a job ended."""
+
+    COMPLETED = "completed"
+    CRASHED = "crashed"
+    SUBMISSION_FAILED = "submission failed"
+    """It was tried more often than the threshold allows."""
+    WISH_UNMET = "wish unmet"
+    """It asked for processors without which it cannot go on, and nothing that runs can ever give them."""
+
+
+@dataclass(slots=True)
+class Record:
+    """What became of a job; times in microseconds.
+
+    Attributes:
+        job: as submitted.
+        started: None where it never did.
+        ended: None while it has not.
+        fate: None while it has not ended.
+        sizes: (time, processors that it computes with), from its start on, one entry a change.
+        tries: failed placements.
+    """
+
+    job: KoalaJob
+    started: int | None = None
+    ended: int | None = None
+    fate: Fate | None = None
+    sizes: list[tuple[int, int]] = field(default_factory=list)
+    tries: int = 0
+
+    @property
+    def mean_size(self) -> float:
+        """Processors in the mean over its execution."""
+        assert self.started is not None, "asked of jobs that ran"
+        assert self.ended is not None, "and are over"
+        if self.ended == self.started:
+            return float(self.sizes[0][1])
+        moments = [*(time for time, _ in self.sizes[1:]), self.ended]
+        area = sum(size * (until - since) for (since, size), until in zip(self.sizes, moments, strict=True))
+        return area / (self.ended - self.started)
+
+    @property
+    def largest_size(self) -> int:
+        """The most processors that it computed with."""
+        return max(size for _, size in self.sizes)

@@ -1,0 +1,209 @@
+"""The malleability manager: when sizes change, and what has been said to whom.
+
+PRA gives precedence to running applications: processors that are idle go to running malleable jobs first, and waiting
+jobs are placed in a cluster only when no job there can still be grown, that is when the policy, asked again, would have
+nothing accepted. PWA gives it to waiting ones: where the next job cannot be placed, running ones shrink for it, and
+grow only where that would not be enough or nobody waits (section 5.2). Policies work cluster by cluster.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from simulation.koala.change import Change, State
+from simulation.koala.information import InformationService
+from simulation.koala.jobs import Obligation
+from simulation.koala.runner import Runner
+from simulation.koala.size_policies.interface import Asking, RunningMalleable, SizePolicy
+
+
+class Approach(enum.StrEnum):
+    """Who has precedence."""
+
+    PRA = "PRA"
+    PWA = "PWA"
+
+
+class Sent(NamedTuple):
+    """A message of the manager.
+
+    Attributes:
+        time: microseconds.
+        cluster: name.
+        job: its number.
+        processors: offered, or below 0 asked for.
+        accepted: of them; an application may give more than it is asked for.
+    """
+
+    time: int
+    cluster: str
+    job: int
+    processors: int
+    accepted: int
+
+
+@dataclass(slots=True)
+class _Round:
+    """Shrinking under way in a cluster.
+
+    Attributes:
+        asking: the policy's procedure, None when it is at its end.
+        awaited: jobs whose processors are still to be released.
+        accepted: what the last job accepted, for the policy to be told when it has released it.
+    """
+
+    asking: Asking | None
+    awaited: set[int] = field(default_factory=set)
+    accepted: int = 0
+
+
+class MalleabilityManager:
+    """Starts the policies and carries their messages.
+
+    Args:
+        policy: whose size to change.
+        information: what is known of the clusters.
+        runners: of the jobs that run, by number, in the order of their starts.
+        now: the time, microseconds.
+
+    Attributes:
+        sent: all messages, in order.
+    """
+
+    def __init__(
+        self,
+        policy: SizePolicy,
+        information: InformationService,
+        runners: Mapping[int, Runner],
+        now: Callable[[], int],
+    ) -> None:
+        self._policy = policy
+        self._information = information
+        self._runners = runners
+        self._now = now
+        self._rounds: dict[str, _Round] = {}
+        self.sent: list[Sent] = []
+
+    def shrinking(self, cluster: str) -> bool:
+        """Whether processors of a cluster are awaited."""
+        return cluster in self._rounds
+
+    def malleable_in(self, cluster: str) -> list[RunningMalleable]:
+        """Running malleable jobs of a cluster that are in no change, in the order of their starts."""
+        return [
+            RunningMalleable(runner.number, runner.started, runner.size, runner.job.malleability.sizes)
+            for runner in self._runners.values()
+            if runner.job.malleable and runner.change is None and runner.held_in(cluster)
+        ]
+
+    def can_be_freed(self, cluster: str, obligation: Obligation = Obligation.VOLUNTARY) -> int:
+        """Processors of a cluster that its malleable jobs would give, down to their minimums."""
+        return sum(
+            self._runners[job.number].would_give(cluster, job.can_give, obligation)
+            for job in self.malleable_in(cluster)
+            if job.can_give
+        )
+
+    def grow(self, cluster: str) -> None:
+        """Offer what is idle in a cluster to its running malleable jobs."""
+        value = self._information.available(cluster)
+        if cluster in self._rounds or not (value or self._policy.rebalances):
+            return
+        jobs = self.malleable_in(cluster)
+        if jobs:
+            asking = self._policy.grow(jobs, value)
+            self._carry(cluster, asking, Obligation.VOLUNTARY)
+
+    def can_still_grow(self, cluster: str) -> bool:
+        """Whether a running malleable job of a cluster would accept something if the policy were asked again."""
+        value = self._information.available(cluster)
+        jobs = self.malleable_in(cluster) if value else []
+        if not jobs or not any(job.can_take for job in jobs):
+            return False
+        asking = self._policy.grow(jobs, value)
+        try:
+            message = next(asking)
+            while True:
+                taken = self._runners[message.job].would_take(message.processors) if message.processors > 0 else 0
+                if taken:
+                    return True
+                message = asking.send(0)
+        except StopIteration:
+            return False
+
+    def shrink(self, cluster: str, value: int, obligation: Obligation = Obligation.VOLUNTARY) -> None:
+        """Ask the running malleable jobs of a cluster for processors; a round is under way until they are released."""
+        round_ = self._rounds[cluster] = _Round(None)
+        asking = self._policy.shrink(self.malleable_in(cluster), value)
+        self._go_on(cluster, round_, asking, None, obligation)
+        self._close(cluster)
+
+    def released(self, job: int) -> None:
+        """A job has released what it was asked for, or has ended: rounds that wait for it go on."""
+        for cluster, round_ in list(self._rounds.items()):
+            if job in round_.awaited:
+                round_.awaited.discard(job)
+                if round_.asking is not None and not round_.awaited:
+                    asking, round_.asking = round_.asking, None
+                    self._go_on(cluster, round_, asking, round_.accepted, Obligation.VOLUNTARY)
+                self._close(cluster)
+
+    def offer(self, runner: Runner, change: Change, processors: int) -> int:
+        """Offer processors to an application that has asked for some; how many it accepts."""
+        accepted = runner.offered(change.cluster, processors)
+        self.sent.append(Sent(self._now(), change.cluster, runner.number, processors, accepted))
+        return accepted
+
+    def _close(self, cluster: str) -> None:
+        round_ = self._rounds[cluster]
+        if round_.asking is None and not round_.awaited:
+            del self._rounds[cluster]
+
+    def _go_on(self, cluster: str, round_: _Round, asking: Asking, answer: int | None, obligation: Obligation) -> None:
+        """Carry a policy's requests until it is at its end or waits for a release."""
+        try:
+            message = next(asking) if answer is None else asking.send(answer)
+            while True:
+                accepted = self._request(cluster, message.job, -message.processors, obligation)
+                if accepted:
+                    round_.awaited.add(message.job)
+                    if self._policy.waits:
+                        round_.asking, round_.accepted = asking, accepted
+                        return
+                message = asking.send(accepted)
+        except StopIteration:
+            return
+
+    def _carry(self, cluster: str, asking: Asking, obligation: Obligation) -> None:
+        """Carry the messages of a procedure that waits for nobody."""
+        try:
+            message = next(asking)
+            while True:
+                if message.processors > 0:
+                    accepted = self._runners[message.job].offered(cluster, message.processors)
+                    self.sent.append(Sent(self._now(), cluster, message.job, message.processors, accepted))
+                else:
+                    accepted = self._request(cluster, message.job, -message.processors, obligation)
+                message = asking.send(accepted)
+        except StopIteration:
+            return
+
+    def _request(self, cluster: str, job: int, processors: int, obligation: Obligation) -> int:
+        runner = self._runners.get(job)
+        if runner is None or runner.change is not None or processors < 1:
+            return 0  # it has ended, or changes already, while another job was waited for
+        accepted = runner.requested(cluster, processors, obligation)
+        self.sent.append(Sent(self._now(), cluster, job, -processors, accepted))
+        return accepted
+
+
+def standing_wishes(runners: Iterable[Runner]) -> list[tuple[Runner, Change]]:
+    """Applications that have asked for processors and wait for an answer, in the order of their starts."""
+    return [
+        (runner, runner.change)
+        for runner in runners
+        if runner.change is not None and runner.change.state is State.WISHED
+    ]

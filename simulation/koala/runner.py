@@ -1,0 +1,272 @@
+"""A runner looks after one running job: its progress, its processors, and its side of a change of size.
+
+As in section 5.1 of the paper a malleable job is a set of jobs of one processor each. When it grows, stubs are
+submitted while it computes; it stands still only when all are held. When it shrinks, it goes on before they are freed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ramp.errors import InvariantViolated
+from simulation.koala.agenda import Agenda, Kind
+from simulation.koala.change import Change, State, Stimulus
+from simulation.koala.clusters import Cluster
+from simulation.koala.jobs import Fate, KoalaJob, Obligation, Record, Wish
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Times that the middleware takes; the paper states none. How long an application stands still is its own cost.
+
+    Attributes:
+        stub: from the submission of stubs to their being held, microseconds.
+        release: from an application's giving processors up to their being idle, microseconds.
+    """
+
+    stub: int = 0
+    release: int = 0
+
+
+NO_LATENCY: Final = Latencies()
+"""A middleware that takes no time."""
+
+
+class Runner:
+    """One running job.
+
+    Args:
+        record: of the job.
+        clusters: by name.
+        agenda: of the simulation.
+        latencies: of the middleware.
+
+    Attributes:
+        job: the job.
+        size: processors that it computes with.
+        change: the one that is open, or None.
+    """
+
+    def __init__(self, record: Record, clusters: Mapping[str, Cluster], agenda: Agenda, latencies: Latencies) -> None:
+        self.job: KoalaJob = record.job
+        self.size = 0
+        self.change: Change | None = None
+        self._record = record
+        self._clusters = clusters
+        self._agenda = agenda
+        self._latencies = latencies
+        self._left = 0
+        self._since: int | None = None
+        self._ticket: int | None = None
+        self._wish_ticket: int | None = None
+        self._wishes = list(record.job.wishes)
+
+    @property
+    def number(self) -> int:
+        """Of the job."""
+        return self.job.number
+
+    @property
+    def started(self) -> int:
+        """Microseconds."""
+        assert self._record.started is not None, "a runner looks after running jobs"
+        return self._record.started
+
+    @property
+    def computing(self) -> bool:
+        """Whether the job makes progress now."""
+        return self._since is not None
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether the job waits for processors without which it cannot go on."""
+        return self._since is None and self.change is not None and self.change.state is State.WISHED
+
+    def held_in(self, cluster: str) -> int:
+        """Processors of a cluster that it holds, stubs and those in release among them."""
+        return self._clusters[cluster].held.get(self.number, 0)
+
+    def clusters(self) -> list[str]:
+        """Names of the clusters where it holds processors."""
+        return [name for name in self._clusters if self.held_in(name)]
+
+    def start(self, processors: int) -> None:
+        """Begin to run with processors that are held already; those that it cannot use it gives back at once."""
+        now = self._agenda.now
+        usable = self.job.malleability.sizes.most_of(processors) if self.job.malleable else processors
+        self.size = processors
+        self._left = self._time_at_size(self.job.run_time, self.job.reference, processors)
+        self._record.started = now
+        self._record.sizes.append((now, processors))
+        if usable is not None and usable < processors:
+            largest = max(self.clusters(), key=self.held_in)
+            self.change = Change(self.number, largest, processors=processors - usable)
+            self.change.step(Stimulus.GIVE_BACK)
+            self._agenda.at(now, Kind.GIVEN_UP, self)
+        else:
+            self._go()
+
+    def would_take(self, offered: int) -> int:
+        """How many of so many processors the application would accept."""
+        larger = self.job.malleability.sizes.most_of(self.size + offered)
+        return max(0, larger - self.size) if larger is not None else 0
+
+    def would_give(self, cluster: str, requested: int, obligation: Obligation) -> int:
+        """How many processors of a cluster it would give if asked for so many; it may be more than it is asked for."""
+        if self.job.declines_voluntary and obligation is Obligation.VOLUNTARY:
+            return 0
+        sizes = self.job.malleability.sizes
+        here, elsewhere = self.held_in(cluster), len(self.clusters()) > 1
+        for asked in range(requested, 0, -1):
+            smaller = sizes.most_of(max(self.size - asked, sizes.least))
+            assert smaller is not None, "no job shrinks below its least size"
+            if self.size - smaller <= here - (1 if elsewhere else 0):
+                return max(0, self.size - smaller)
+        return 0
+
+    def offered(self, cluster: str, processors: int) -> int:
+        """The manager offers processors; how many are accepted and held from now on."""
+        change = self.change if self.change is not None else Change(self.number, cluster)
+        change.step(Stimulus.OFFER)
+        usable = self.would_take(processors)
+        if not usable:
+            change.step(Stimulus.DECLINE)
+            self._closed(change)
+            return 0
+        # offers are made right after a poll, so nobody can have been quicker
+        if self._clusters[cluster].take(self.number, usable) < usable:
+            raise InvariantViolated("processors", f"job {self.number} is offered what {cluster} does not have")
+        change.step(Stimulus.ACCEPT)
+        change.processors = usable
+        self.change = change
+        self._agenda.at(self._agenda.now + self._latencies.stub, Kind.STUBS_HELD, self)
+        return usable
+
+    def stubs_held(self) -> None:
+        """All stubs are held: the application is suspended and takes them in."""
+        change = self._open(Stimulus.STUBS_HELD)
+        self._halt()
+        pause = self.job.malleability.cost.pause(self.size, self.size + change.processors)
+        self._agenda.at(self._agenda.now + pause, Kind.TAKEN_IN, self)
+
+    def taken_in(self) -> None:
+        """The application goes on with more processors."""
+        change = self._open(Stimulus.TAKEN_IN)
+        self._resize(self.size + change.processors)
+        self._closed(change)
+
+    def requested(self, cluster: str, processors: int, obligation: Obligation) -> int:
+        """The manager asks for processors; how many are accepted, to be released later."""
+        change = Change(self.number, cluster, obligation)
+        change.step(Stimulus.REQUEST)
+        given = self.would_give(cluster, processors, obligation)
+        if not given:
+            change.step(Stimulus.DECLINE)
+            return 0
+        change.step(Stimulus.ACCEPT)
+        change.processors = given
+        self.change = change
+        self._halt()
+        pause = self.job.malleability.cost.pause(self.size, self.size - given)
+        self._agenda.at(self._agenda.now + pause, Kind.GIVEN_UP, self)
+        return given
+
+    def given_up(self) -> None:
+        """The application goes on with fewer processors, before they are released."""
+        change = self._open(Stimulus.GIVEN_UP)
+        self._resize(self.size - change.processors)
+        self._agenda.at(self._agenda.now + self._latencies.release, Kind.RELEASED, self)
+
+    def released(self) -> None:
+        """The batch system has the processors back."""
+        change = self._open(Stimulus.RELEASED)
+        self._clusters[change.cluster].give_back(self.number, change.processors)
+        self._closed(change)
+
+    def wishes(self) -> Change | None:
+        """The application asks for processors, as many of those it wishes as its sizes allow.
+
+        None where it has to wait for an open change's end, or has all that it can use already.
+        """
+        self._wish_ticket = None
+        if self.change is not None:
+            return None
+        wish: Wish = self._wishes.pop(0)
+        wanted = self.would_take(wish.processors)
+        if not wanted:
+            self._await_wish()
+            return None
+        largest = max(self.clusters(), key=self.held_in)
+        self.change = Change(self.number, largest, wish.obligation, wanted)
+        self.change.step(Stimulus.WISH)
+        if wish.obligation is Obligation.MANDATORY:
+            self._halt()
+        return self.change
+
+    def refused(self) -> None:
+        """The manager has nothing for a voluntary wish."""
+        change = self._open(Stimulus.REFUSE)
+        self._closed(change)
+
+    def end(self, fate: Fate) -> None:
+        """The job ends, also in the middle of a change: all that it holds is given back."""
+        self._halt()
+        if self.change is not None:
+            self.change.step(Stimulus.JOB_ENDED)
+            self.change = None
+        for name in self.clusters():
+            self._clusters[name].give_back(self.number, self.held_in(name))
+        self._record.ended = self._agenda.now
+        self._record.fate = fate
+
+    def _open(self, stimulus: Stimulus) -> Change:
+        change = self.change
+        if change is None:
+            raise InvariantViolated("changes of size", f"job {self.number} is in no change when {stimulus}")
+        change.step(stimulus)
+        return change
+
+    def _closed(self, change: Change) -> None:
+        assert change.over, "closed changes are over"
+        self.change = None
+        if not self.computing:
+            self._go()
+        elif self._wish_ticket is None:
+            self._await_wish()
+
+    def _time_at_size(self, length: int, before: int, after: int) -> int:
+        return self.job.malleability.time_at(length, before, after)
+
+    def _resize(self, size: int) -> None:
+        self._left = self._time_at_size(self._left, self.size, size)
+        self.size = size
+        self._record.sizes.append((self._agenda.now, size))
+        self._go()
+
+    def _go(self) -> None:
+        now = self._agenda.now
+        self._since = now
+        self._ticket = self._agenda.at(now + self._left, Kind.JOB_END, self)
+        self._await_wish()
+
+    def _await_wish(self) -> None:
+        """Put the next wish on the agenda: at once where its share of the work is done already."""
+        if not self._wishes or (self.change is not None and self.change.state is not State.RELEASING):
+            return
+        assert self._since is not None, "wishes come while it computes"
+        now = self._agenda.now
+        left = self._left - (now - self._since)
+        whole = self._time_at_size(self.job.run_time, self.job.reference, self.size)
+        at_left = round(whole * (1 - self._wishes[0].at_share))
+        self._wish_ticket = self._agenda.at(now + max(0, left - at_left), Kind.WISH, self)
+
+    def _halt(self) -> None:
+        if self._since is None:
+            return
+        self._left -= self._agenda.now - self._since
+        self._since = None
+        self._agenda.cancel(self._ticket)
+        self._agenda.cancel(self._wish_ticket)
+        self._wish_ticket = None

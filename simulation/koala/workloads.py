@@ -1,0 +1,103 @@
+"""The workloads of the paper's experiments (section 6.3): 300 jobs of two applications, from one client.
+
+Wm has malleable jobs only; of Wmr half are rigid, drawn. W'm and W'mr are the same with jobs that come faster. One
+stream of random numbers each decides application, class and arrival, so that Wm and Wmr have the same applications.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Final
+
+from simulation.kernel import MICROSECONDS_PER_SECOND
+from simulation.koala.jobs import Component, KoalaJob
+from simulation.malleable.malleability import FREE, Malleability, ResizeCost
+from simulation.malleable.sizes import Allowed, JobClass, Sizes
+from simulation.malleable.speedup import GADGET_2, NAS_FT, SpeedUpLaw
+
+JOBS: Final = 300
+MINIMUM: Final = 2
+"""Of both applications; rigid jobs have this size, malleable ones begin with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """One of the paper's two.
+
+    Attributes:
+        name: as there.
+        law: its run time, seconds.
+        sizes: that it can have.
+    """
+
+    name: str
+    law: SpeedUpLaw
+    sizes: Sizes
+
+
+GADGET: Final = Application("GADGET-2", GADGET_2, Sizes(MINIMUM, MINIMUM, 46))
+FT: Final = Application("FT", NAS_FT, Sizes(MINIMUM, MINIMUM, 32, Allowed.POWERS_OF_TWO))
+APPLICATIONS: Final = (GADGET, FT)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRecipe:
+    """A workload of the paper.
+
+    Attributes:
+        name: as there.
+        inter_arrival_s: seconds between two jobs.
+        malleable_share: probability that a job is malleable.
+        exponential: the times between jobs are drawn, with that mean; fixed otherwise, as the paper is read.
+    """
+
+    name: str
+    inter_arrival_s: int
+    malleable_share: float
+    exponential: bool = False
+
+
+RECIPES: Final = {
+    recipe.name: recipe
+    for recipe in (
+        WorkloadRecipe("Wm", 120, 1.0),
+        WorkloadRecipe("Wmr", 120, 0.5),
+        WorkloadRecipe("W'm", 30, 1.0),
+        WorkloadRecipe("W'mr", 30, 0.5),
+    )
+}
+"""The first two are run with PRA, the others with PWA."""
+
+
+def make_jobs(recipe: WorkloadRecipe, seed: int, *, cost: ResizeCost = FREE, count: int = JOBS) -> list[KoalaJob]:
+    """Draw a workload.
+
+    Args:
+        recipe: which one.
+        seed: of all that is drawn.
+        cost: of a change of size.
+        count: how many jobs.
+    """
+    applications, classes, arrivals = (random.Random(f"{seed} {what}") for what in ("application", "class", "arrival"))
+    jobs = []
+    time_s = 0.0
+    for number in range(1, count + 1):
+        application = applications.choice(APPLICATIONS)
+        malleable = classes.random() < recipe.malleable_share
+        sizes = application.sizes if malleable else Sizes(MINIMUM, MINIMUM, MINIMUM)
+        job_class = JobClass.MALLEABLE if malleable else JobClass.RIGID
+        jobs.append(
+            KoalaJob(
+                number,
+                round(time_s * MICROSECONDS_PER_SECOND),
+                application.name,
+                round(application.law.run_time(MINIMUM) * MICROSECONDS_PER_SECOND),
+                MINIMUM,
+                Malleability(job_class, sizes, application.law, cost),
+                (Component(MINIMUM),),
+            )
+        )
+        gap = arrivals.expovariate(1 / recipe.inter_arrival_s)
+        time_s += gap if recipe.exponential else recipe.inter_arrival_s
+    return jobs

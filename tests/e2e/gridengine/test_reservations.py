@@ -1,0 +1,228 @@
+"""Holds, confirmations and releases are advance reservations of a real Grid Engine, through all that may go wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import replace
+
+import pytest
+from gridengine_cell import wait_until
+from gridengine_selling import SLOTS, held, now, unit
+
+from ramp.batch.gridengine.plugin import open_plugin
+from ramp.errors import ConfigurationError, PluginError
+from ramp.model.instant import HOUR, MINUTE
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.slot import Reservation
+
+pytestmark = pytest.mark.e2e
+
+BUYER, STRANGER = "nobody", "daemon"
+
+
+def listed(cluster):
+    """Names and ids of the advance reservations, as the real command prints them."""
+    return {line.split()[1]: line.split()[0] for line in cluster("qrstat", "-u", "*").splitlines()[2:]}
+
+
+def usersets(cluster):
+    return [name for name in cluster("qconf", "-sul").split() if name.startswith("ramp_")]
+
+
+def submitted(cluster, number, user, *command, status=0):
+    return cluster("qsub", "-terse", "-ar", number, "-b", "y", "-wd", "/tmp", "-o", "/dev/null", "-e", "/dev/null",
+                   "-pe", "mpi", "2", *command, user=user, status=status)  # fmt: skip
+
+
+def test_a_hold_becomes_the_buyers_and_is_given_back(cluster, machine):
+    hold = held(machine, "k1", cores=20, after=0)
+    assert isinstance(hold, Reservation)
+    number = listed(cluster)["ramp_ge1.k1"[:10]]
+    assert number == hold.reservation_id
+    assert "granted_slots_list             all.q@localhost=20\n" in cluster("qrstat", "-ar", number)
+    assert "no suitable queues" in submitted(cluster, number, BUYER, "sleep", "60", status=1)  # a hold is nobody's yet
+
+    firm = machine.confirm("k1", now())
+    assert (firm.firm, firm.reservation_id) == (True, number)
+    assert machine.tend({"k1": BUYER}, now()) == {}
+    assert "no suitable queues" in submitted(cluster, number, STRANGER, "sleep", "60", status=1)
+    job = submitted(cluster, number, BUYER, "sleep", "600").strip()
+    wait_until(lambda: "JAT_start_time" in cluster("qstat", "-xml", "-u", BUYER), f"job {job} runs in the slot")
+    assert machine.reservation("k1", now()) == firm
+    # the buyer's job takes the buyer's slots, and no others
+    assert machine.availability(now()).free_at(now()) == SLOTS - 20
+
+    machine.release("k1", now())
+    assert listed(cluster) == {}
+    assert usersets(cluster) == []
+    assert job not in cluster("qstat", "-u", "*")
+    assert machine.reservation("k1", now()) is None
+
+
+def test_all_slots_once_and_no_more(cluster, machine):
+    first = held(machine, "k1", cores=SLOTS, after=HOUR, run=HOUR)
+    assert isinstance(first, Reservation)
+    window = unit(1, after=HOUR, run=HOUR, slack=MINUTE)
+    refused = machine.quote(window, now())
+    assert isinstance(refused, Refusal)
+    assert refused.code is RefusalCode.CORES_TAKEN
+    before = machine.quote(unit(SLOTS, after=MINUTE, run=30 * MINUTE, slack=MINUTE), now())
+    assert not isinstance(before, Refusal), before
+
+
+def test_somebody_elses_reservation_is_seen_and_left_alone(cluster, machine, settings):
+    begin = time.strftime("%Y%m%d%H%M.%S", time.gmtime(time.time() + 7200))
+    cluster("qrsub", "-a", begin, "-d", "3600", "-pe", "mpi", "60", "-u", "root", "-N", "maintenance")
+    request = unit(8, after=2 * HOUR + 10 * MINUTE, run=10 * MINUTE, slack=MINUTE)
+    refused = machine.quote(request, now())
+    assert isinstance(refused, Refusal)
+    assert refused.code is RefusalCode.CORES_TAKEN
+    open_plugin(settings())  # sweeps what is its own
+    number = listed(cluster)["maintenanc"]  # the table cuts names at ten characters
+    cluster("qrdel", number)
+    wait_until(lambda: not listed(cluster), "the reservation is gone")
+    assert not isinstance(machine.quote(request, now()), Refusal)
+
+
+def test_a_disabled_queue_sells_nothing_though_grid_engine_would_reserve_it(cluster, machine):
+    cluster("qmod", "-d", "all.q")
+    try:
+        assert isinstance(machine.quote(unit(1, after=HOUR), now()), Refusal)
+        begin = time.strftime("%Y%m%d%H%M.%S", time.gmtime(time.time() + 3600))
+        asked = cluster("qrsub", "-a", begin, "-d", "60", "-pe", "mpi", "1", "-u", "root", "-w", "v")
+        assert "found possible assignment" in asked  # which is the trap
+    finally:
+        cluster("qmod", "-e", "all.q")
+    assert not isinstance(machine.quote(unit(1, after=HOUR), now()), Refusal)
+
+
+def test_a_job_without_a_limit_of_its_time_is_there_for_ever(cluster, machine):
+    job = cluster("qsub", "-terse", "-b", "y", "-wd", "/tmp", "-o", "/dev/null", "-e", "/dev/null", "-pe", "mpi", "60",
+                  "sleep", "3600", user=BUYER).strip()  # fmt: skip
+    wait_until(lambda: "JAT_start_time" in cluster("qstat", "-xml", "-u", BUYER), f"job {job} runs")
+    refused = machine.quote(unit(8, after=HOUR), now())
+    assert isinstance(refused, Refusal)
+    assert not isinstance(machine.quote(unit(4, after=HOUR), now()), Refusal)
+    cluster("qdel", job)
+    wait_until(lambda: job not in cluster("qstat", "-u", "*"), f"job {job} is gone")
+    assert not isinstance(machine.quote(unit(8, after=HOUR), now()), Refusal)
+
+
+def test_a_qmaster_that_hangs_is_not_waited_for_and_leaves_nothing(cluster, machine):
+    request = unit(16, after=HOUR)
+    slot = machine.quote(request, now())
+    os.kill(cluster.master_pid, signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        with pytest.raises(PluginError) as error:
+            machine.hold("k1", request, slot, now() + 10 * MINUTE, now())
+        assert error.value.transient
+        assert time.monotonic() - began < 30  # what a guest may take
+        with pytest.raises(PluginError):
+            machine.quote(request, now())
+    finally:
+        os.kill(cluster.master_pid, signal.SIGCONT)
+    # what the resource does then: it looks, and gives up
+    assert machine.reservation("k1", now()) is None
+    machine.release("k1", now())
+    assert listed(cluster) == {}
+    assert usersets(cluster) == []
+
+
+def test_a_hold_that_was_not_answered_is_found_again(cluster, machine, settings):
+    """The agent dies after the order: the book says what was meant, and Grid Engine what there is."""
+    request = unit(16, after=HOUR)
+    slot = machine.quote(request, now())
+
+    def dies(entry, found):
+        raise KeyboardInterrupt
+
+    machine.reconciler.note_made = dies
+    with pytest.raises(KeyboardInterrupt):
+        machine.hold("k1", request, slot, now() + 10 * MINUTE, now())
+    again = open_plugin(settings())
+    found = again.reservation("k1", now())
+    assert isinstance(found, Reservation)
+    assert found.reservation_id in listed(cluster).values()
+    again.release("k1", now())
+    assert listed(cluster) == {}
+
+
+def test_what_nobody_holds_is_swept_at_the_start(cluster, settings):
+    """What a lost state folder leaves on the system: reservations, twice of one name, and usersets."""
+    begin = time.strftime("%Y%m%d%H%M.%S", time.gmtime(time.time() + 7200))
+    text = "name ramp_ge1.{}\ntype ACL\nfshare 0\noticket 0\nentries root\n"
+    for name in ("lost", "empty"):
+        cluster.configure("-Au", text.format(name))
+    for _ in range(2):
+        cluster("qrsub", "-a", begin, "-d", "60", "-pe", "mpi", "1", "-u", "@ramp_ge1.lost", "-N", "ramp_ge1.lost")
+    assert len(cluster("qrstat", "-u", "*").splitlines()) == 4
+    open_plugin(settings())
+    wait_until(lambda: listed(cluster) == {}, "both reservations are gone")
+    assert usersets(cluster) == []
+
+
+def test_a_hold_ends_at_its_deadline_and_is_swept(cluster, machine):
+    request = unit(SLOTS, after=HOUR)
+    slot = machine.quote(request, now())
+    until = now() + 10 * MINUTE
+    machine.hold("k1", request, slot, until, now())
+    assert machine.next_event(now()) == until
+    assert machine.reservation("k1", until) is None
+    # the slot is sold again, and what stood there has gone
+    other = machine.hold("k2", request, slot, until + HOUR, until)
+    assert isinstance(other, Reservation)
+    assert list(listed(cluster).values()) == [other.reservation_id]
+
+
+def test_a_late_end_of_jobs_is_asked_for_before_anything_is_sold(cluster, settings):
+    cluster.change("-ssconf", "-Msconf", {"params": "none"})
+    try:
+        with pytest.raises(
+            ConfigurationError, match=r"killed 60 s before their slot's end; set `params DURATION_OFFSET=1"
+        ):
+            open_plugin(settings())
+    finally:
+        cluster.change("-ssconf", "-Msconf", {"params": "DURATION_OFFSET=1"})
+
+
+@pytest.mark.parametrize(
+    ("options", "cores", "words"),
+    [
+        ({"queue": "no.q"}, SLOTS, r"ge1\.queue: Grid Engine has no queue 'no\.q'"),
+        ({"parallel_environment": "omp"}, SLOTS, r"ge1\.parallel_environment: Grid Engine has no parallel environment"),
+        ({}, SLOTS + 1, r"ge1\.cores: the queue all\.q has 64 slots, fewer than the 65 cores"),
+        ({"market_user": "nosuch"}, SLOTS, r"ge1\.market_user: there is no account 'nosuch'"),
+        ({"commands": "/nowhere"}, SLOTS, "there is no command '/nowhere/qstat'"),
+        ({"environment": {"PATH": "/tmp"}}, SLOTS, "'PATH' is not for the configuration to set"),
+    ],
+)
+def test_what_the_configuration_says_is_compared_with_the_system(settings, options, cores, words):
+    with pytest.raises(ConfigurationError, match=words):
+        open_plugin(replace(settings(**options), cores=cores))
+
+
+def test_a_cell_that_does_not_answer_may_answer_later(settings):
+    with pytest.raises(PluginError) as error:
+        open_plugin(settings(environment={"SGE_QMASTER_PORT": "1", "SGE_EXECD_PORT": "2"}))
+    assert error.value.transient
+
+
+@pytest.mark.parametrize("pending", ["firm", pytest.param("held", marks=pytest.mark.long)])
+def test_what_is_set_aside_survives_the_death_of_qmaster(cluster, machine, settings, pending):
+    cluster.wait_for_host()
+    hold = held(machine, "k1", cores=16)
+    if pending == "firm":
+        hold = machine.confirm("k1", now())
+    cluster.kill_master()
+    with pytest.raises(PluginError) as error:
+        machine.reservation("k1", now())
+    assert error.value.transient
+    cluster.start_master()
+    again = open_plugin(settings())
+    assert again.reservation("k1", now()) == hold
+    again.release("k1", now())
+    assert listed(cluster) == {}
+    assert usersets(cluster) == []

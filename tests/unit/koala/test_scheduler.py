@@ -1,0 +1,372 @@
+"""KOALA as a whole: what every history keeps, and what the paper says of approaches, polls, claims and changes."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from example_counts import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ramp.errors import ConfigurationError, InvariantViolated
+from simulation.koala import runner as runner_module
+from simulation.koala.change import TRANSITIONS, Change, Stimulus
+from simulation.koala.checks import check
+from simulation.koala.clusters import Cluster, LocalUsers
+from simulation.koala.jobs import Component, Fate, KoalaJob, Obligation, Wish
+from simulation.koala.malleability_manager import Approach
+from simulation.koala.placement.by_name import PLACEMENT_POLICIES
+from simulation.koala.placement.interface import Replicas
+from simulation.koala.runner import Latencies
+from simulation.koala.scheduler import Koala, KoalaOptions
+from simulation.koala.size_policies.by_name import SIZE_POLICIES
+from simulation.koala.workloads import RECIPES, make_jobs
+from simulation.machine_files import load_machine, load_multicluster
+from simulation.malleable.malleability import Malleability, ResizeCost
+from simulation.malleable.sizes import Allowed, JobClass, Sizes
+from simulation.malleable.speedup import AmdahlLaw
+
+S = 1_000_000
+IDEAL = AmdahlLaw(0, 1)
+
+
+def job(number: int, at_s: int, work_s: int, sizes: Sizes, **further) -> KoalaJob:
+    """A job of so many processor-seconds with ideal speed-up that begins with its minimum."""
+    job_class = JobClass.RIGID if sizes.minimum == sizes.maximum else JobClass.MALLEABLE
+    parts = further.pop("components", (Component(sizes.minimum),))
+    least = sum(part.processors for part in parts)
+    cost = further.pop("cost", ResizeCost())
+    how = Malleability(job_class, sizes, IDEAL, cost)
+    return KoalaJob(number, at_s * S, "test", work_s * S // least, least, how, parts, **further)
+
+
+def run(*jobs: KoalaJob, clusters=None, approach=Approach.PWA, sizes="FPSMA", poll_s=1, **further):
+    latencies = further.pop("latencies", Latencies())
+    local = further.pop("local_users", ())
+    crashes = further.pop("crashes", ())
+    replicas = further.pop("replicas", None)
+    options = KoalaOptions(approach, sizes, poll_interval=poll_s * S, latencies=latencies, **further)
+    koala = Koala(clusters or [Cluster("a", 10)], jobs, options, replicas=replicas, local_users=local, crashes=crashes)
+    koala.watch = lambda kind, subject: check(koala)
+    return koala, koala.run()
+
+
+def history(outcome, number: int) -> list[tuple[float, int]]:
+    record = next(one for one in outcome.records if one.job.number == number)
+    return [(time / S, size) for time, size in record.sizes]
+
+
+def test_a_lone_job_grows_at_the_next_poll_to_its_maximum() -> None:
+    """100 processor-seconds: one second on 2, then 8 of them at once: 1 + 98 / 8."""
+    _, outcome = run(job(1, 0, 100, Sizes(2, 2, 8)))
+    assert history(outcome, 1) == [(0, 2), (0, 8)]
+    _, outcome = run(job(1, 1, 100, Sizes(2, 2, 8)), poll_s=10)
+    assert history(outcome, 1) == [(1, 2), (10, 8)]
+    assert outcome.records[0].ended == round((10 + 82 / 8) * S)
+
+
+def test_pra_lets_nobody_in_while_a_running_job_can_grow() -> None:
+    """Job 3 waits until job 1, which takes all that job 2 leaves, ends; under PWA it is let in by shrinking."""
+    jobs = (
+        job(1, 0, 200, Sizes(2, 2, 10)),
+        job(2, 0, 16, Sizes(8, 8, 8)),
+        job(3, 1, 10, Sizes(5, 5, 5)),
+    )
+    _, pra = run(*jobs, approach=Approach.PRA)
+    assert history(pra, 1) == [(0, 2), (2, 10)]
+    # 200 = 2 x 2 + 10 x 19.6: it ends at 21.6 s, which the poll at 22 s sees
+    assert pra.records[2].started == 22 * S
+    _, pwa = run(*jobs, approach=Approach.PWA)
+    assert pwa.records[2].started == 2 * S
+    _, later = run(*jobs[::2], approach=Approach.PWA)
+    assert history(later, 1)[:3] == [(0, 2), (0, 10), (1, 5)]
+    assert later.records[1].started == 1 * S
+
+
+def test_pwa_does_not_shrink_where_that_would_not_be_enough() -> None:
+    """A minimum of 4 leaves 6 of 10: a job of 7 waits, and the running one keeps growing."""
+    _, outcome = run(job(1, 0, 100, Sizes(4, 4, 10)), job(2, 1, 7, Sizes(7, 7, 7)))
+    assert history(outcome, 1) == [(0, 4), (0, 10)]
+    assert outcome.records[1].started >= outcome.records[0].ended
+    assert all(sent.processors > 0 for sent in outcome.sent)
+
+
+def test_later_jobs_may_pass_and_tries_are_counted() -> None:
+    """The queue is first fit without reservation; past the threshold a submission fails."""
+    jobs = (job(1, 0, 80, Sizes(8, 8, 8)), job(2, 1, 9, Sizes(9, 9, 9)), job(3, 2, 4, Sizes(2, 2, 2)))
+    _, outcome = run(*jobs)
+    assert [record.started // S for record in outcome.records] == [0, 10, 2]
+    _, outcome = run(*jobs, tries_max=3)
+    assert outcome.records[1].fate is Fate.SUBMISSION_FAILED
+    assert outcome.records[1].tries == 4
+
+
+def test_ft_takes_powers_of_two_and_may_give_back_more_than_it_is_asked_for() -> None:
+    """10 idle: from 2 to 8, not 10; asked for 1 of 8 it gives 4."""
+    ft = Sizes(2, 2, 32, Allowed.POWERS_OF_TWO)
+    _, outcome = run(job(1, 0, 100, ft), job(2, 1, 3, Sizes(3, 3, 3)))
+    assert history(outcome, 1)[:3] == [(0, 2), (0, 8), (1, 4)]
+    assert [(sent.processors, sent.accepted) for sent in outcome.sent[:2]] == [(8, 6), (-1, 4)]
+
+
+def test_an_application_goes_on_before_what_it_gives_is_released() -> None:
+    """Section 5.1: growing costs stubs' time without and suspension with a standstill; shrinking resumes first."""
+    cost = ResizeCost(suspension=3 * S)
+    latencies = Latencies(stub=5 * S, release=4 * S)
+    jobs = (job(1, 0, 1000, Sizes(2, 2, 10), cost=cost), job(2, 20, 3, Sizes(3, 3, 3)))
+    _, outcome = run(*jobs, latencies=latencies)
+    # offered at 0, stubs held at 5, taken in at 8; asked at 20, given up at 23, released at 27
+    assert history(outcome, 1)[:3] == [(0, 2), (8, 10), (23, 7)]
+    assert outcome.records[1].started == 27 * S
+
+
+@pytest.mark.parametrize(("second", "started"), [(3, 20), (7, 20), (21, 21), (25, 25)])
+def test_a_crash_in_mid_change_loses_no_processor(second: int, started: int) -> None:
+    """While stubs come, while it takes them in, while it gives up, while they are released: all 10 are there again."""
+    cost = ResizeCost(suspension=3 * S)
+    latencies = Latencies(stub=5 * S, release=4 * S)
+    jobs = (job(1, 0, 1000, Sizes(2, 2, 10), cost=cost), job(2, 20, 10, Sizes(10, 10, 10)))
+    _, outcome = run(*jobs, latencies=latencies, crashes=[(second * S, 1)])
+    assert outcome.records[0].fate is Fate.CRASHED
+    assert outcome.records[1].fate is Fate.COMPLETED
+    small = (jobs[0], job(2, 20, 3, Sizes(3, 3, 3)))
+    koala, outcome = run(*small, latencies=latencies, crashes=[(second * S, 1)])
+    assert outcome.records[1].started == started * S
+    assert not koala.clusters["a"].held
+
+
+def test_the_threshold_is_for_local_users() -> None:
+    """10 processors of which 4 are kept: growth stops at 6 and a job of 7 can never come."""
+    kept = [Cluster("a", 10, threshold=4)]
+    _, outcome = run(job(1, 0, 100, Sizes(2, 2, 10)), clusters=kept)
+    assert max(size for _, size in history(outcome, 1)) == 6
+    with pytest.raises(ConfigurationError, match="job 1 needs 7 processors"):
+        run(job(1, 0, 7, Sizes(7, 7, 7)), clusters=[Cluster("a", 10, threshold=4)])
+
+
+def test_load_behind_the_schedulers_back_is_seen_at_the_next_poll_only() -> None:
+    """Local users take 9 of 10 at 1 s; at 2 s KOALA still believes in 10, claims, and has to let its job wait."""
+    cluster = Cluster("a", 10)
+    users = LocalUsers(cluster, [(1 * S, 20 * S, 9)])
+    _, outcome = run(job(1, 2, 10, Sizes(5, 5, 5)), clusters=[cluster], local_users=[users], poll_s=30)
+    assert outcome.records[0].tries == 1
+    assert outcome.records[0].started == 30 * S
+
+
+def test_files_are_brought_before_a_job_starts_and_processors_are_claimed_late() -> None:
+    """60 s of transfer: a cluster that cannot reserve is claimed 10 s before, so a short job fits in between."""
+    replicas = Replicas({"f": frozenset({"b"})}, {"f": 600}, {("b", "a"): 10.0})
+    jobs = (job(1, 0, 8, Sizes(8, 8, 8), components=(Component(8, ("f",)),)), job(2, 0, 80, Sizes(8, 8, 8)))
+    clusters = [Cluster("a", 10), Cluster("b", 4)]
+    _, outcome = run(*jobs, clusters=clusters, placement="CF", replicas=replicas)
+    assert [record.started // S for record in outcome.records] == [60, 0]
+    clusters = [Cluster("a", 10, reserves=True), Cluster("b", 4)]
+    _, outcome = run(*jobs, clusters=clusters, placement="CF", replicas=replicas)
+    assert [record.started // S for record in outcome.records] == [60, 61]
+
+
+def test_a_co_allocated_malleable_job_grows_in_each_of_its_clusters() -> None:
+    """Future work of the paper: components of 3 and 3 on clusters of 5 and 4; it may have 8 in all."""
+    parts = (Component(3), Component(3))
+    one = job(1, 0, 600, Sizes(6, 6, 8), components=parts)
+    _, outcome = run(one, clusters=[Cluster("a", 5), Cluster("b", 4)], placement="CM")
+    assert max(size for _, size in history(outcome, 1)) == 8
+    assert outcome.records[0].fate is Fate.COMPLETED
+    assert {sent.cluster for sent in outcome.sent if sent.accepted} <= {"a", "b"}
+
+
+def test_an_application_may_ask_for_more_itself() -> None:
+    """Half way it asks for 4 more, without which it cannot go on: another one has to shrink for it."""
+    wish = (Wish(0.5, 4, Obligation.MANDATORY),)
+    evolving = job(1, 0, 40, Sizes(2, 2, 6), wishes=wish)
+    other = job(2, 0, 1000, Sizes(2, 2, 8))
+    _, outcome = run(evolving, other, sizes="FPSMA")
+    sizes = [size for _, size in history(outcome, 1)]
+    assert sizes == sorted(sizes)
+    assert outcome.records[0].fate is Fate.COMPLETED
+    frozen = replace(evolving, malleability=replace(evolving.malleability, job_class=JobClass.EVOLVING))
+    _, outcome = run(frozen, job(2, 0, 1000, Sizes(2, 2, 8)), sizes="none")
+    assert history(outcome, 1) == [(0, 2), (10, 6)]
+
+
+def test_a_voluntary_wish_is_a_hint() -> None:
+    """Where nothing is idle it is declined and the application goes on."""
+    wishing = job(1, 0, 40, Sizes(2, 2, 6), wishes=(Wish(0.25, 4),))
+    _, outcome = run(wishing, job(2, 0, 1000, Sizes(8, 8, 8)), sizes="none")
+    assert history(outcome, 1) == [(0, 2)]
+    assert outcome.records[0].ended == 20 * S
+
+
+def test_a_wish_that_nothing_can_meet_ends_the_job_and_not_the_world() -> None:
+    """Two applications that each cannot go on without what the other holds: the later one gives way."""
+    wish = (Wish(0.5, 4, Obligation.MANDATORY),)
+    jobs = [job(number, 0, 60, Sizes(3, 3, 7), wishes=wish) for number in (1, 2, 3)]
+    _, outcome = run(*jobs, sizes="none")
+    assert [record.fate for record in outcome.records].count(Fate.COMPLETED) >= 1
+    assert {record.fate for record in outcome.records} == {Fate.COMPLETED, Fate.WISH_UNMET}
+
+
+def test_who_declines_hints_is_not_shrunk() -> None:
+    """Voluntary shrinking may be declined (section 2.3); a job that waits goes on waiting."""
+    proud = job(1, 0, 100, Sizes(2, 2, 10), declines_voluntary=True)
+    _, outcome = run(proud, job(2, 1, 5, Sizes(5, 5, 5)))
+    assert history(outcome, 1) == [(0, 2), (0, 10)]
+    assert outcome.records[1].started == outcome.records[0].ended
+
+
+def test_ft_that_begins_with_what_is_there_gives_back_what_it_cannot_use() -> None:
+    """FCM gives parts of 5 and 2; it runs on 4."""
+    ft = Sizes(2, 7, 32, Allowed.POWERS_OF_TWO)
+    one = job(1, 0, 70, ft, components=(Component(7),))
+    _, outcome = run(one, clusters=[Cluster("a", 5), Cluster("b", 2)], placement="FCM", sizes="none")
+    assert [size for _, size in history(outcome, 1)] == [7, 4]
+
+
+@pytest.mark.parametrize("policy", sorted(SIZE_POLICIES))
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=examples(24), deadline=None)
+def test_any_history(policy: str, seed: int) -> None:
+    """Crashes in mid-change, latencies, local users, wishes, thresholds: nothing is lost, nobody is forgotten."""
+    draw = random.Random(seed)
+    clusters = [Cluster(name, draw.randint(8, 24), threshold=draw.choice((0, 3))) for name in "abc"]
+    users = [
+        LocalUsers(
+            cluster, sorted((draw.randint(0, 300) * S, draw.randint(1, 90) * S, draw.randint(1, 12)) for _ in "12")
+        )
+        for cluster in clusters
+    ]
+    jobs = []
+    for number in range(1, 14):
+        least = draw.choice((1, 2, 2, 4))
+        sizes = draw.choice(
+            (
+                Sizes(least, least, least),
+                Sizes(least, least, 20),
+                Sizes(least, least, 16, Allowed.POWERS_OF_TWO),
+            )
+        )
+        wishes = ()
+        if sizes.maximum == 20 and draw.random() < 0.4:
+            wishes = (Wish(draw.random(), draw.randint(1, 4), draw.choice(list(Obligation))),)
+        parts = (Component(least),) if least == 1 or draw.random() < 0.7 else (Component(least // 2),) * 2
+        cost = ResizeCost(draw.choice((0, 7 * S)), draw.choice((0, S // 10)))
+        jobs.append(
+            job(number, draw.randint(0, 200), draw.randint(1, 400), sizes, wishes=wishes, components=parts, cost=cost)
+        )
+    jobs.sort(key=lambda one: one.submit_time)
+    koala, outcome = run(
+        *jobs,
+        clusters=clusters,
+        approach=draw.choice(list(Approach)),
+        sizes=policy,
+        placement=draw.choice(("WF", "CM", "FCM", "CF")),
+        poll_s=draw.choice((1, 10)),
+        latencies=Latencies(draw.choice((0, 4 * S)), draw.choice((0, 2 * S))),
+        local_users=users,
+        crashes=[(draw.randint(0, 300) * S, draw.randint(1, 13)) for _ in range(5)],
+        fills=draw.random() < 0.3,
+    )
+    assert all(record.fate is not None for record in outcome.records)
+    assert all(not cluster.held for cluster in koala.clusters.values())
+    assert all(not koala.manager.shrinking(cluster) for cluster in koala.clusters)
+    for record in outcome.records:
+        if record.fate is Fate.COMPLETED:
+            least = record.job.malleability.sizes.minimum
+            assert least <= record.mean_size <= record.largest_size
+
+
+def test_the_checks_bite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runner that forgets the stubs it holds when a job grows."""
+    monkeypatch.setattr(runner_module.Runner, "would_take", lambda self, offered: offered)
+    with pytest.raises(InvariantViolated):
+        run(job(1, 0, 100, Sizes(2, 2, 8)))
+
+
+def test_every_step_that_the_table_lacks_is_refused() -> None:
+    """All pairs of state and stimulus."""
+    for state in {before for before, _ in TRANSITIONS} | set(TRANSITIONS.values()):
+        for stimulus in Stimulus:
+            change = Change(1, "a", state=state)
+            if (state, stimulus) in TRANSITIONS:
+                change.step(stimulus)
+                assert change.state is TRANSITIONS[state, stimulus]
+            else:
+                with pytest.raises(InvariantViolated, match="job 1"):
+                    change.step(stimulus)
+
+
+def test_every_step_of_the_table_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the histories above, with a fixed seed each: no row of the table is there for nobody."""
+    seen: set = set()
+    plain = Change.step
+
+    def step(change: Change, stimulus: Stimulus) -> None:
+        seen.add((change.state, stimulus))
+        plain(change, stimulus)
+
+    monkeypatch.setattr(Change, "step", step)
+    for seed in range(60):
+        test_any_history.hypothesis.inner_test("EGS", seed)
+    test_ft_that_begins_with_what_is_there_gives_back_what_it_cannot_use()
+    for second, started in ((21, 21), (25, 25)):
+        test_a_crash_in_mid_change_loses_no_processor(second, started)
+    assert set(TRANSITIONS) - seen == set()
+
+
+def test_the_papers_workloads() -> None:
+    """Section 6.3: 300 jobs, two applications alike, 2 minutes or 30 seconds apart, half rigid in the mixed ones."""
+    for name, gap, rigid in (("Wm", 120, 0), ("Wmr", 120, 150), ("W'm", 30, 0), ("W'mr", 30, 150)):
+        jobs = make_jobs(RECIPES[name], 7)
+        assert len(jobs) == 300
+        assert jobs[-1].submit_time == 299 * gap * S
+        assert abs(sum(not one.malleable for one in jobs) - rigid) < 30
+        assert abs(sum(one.application == "FT" for one in jobs) - 150) < 30
+        assert {one.malleability.sizes.maximum for one in jobs} <= {2, 32, 46}
+    same = [[one.application for one in make_jobs(RECIPES[name], 7)] for name in ("Wm", "Wmr")]
+    assert same[0] == same[1]
+
+
+def test_das3_is_the_papers_table_1() -> None:
+    """85, 41, 68, 46 and 32 nodes: 272; one pool for the schedulers of one machine."""
+    description = load_multicluster("das3")
+    assert [(one.name, one.nodes) for one in description.cluster] == [
+        ("vu", 85),
+        ("uva", 41),
+        ("delft", 68),
+        ("multimedian", 46),
+        ("leiden", 32),
+    ]
+    assert load_machine("das3").capacity == 272
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('name = "x"\nkind = "multicluster"\ncluster = []\n', "no cluster is given"),
+        (
+            'name = "x"\nkind = "multicluster"\n' + 2 * '[[cluster]]\nname = "a"\nnodes = 2\n',
+            "two clusters are called 'a'",
+        ),
+        (
+            'name = "x"\nkind = "multicluster"\n[[cluster]]\nname = "a"\nnodes = 2\nthreshold = 3\n',
+            "keeps 3 nodes for local users, but has 2",
+        ),
+        ('name = "x"\nkind = "flat"\nprocessors = 4\n', "a multicluster is wanted"),
+    ],
+)
+def test_a_file_that_is_no_multicluster(tmp_path: Path, text: str, words: str) -> None:
+    """Told with the file and the key."""
+    path = tmp_path / "x.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match=words):
+        load_multicluster(path)
+
+
+def test_options_that_do_not_exist_are_told() -> None:
+    """With those that do."""
+    with pytest.raises(ConfigurationError, match="there are FPSMA, EGS"):
+        KoalaOptions(Approach.PRA, "FPMSA")
+    assert set(PLACEMENT_POLICIES) == {"WF", "CF", "CM", "FCM"}
