@@ -118,6 +118,7 @@ BEYOND: list[tuple[Callable[[c.JobOrder], c.JobOrder], str]] = [
     (lambda order: replace(order, cores=17), "too_many_cores"),
     (lambda order: replace(order, begin_at=2 * HOUR), "begins_too_late"),
     (lambda order: replace(order, arguments=()), "beyond_limits"),
+    (lambda order: replace(order, job_id="../job"), "beyond_limits"),
     (lambda order: replace(order, arguments=(c.JobArgument(""),)), "beyond_limits"),
     (lambda order: replace(order, arguments=(c.JobArgument("x" * 4001),)), "beyond_limits"),
     (lambda order: replace(order, arguments=(c.JobArgument("a"),) * 201), "beyond_limits"),
