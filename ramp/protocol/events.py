@@ -337,11 +337,7 @@ class JobFileRead:
 
 @dataclass(frozen=True, slots=True)
 class SlotsTended:
-    """The plug-in's answer to `TendSlots`.
-
-    Attributes:
-        lost: key of each sold slot that cannot be had any more, and why: its nodes have failed, or were taken.
-    """
+    """The plug-in's answer to `TendSlots`: by its key, why a sold slot cannot be had any more."""
 
     lost: tuple[tuple[str, str], ...] = ()
 
