@@ -325,7 +325,7 @@ class Ledger(ABC):
         return self._read(work)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Everything that ever happened, in order; `ramp.ledger.text.ledger_text` prints it."""
+        """Everything that ever happened, in order."""
         return self._read(lambda records: tuple(records.entries()))
 
     def audit(self) -> list[str]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from ramp.ledger.account import Account, Balance
 from ramp.ledger.transfer import Transfer
 from ramp.model.contents import StatementLine
-from ramp.model.instant import Instant, iso
-from ramp.model.money import credits_text
+from ramp.model.instant import Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,31 +72,3 @@ def make_statement(
             )
         )
     return Statement(balance.account, since, until, opening_balance, tuple(lines), running, tuple(pending))
-
-
-def statement_text(statement: Statement) -> str:
-    """Write a statement for people: amounts in credits, times in UTC, pending transfers below the closing balance."""
-    account_id = statement.account.account_id
-    rows = [("", "opening balance", "", "", "", credits_text(statement.opening_balance))]
-    for line in statement.lines:
-        amounts = (credits_text(line.amount), credits_text(line.balance))
-        rows.append((iso(line.posted_at), line.kind, line.agreement_id, line.counterparty, *amounts))
-    rows.append(("", "closing balance", "", "", "", credits_text(statement.closing_balance)))
-    for transfer in statement.pending:
-        debited = transfer.debit_account == account_id
-        counterparty = transfer.credit_account if debited else transfer.debit_account
-        amount = credits_text(-transfer.amount if debited else transfer.amount)
-        rows.append(
-            (iso(transfer.entered_at), f"pending {transfer.kind}", transfer.agreement_id, counterparty, amount, "")
-        )
-    heading = ("time", "what", "agreement", "counterparty", "amount", "balance")
-    widths = [max(len(row[column]) for row in (heading, *rows)) for column in range(len(heading))]
-    first_number = 4
-    lines = [f"Statement of {account_id} ({statement.account.kind}), in credits", ""]
-    for row in (heading, *rows):
-        cells = [
-            text.ljust(widths[column]) if column < first_number else text.rjust(widths[column])
-            for column, text in enumerate(row)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines) + "\n"

@@ -14,7 +14,6 @@ Instant = int
 Duration = int
 """Microseconds."""
 
-MICROSECOND: Final[Duration] = 1
 MILLISECOND: Final[Duration] = 1_000
 SECOND: Final[Duration] = 1_000_000
 MINUTE: Final[Duration] = 60 * SECOND

@@ -335,9 +335,6 @@ SlotJobRecord = JobTaken | JobCancelAsked | JobEnded
 OwnJobRecord = JobOrdered | JobHeard
 """What a user keeps of its jobs."""
 
-ReturnRecord = CancellationStarted | RefundClaimed | CancellationConcluded
-"""What a user keeps of one agreement that is given back."""
-
 Record = (
     RequestStarted
     | AcceptanceAsked

@@ -126,18 +126,6 @@ def write_request(rfq: RequestForQuotation) -> str:
     return f'<RequestForQuotation xmlns="{RFQ}">{inside}{limit}</RequestForQuotation>'
 
 
-def write_request_file(rfq: RequestForQuotation) -> str:
-    """Write a request for quotation for people: with an XML declaration, indented, a line end at the end.
-
-    Raises:
-        MeaningViolation: as `write_request`.
-    """
-    root = parse_file(write_request(rfq))
-    etree.indent(root)
-    text: str = etree.tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
-
-
 def write_unit(unit: RequestUnit, *, root: bool) -> str:
     """Write one Request.
 

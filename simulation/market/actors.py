@@ -11,6 +11,8 @@ from ramp.model.instant import Duration, Instant
 from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.runtime.host import Host, Journal, Ports
+from simulation.kernel import EventQueue
+from simulation.market.faults.happenings import Happening, Tick
 from simulation.market.party_clock import PartyClock
 
 BANK = "bank"
@@ -60,3 +62,21 @@ class Actor:
     armed_for: Instant | None = None
     doom: Duration | None = None
     unheeded: list[ev.Command] = field(default_factory=list)
+
+    def arm(self, queue: EventQueue[Happening]) -> None:
+        """See that the party is woken at its deadline, by its own clock."""
+        assert self.host is not None
+        deadline = self.host.deadline
+        if deadline == self.armed_for:
+            return
+        self.disarm(queue)
+        self.armed_for = deadline
+        if deadline is not None:
+            due = max(self.clock.when(deadline), queue.now)
+            self.ticket = queue.schedule(due, Tick(self.name), priority=-1)
+
+    def disarm(self, queue: EventQueue[Happening]) -> None:
+        """Let it sleep."""
+        if self.ticket is not None:
+            queue.cancel(self.ticket)
+        self.ticket = self.armed_for = None

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ramp.errors import DocumentError
 from ramp.model.acl import Message
 from ramp.model.instant import DAY, Instant
 from ramp.model.seal import Role
 from ramp.rfql.codec import EncodedMessage, decode, encode
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys import issuing
+from simulation.market.virtual_notary import is_admitted
 
 
 class Wire:
@@ -47,3 +49,20 @@ class Wire:
         """
         notary = self._notaries[receiver]
         return decode(sender, receiver, encoded.metadata, encoded.thread, encoded.body, notary, now)
+
+
+def as_read(message: Message, encoded: EncodedMessage | None, wire: Wire | None, now: Instant) -> Message | None:
+    """A message as its receiver reads it, or None where it is dropped: not sealed as it must be, or not what it says.
+
+    Args:
+        message: as it was sent.
+        encoded: what of it has travelled, where the market has a wire.
+        wire: the market's, if it has one.
+        now: the receiver's clock.
+    """
+    if wire is None or encoded is None:
+        return message if is_admitted(message, now) else None
+    try:
+        return wire.decode(message.sender, message.receiver, encoded, now)
+    except DocumentError:
+        return None

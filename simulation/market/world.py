@@ -44,8 +44,8 @@ from simulation.market.observing import Observer, Script
 from simulation.market.party_clock import RIGHT, PartyClock
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.virtual_notary import VirtualNotary, is_admitted
-from simulation.market.wire import Wire
+from simulation.market.virtual_notary import VirtualNotary
+from simulation.market.wire import Wire, as_read
 
 START: Instant = 1_800_000_000_000_000
 """Virtual time begins here, in January 2027; any fixed instant would do."""
@@ -268,16 +268,9 @@ class World(MarketView):
 
     def _read(self, message: Message, encoded: EncodedMessage | None) -> Message | None:
         """The message as its receiver reads it, or None where the shell drops it for its seal."""
-        if self._wire is not None and encoded is not None:
-            try:
-                return self._wire.decode(message.sender, message.receiver, encoded, self.time_of(message.receiver))
-            except DocumentError:  # not sealed as it must be, or not what it should be
-                self.refused += 1
-                return None
-        if is_admitted(message, self.time_of(message.receiver)):
-            return message
-        self.refused += 1
-        return None
+        read = as_read(message, encoded, self._wire, self.time_of(message.receiver))
+        self.refused += read is None
+        return read
 
     def _obey(self, actor: Actor, command: ev.Command) -> None:
         """A command to a party that is down, or that crashes before it has noted it, is given again after restart."""
@@ -306,7 +299,7 @@ class World(MarketView):
         if actor.doom is not None:
             self._crash(actor, actor.doom)
             return False
-        self._arm(actor)
+        actor.arm(self._queue)
         return True
 
     def crash(self, name: str, down_for: Duration | None = None) -> None:
@@ -336,7 +329,7 @@ class World(MarketView):
         actor.host = actor.doom = None
         if self._observer is not None:
             self._observer.crashed(actor.name, self.now)
-        self._disarm(actor)
+        actor.disarm(self._queue)
         if down_for is not None:
             self._queue.schedule(self.now + down_for, Restart(actor.name))
 
@@ -353,29 +346,13 @@ class World(MarketView):
         if actor.host is None:
             return  # it reads the clock when it starts
         by = actor.clock.follow(self.now)
-        self._disarm(actor)  # a deadline that has not moved comes at another moment now
+        actor.disarm(self._queue)  # a deadline that has not moved comes at another moment now
 
         def look(host: Host, now: Instant) -> None:
             host.clock_set(by)
             host.tick(now)  # what has run out has run out now, as an agent that looks at the clock finds
 
         self._guarded(actor, look)
-
-    def _disarm(self, actor: Actor) -> None:
-        if actor.ticket is not None:
-            self._queue.cancel(actor.ticket)
-        actor.ticket = actor.armed_for = None
-
-    def _arm(self, actor: Actor) -> None:
-        assert actor.host is not None
-        deadline = actor.host.deadline
-        if deadline == actor.armed_for:
-            return
-        self._disarm(actor)
-        actor.armed_for = deadline
-        if deadline is not None:
-            due = max(actor.clock.when(deadline), self.now)
-            actor.ticket = self._queue.schedule(due, Tick(actor.name), priority=-1)
 
     # -- ports ---------------------------------------------------------------------------------------------------
 

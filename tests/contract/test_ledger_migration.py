@@ -13,10 +13,10 @@ from sqlalchemy import Connection, create_engine, inspect, text
 
 from ramp.errors import LedgerCorrupt, LedgerRefusal
 from ramp.ledger.account import AccountKind
+from ramp.ledger.book import Book
 from ramp.ledger.entry import AgreementRefused, Refusal, TransferSettled
 from ramp.ledger.orders.order import OrderLine, OrderState
 from ramp.ledger.overview import Total
-from ramp.ledger.text import ledger_text, parse_ledger
 from ramp.ledger.transfer import TransferKind, TransferState
 from ramp.runtime.ledger.store import LedgerStore
 
@@ -100,7 +100,7 @@ def test_what_an_old_ledger_holds_is_there(old_url: str) -> None:
             ("payment:a-6", ""),
         ]
         assert (overview.payments, overview.refunds) == (Total(4, 5_300), Total(1, 200))
-        copy = parse_ledger(ledger_text(store.entries(), store.balances()))
+        copy = Book(store.entries())
         assert copy.entries() == store.entries()
 
 

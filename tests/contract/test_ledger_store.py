@@ -9,11 +9,11 @@ import pytest
 
 from ramp.errors import ConfigurationError, LedgerRefusal
 from ramp.ledger.account import AMOUNT_MAX, ISSUE_LIMIT, ISSUING_ACCOUNT, AccountKind, Balance
+from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import OrderLine, OrderState
 from ramp.ledger.overview import OVERVIEW_LIMIT_MAX
 from ramp.ledger.refusals import CERTIFICATE_LENGTH_MAX
-from ramp.ledger.text import ledger_text, parse_ledger
 from ramp.ledger.transfer import TransferKind
 from ramp.model.contents import StatementLine
 from ramp.runtime.ledger.store import LedgerStore
@@ -197,7 +197,7 @@ def test_statement_orders_by_time_and_then_by_posting(funded: Ledger) -> None:
     assert [line.balance for line in funded.statement("alice").lines] == [10_000, 9_997, 9_995, 9_994]
 
 
-def test_entries_print_and_read_back(funded: Ledger) -> None:
+def test_a_ledger_can_be_made_again_from_its_entries(funded: Ledger) -> None:
     pay(funded, "a-1", "hector", 2_500, at=10)
     reserve(funded, "a-2", "kelvin", 1_000, at=11)
     funded.expire_orders(1_000)
@@ -205,7 +205,7 @@ def test_entries_print_and_read_back(funded: Ledger) -> None:
     reserve(funded, "a-3", "kelvin", 1, at=14)
     funded.open_account("gone", AccountKind.USER, at=17)
     funded.close_account("gone", at=18)
-    copy = parse_ledger(ledger_text(funded.entries(), funded.balances()))
+    copy = Book(funded.entries())
     assert copy.entries() == funded.entries()
     assert copy.balances() == funded.balances()
     assert copy.validate() == []

@@ -29,7 +29,6 @@ from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderLine
 from ramp.ledger.overview import Total
-from ramp.ledger.text import ledger_text, parse_ledger
 from ramp.ledger.transfer import TransferKind
 from ramp.runtime.ledger.store import LedgerStore
 
@@ -421,7 +420,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "ledger"):
             assert self.ledger.audit() == []
-            copy = parse_ledger(ledger_text(self.ledger.entries(), self.ledger.balances()))
+            copy = Book(self.ledger.entries())
             assert copy.entries() == self.ledger.entries()
             if isinstance(self.ledger, LedgerStore):
                 self.ledger.close()

@@ -18,7 +18,6 @@ from ramp.model.contents import (
     Bid,
     CallForProposals,
     DirectoryListing,
-    DirectoryQuery,
     NotUnderstood,
     Proposal,
 )
@@ -29,7 +28,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.shortcoming import shortcoming
 from ramp.protocol.belief import said_by, sealed_by
-from ramp.protocol.directory.listing_pages import ListingPages
+from ramp.protocol.directory.discovery import Discovery
 from ramp.protocol.effects import Effect, Report, Send, not_understood
 from ramp.protocol.events import Approval, AuctionOptions
 from ramp.protocol.machine import StateMachine
@@ -39,7 +38,7 @@ from ramp.protocol.rules.auction_rule import Bidding
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, PaidPrices, passed_on_bytes
 from ramp.protocol.tables import AUCTION, AuctionState
-from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.timing import Pace, earliest, moved
 from ramp.protocol.user.bidding_round import BiddingRound
 from ramp.protocol.user.evaluator import lowest_bids, over_limit
 from ramp.protocol.user.final_refusals import FinalRefusals
@@ -104,14 +103,11 @@ class Auction(StateMachine[AuctionState]):
         self._directory = directory
         self._pace = pace
         self._timing = pace.timing
-        self._retry = Retry(pace)
+        self._discovery = Discovery(request_id, asking=user, directory=directory, service=RESOURCE_SERVICE, pace=pace)
         self._round: BiddingRound | None = None
         self._limit: Instant | None = None
         self._resources: tuple[str, ...] = ()
         self._final = FinalRefusals()
-        self._begun: Instant = 0
-        self._nobody_registered = False
-        self._pages = ListingPages()
         self._silent: set[str] = set()
         self._made = OffersMade(request, options.preference, rule)
         self._round_number = 0
@@ -127,11 +123,9 @@ class Auction(StateMachine[AuctionState]):
     def start(self, now: Instant) -> list[Effect]:
         """Ask the directory who sells."""
         self._enter(AuctionState.DISCOVERING, "start")
-        self._begun = now
-        self._limit = now + self._timing.discovery_limit
-        self._retry.begin(now)
+        effects = self._discovery.start(now)
         self._arm()
-        return [self._directory_query()]
+        return effects
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
         """Take a listing or a proposal; late and doubled ones are harmless.
@@ -153,6 +147,17 @@ class Auction(StateMachine[AuctionState]):
             return self._on_proposal(message, proposal, None, now)
         raise RemoteProtocolError(f"{type(content).__name__} has no place in an auction")
 
+    def _on_listing(self, listing: DirectoryListing, now: Instant) -> list[Effect]:
+        if self.state is not AuctionState.DISCOVERING:
+            return []
+        effects = self._discovery.on_listing(listing, now)
+        if not self._discovery.is_complete:
+            self._arm()
+            return effects
+        self._resources = self._discovery.names
+        self._asked = {unit.number: unit for unit in self.request.units}
+        return self._open_round(AuctionState.BIDDING, "DirectoryListing", now)
+
     def approve(self, approved: bool, now: Instant) -> list[Effect]:
         """The owner's answer; outside the approving state it is ignored."""
         if self.state is not AuctionState.APPROVING:
@@ -167,12 +172,10 @@ class Auction(StateMachine[AuctionState]):
 
     def tick(self, now: Instant) -> list[Effect]:
         """Send again what was not answered, or end the wait."""
-        if self._limit is not None and now >= self._limit:
+        limit = earliest(self._discovery.limit, self._limit)
+        if limit is not None and now >= limit:
             return self._on_limit(now)
-        effects: list[Effect] = []
-        if self._retry.is_due(now):
-            self._retry.again(now)
-            effects.append(self._directory_query())
+        effects = self._discovery.tick(now)
         if self._round is not None and self._round.calls.is_due(now):
             effects += self._call(self._round, self._round.calls.time_out(now))
         self._arm()
@@ -180,47 +183,11 @@ class Auction(StateMachine[AuctionState]):
 
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
-        self._retry.clock_set(by)
+        self._discovery.clock_set(by)
         if self._round is not None:
             self._round.clock_set(by)
         self._limit = moved(self._limit, by)
-        self._begun += by
         self._arm()
-
-    # -- discovery -----------------------------------------------------------------------------------------------
-
-    def _directory_query(self) -> Send:
-        query = DirectoryQuery(self.conversation_id, RESOURCE_SERVICE, self._pages.after)
-        return Send(
-            Message(
-                Performative.QUERY_REF,
-                self._user,
-                self._directory,
-                self.conversation_id,
-                query,
-                reply_with=f"{self.conversation_id}/directory",
-                reply_by=self._timing.discovery_limit,
-            )
-        )
-
-    def _on_listing(self, listing: DirectoryListing, now: Instant) -> list[Effect]:
-        if self.state is not AuctionState.DISCOVERING:
-            return []
-        if not listing.names and not listing.more and not self._pages.names:
-            self._nobody_registered = True
-            self._limit = self._begun + self._timing.empty_limit
-            self._arm()
-            return []
-        if not self._pages.add(listing):
-            return []
-        self._retry.answered(now)
-        if not self._pages.complete:
-            self._retry.begin(now)
-            self._arm()
-            return [self._directory_query()]
-        self._resources = self._pages.names
-        self._asked = {unit.number: unit for unit in self.request.units}
-        return self._open_round(AuctionState.BIDDING, "DirectoryListing", now)
 
     # -- rounds --------------------------------------------------------------------------------------------------
 
@@ -341,7 +308,7 @@ class Auction(StateMachine[AuctionState]):
     def _on_limit(self, now: Instant) -> list[Effect]:
         if self.state is AuctionState.DISCOVERING:
             nobody, silent = "no resource is registered in the market", "the directory does not answer"
-            reason = nobody if self._nobody_registered else silent
+            reason = nobody if self._discovery.is_empty else silent
             return self._close(RequestStatus.NO_OFFERS, reason, "deadline", now)
         if self.state is AuctionState.APPROVING:
             return self._decide(False, "deadline", "the offers were not approved in time", now)
@@ -429,7 +396,7 @@ class Auction(StateMachine[AuctionState]):
         self._enter(AuctionState.CLOSED, stimulus)
         self._limit = None
         self._round = None
-        self._retry.stop()
+        self._discovery.end()
         self._arm()
         offered = self._made.all()
         chosen = self._made.chosen or offered
@@ -446,6 +413,5 @@ class Auction(StateMachine[AuctionState]):
         ]
 
     def _arm(self) -> None:
-        self.deadline = earliest(
-            self._limit, self._retry.due, self._round.calls.due if self._round is not None else None
-        )
+        again = self._round.calls.due if self._round is not None else None
+        self.deadline = earliest(self._discovery.limit, self._discovery.due, self._limit, again)

@@ -9,7 +9,7 @@ import pytest
 from ramp.errors import DocumentError, DocumentTooLarge, MalformedXml, MeaningViolation, SchemaViolation
 from ramp.model.instant import HOUR, SECOND, from_iso, iso
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TorusTerms, TotalCores
-from ramp.rfql.request_for_quotation import load_request, parse_request, write_request, write_request_file
+from ramp.rfql.request_for_quotation import load_request, parse_request, write_request
 
 RFQ = "http://www.realitygrid.org/AHE/RFQ"
 
@@ -267,18 +267,6 @@ def test_written_document_is_the_published_form() -> None:
         "<StartDate>2026-11-21</StartDate><StartTime>09:00:00.500000Z</StartTime>"
         "<Cores><TotalCores>128</TotalCores></Cores></Request></RequestForQuotation>"
     )
-
-
-def test_file_for_people_is_indented_and_reads_back() -> None:
-    unit = RequestUnit(1, 70, from_iso("2026-11-21T12:00:00Z"), TotalCores(128), os_version="grün & <neu>")
-    text = write_request_file(RequestForQuotation((unit,)))
-    assert text.splitlines()[:4] == [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<RequestForQuotation xmlns="{RFQ}">',
-        "  <Request>",
-        "    <CPUHourCost>70</CPUHourCost>",
-    ]
-    assert parse_request(text.encode()) == RequestForQuotation((unit,))
 
 
 def test_wall_time_below_a_second_is_not_written() -> None:
