@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
+from ramp.launching.configuration import LaunchingConfig
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
@@ -192,6 +193,7 @@ class SwarmConfig:
         holds: what one buyer may have set aside at a resource without having paid.
         guests: what plug-ins and price strategies may take that have processes of their own.
         auction_rule: name of the rule for requests that name none.
+        launching: how jobs are launched on what was bought.
     """
 
     path: Path
@@ -210,6 +212,7 @@ class SwarmConfig:
     holds: Quotas = field(default_factory=Quotas)
     guests: GuestLimits = field(default_factory=GuestLimits)
     auction_rule: str = PAPER_RULE
+    launching: LaunchingConfig = field(default_factory=LaunchingConfig)
 
     def roles(self) -> dict[str, Role]:
         """Every agent's local name and what it is certified to be, in the order of starting."""
