@@ -19,6 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, plain, told
 from ramp.options import nearest_name
 
@@ -65,7 +66,7 @@ class Sort(Generic[_Declaration]):
 
     def names(self) -> list[str]:
         """All names, sorted."""
-        return sorted({*_modules_of(self.package), *(entry.name for entry in metadata.entry_points(group=self.group))})
+        return sorted({*_modules_of(self.package), *(entry.name for entry in entry_points(self.group))})
 
     def find(self, name: str) -> _Declaration:
         """What is declared under a name, or at a place `module:Name` or `FILE.py:Name`.
@@ -79,8 +80,7 @@ class Sort(Generic[_Declaration]):
         if module is not None:
             declaration: _Declaration = getattr(importlib.import_module(module), self.constant)
             return declaration
-        # reads the files of all installed packages, which takes longer than many a run
-        guests = [entry for entry in metadata.entry_points(group=self.group) if entry.name == name]
+        guests = [entry for entry in entry_points(self.group) if entry.name == name]
         if not guests:
             near = nearest_name(name, self.names())
             raise ConfigurationError(
@@ -96,7 +96,7 @@ class Sort(Generic[_Declaration]):
         shipped = _modules_of(self.package)
         found: list[Listed[_Declaration]] = []
         for name in self.names():
-            guests = [entry for entry in metadata.entry_points(group=self.group) if entry.name == name]
+            guests = [entry for entry in entry_points(self.group) if entry.name == name]
             origin = shipped.get(name) or ", ".join(sorted({_origin(entry) for entry in guests}))
             try:
                 found.append(Listed(name, origin, self.find(name)))

@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from ramp.launching.configuration import LaunchingConfig
 from ramp.model.instant import SECOND
 from ramp.model.money import credits_text
 from ramp.model.slot import StaticTerms
@@ -45,6 +46,11 @@ TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
         "Limits of a plug-in or price strategy in a process of its own; times in seconds above 0 (fractions allowed).",
         (GuestLimits,),
     ),
+    "launching": ("How jobs are launched on what was bought (`docs/launching.md`).", (LaunchingConfig,)),
+    "accounts": (
+        "The local account that each buyer's jobs run as; nobody else is dealt with by resources that launch.",
+        (),
+    ),
     "users": ("One table `[[users]]` for each buyer.", (UserConfig,)),
     "machines": (
         "One table `[machines.NAME]` for each kind of machine. Requests may ask for what it states, and only for that.",
@@ -69,6 +75,10 @@ SENTENCES: Final[dict[str, str]] = {
     "resources.rounds_expected": "How many rounds the price strategy reckons with.",
     "resources.isolation": "Whether plug-in and price strategy have processes of their own: by `auto` those of another "
     "package, by `process` also those that come with RAMP, by `none` neither.",
+    "accounts.NAME": "The account of the buyer NAME (of this market, or by the full name); `@own`: the agents' own, or "
+    "`nobody` where they run as root, only for simulated machines.",
+    "resources.executor": "What runs jobs on its slots, if not the executor of `[launching]`.",
+    "resources.accounts": "Local accounts of buyers at this resource, over those of `[accounts]`.",
     "resources.options": "Options of the plug-in, over those of the machine.",
 }
 """Keys that are no attribute of the classes above, or mean something else in the file."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
+from ramp.agents.job_launcher import JobLauncher, LauncherSettings, system_python
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent
 from ramp.composition import Composition, OpeningAccount, open_accounts
@@ -23,7 +24,7 @@ from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.runtime.changes.overlay import running_config
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.config import ResourceConfig, SwarmConfig
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.journal import SqliteJournal
@@ -166,11 +167,25 @@ class Building:
         party = self._market.resource_party(
             self.config.address(name), resource, source, RandomIds(), draining=resource.draining
         )
-        own = {"machine": machine, "pricing": pricing}
+        launcher = self._launcher(resource, deliver, watch)
+        own = {"machine": machine, "pricing": pricing, "launcher": launcher}
         agent = self._agent(ResourceAgent, name, party, self._memory(name) | own)
+        agent.launcher = launcher
         agent.guests += [guest for guest in (machine, pricing) if isinstance(guest, IsolatedGuest)]
         built.append(agent)
         return agent
+
+    def _launcher(
+        self, resource: ResourceConfig, deliver: Callable[[Answer], None], watch: Callable[[Progress], None]
+    ) -> JobLauncher | None:
+        """What launches jobs on a resource's slots; None where it launches none."""
+        if resource.launching is None:
+            return None
+        how, own_folder = self.config.launching, self.state.jobs
+        settings = LauncherSettings(
+            resource.launching.executor, how.worker, how.python or system_python(), own_folder, how.environment
+        )
+        return JobLauncher(settings, deliver, watch)
 
     def _agent(
         self, kind: type[AnAgent], name: str, party: Party, own_ports: Mapping[str, Any] = NOTHING, **more: Any

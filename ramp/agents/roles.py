@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
+from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
 from ramp.model.acl import Performative
 from ramp.model.money import credits_text
@@ -79,8 +80,14 @@ class FinaliseServer(Courier):
     )
 
 
+class JobServer(Courier):
+    """Resource: orders of jobs on what was sold, and questions about them."""
+
+    performatives = (Performative.REQUEST.value, Performative.QUERY_REF.value)
+
+
 class CancelServer(Courier):
-    """Resource: cancelled holds and signed cancellations (section 6.2)."""
+    """Resource: cancelled holds and jobs, and signed cancellations (section 6.2)."""
 
     performatives = (Performative.CANCEL.value,)
 
@@ -185,6 +192,7 @@ class ResourceAgent(ComparingAgent):
 
     Attributes:
         guests: what answers for the machine and its prices from processes of their own.
+        launcher: what runs jobs on its slots, if anything does.
         troubles: what the machine's plug-in and price strategy fail at, by what they are called.
         on_troubles: told when that has changed.
     """
@@ -194,10 +202,12 @@ class ResourceAgent(ComparingAgent):
         PurchaseOrdersServer,
         FinaliseServer,
         CancelServer,
+        JobServer,
     )
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         self.guests: list[IsolatedGuest[Any]] = []
+        self.launcher: JobLauncher | None = None
         self.troubles: dict[str, str] = {}
         self.on_troubles: Callable[[], None] = lambda: None
         super().__init__(*args, **keywords)
@@ -221,6 +231,8 @@ class ResourceAgent(ComparingAgent):
         """End the agent, and the guests' processes with it."""
         try:
             await asyncio.gather(*(guest.stop() for guest in self.guests))
+            if self.launcher is not None:
+                await self.launcher.stop()
         finally:
             await super().stop()
 

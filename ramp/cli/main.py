@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, RampError
 
 VERB_GROUP: Final = "ramp.commands"
@@ -63,6 +64,9 @@ VERBS: Final[dict[str, Verb]] = {
     "reservations": Verb(_BUY, "ramp.cli.verbs.requests:reservations", "Show what has been bought."),
     "show": Verb(_BUY, "ramp.cli.verbs.requests:show", "Show a request, agreement, reservation; how to launch on it."),
     "cancel": Verb(_BUY, "ramp.cli.verbs.requests:cancel", "Give reservations back for a refund; withdraw a request."),
+    "launch": Verb(_BUY, "ramp.cli.verbs.jobs:launch", "Run a command or a script on what has been bought."),
+    "jobs": Verb(_BUY, "ramp.cli.verbs.jobs:jobs", "Show the jobs that were launched."),
+    "job": Verb(_BUY, "ramp.cli.verbs.jobs:job", "Show a job, its output or a file of it; end it."),
     "balance": Verb(_ACCOUNT, "ramp.cli.verbs.account:balance", "Show the balance (a signed query to the bank)."),
     "statement": Verb(_ACCOUNT, "ramp.cli.verbs.account:statement", "Show all payments with a running balance."),
     "bank": Verb(_MARKET, "ramp.cli.verbs.bank:bank", "See all trading and accounts (the keeper); audit the ledger."),
@@ -139,7 +143,7 @@ class LazyGroup(click.Group):
 
 
 def _foreign_verbs() -> dict[str, metadata.EntryPoint]:
-    return {entry.name: entry for entry in metadata.entry_points(group=VERB_GROUP) if entry.name not in VERBS}
+    return {entry.name: entry for entry in entry_points(VERB_GROUP) if entry.name not in VERBS}
 
 
 _TOUR: Final = """\b

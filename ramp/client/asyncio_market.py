@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -15,6 +16,8 @@ from ramp.client import dialogues
 from ramp.client.access import AsyncAccess
 from ramp.client.dialogues import Dialogue
 from ramp.client.following import Approver, Following, OnEvent, nobody_approves
+from ramp.client.jobs.job import Job, job_of
+from ramp.client.jobs.work import work_of
 from ramp.client.line import AsyncLine, refused
 from ramp.client.machine_state import MachineState
 from ramp.client.market import MACHINES_LIMIT_S
@@ -26,7 +29,9 @@ from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved
 from ramp.control.requests import Submit, Watch
 from ramp.errors import RampError, TransportError
+from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
+from ramp.runtime.identifiers import RandomIds
 
 WITHDRAW_LIMIT_S = 5.0
 """How long a cancelled task waits until its withdrawal has been heard, in seconds."""
@@ -149,6 +154,37 @@ class AsyncMarket(MarketUser[AsyncAccess]):
     async def statement(self, since: str | datetime | None = None, until: str | datetime | None = None) -> Account:
         """See `Market.statement`."""
         return await self.ask(dialogues.statement(since, until, self.access.now()))
+
+    async def launch(
+        self,
+        any_id: str,
+        command: str | Sequence[str] = (),
+        *,
+        script: str | Path | None = None,
+        inputs: Sequence[str | Path] = (),
+        cores: int | None = None,
+        together: bool = True,
+    ) -> tuple[Job, ...]:
+        """See `Market.launch`."""
+        work = work_of(command, script=script, inputs=inputs, cores=cores, together=together)
+        found = await self.ask(dialogues.launch(any_id, work, RandomIds().new))
+        return tuple(job_of(each, self.access.domain) for each in found)
+
+    async def jobs(self) -> tuple[Job, ...]:
+        """See `Market.jobs`."""
+        return tuple(job_of(each, self.access.domain) for each in await self.ask(dialogues.jobs()))
+
+    async def job(self, any_id: str) -> Job:
+        """See `Market.job`."""
+        return job_of(await self.ask(dialogues.job(any_id)), self.access.domain)
+
+    async def job_output(self, any_id: str, name: str = STDOUT, offset: int = 0) -> bytes:
+        """See `Market.job_output`."""
+        return await self.ask(dialogues.job_output(any_id, name, offset))
+
+    async def cancel_job(self, any_id: str) -> Job:
+        """See `Market.cancel_job`."""
+        return job_of(await self.ask(dialogues.cancel_job(any_id)), self.access.domain)
 
     async def resources(self, *, machines: bool = False) -> tuple[Resource, ...]:
         """See `Market.resources`."""

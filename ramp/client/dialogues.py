@@ -6,12 +6,16 @@ market and the one for asyncio run the same dialogues.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import base64
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
 from ramp.client import results
 from ramp.client.identifiers import belonging, matching
+from ramp.client.jobs.job import one_job
+from ramp.client.jobs.work import Work, orders_of
 from ramp.client.line import refused
 from ramp.client.machine_state import MachineState, parse_snapshot
 from ramp.client.results import Account, Cancelled, Reservation, Resource
@@ -21,6 +25,8 @@ from ramp.control.events import (
     AgreementStanding,
     Done,
     Event,
+    JobsListed,
+    JobStanding,
     Refused,
     RequestShown,
     RequestsListed,
@@ -29,19 +35,33 @@ from ramp.control.events import (
 from ramp.control.market_changes import MarketChanged, OwnerRequest
 from ramp.control.requests import (
     AskAccount,
+    AskJob,
+    AskJobOutput,
     AskMachine,
     AskOverview,
     AskResources,
     Cancel,
+    CancelJob,
     Deposit,
+    Launch,
     ListAgreements,
+    ListJobs,
     ListRequests,
     Request,
     ShowRequest,
     Withdraw,
 )
 from ramp.errors import ConfigurationError, ControlLineError
-from ramp.model.contents import AccountStatement, DepositMade, DirectoryListing, MachineStatus, MarketOverview
+from ramp.model.contents import (
+    AccountStatement,
+    DepositMade,
+    DirectoryListing,
+    JobOutput,
+    JobStatus,
+    MachineStatus,
+    MarketOverview,
+)
+from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import Duration, Instant
 from ramp.model.services import DRAINING_SERVICE
 from ramp.protocol.outcome import RequestOutcome
@@ -179,6 +199,99 @@ def _cancel_all(entries: Sequence[AgreementStanding], reason: str) -> Dialogue[t
         ended = _expected((yield Cancel(entry.agreement.agreement_id, reason)), CancellationEnded)
         found.append(results.cancelled_of(ended.outcome, entry.agreement.request_id))
     return tuple(found)
+
+
+def jobs() -> Dialogue[tuple[JobStanding, ...]]:
+    """Every job of the user, as it stands: those that have not ended are asked for at their resources.
+
+    What does not answer stands as it was last known.
+    """
+    listed = _expected((yield ListJobs()), JobsListed).jobs
+    found = []
+    for job in listed:
+        if job.status is not None and not job.status.state.is_final:
+            answer = yield AskJob(job.order.job_id)
+            found.append(replace(job, status=answer) if isinstance(answer, JobStatus) else job)
+        else:
+            found.append(job)
+    return tuple(found)
+
+
+def job(any_id: str) -> Dialogue[JobStanding]:
+    """One job by its name or the beginning of it, as its resource says.
+
+    Raises:
+        ConfigurationError: if the name means none, or several.
+        MarketRefused: if the resource does not answer, or knows it not.
+    """
+    listed = _expected((yield ListJobs()), JobsListed).jobs
+    found = one_job(listed, any_id)
+    if found.refused is not None or (found.status is not None and found.status.state.is_final):
+        return found
+    return replace(found, status=_expected((yield AskJob(found.order.job_id)), JobStatus))
+
+
+def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tuple[JobStanding, ...]]:
+    """Order one job on each slot that an id means: an agreement, a reservation, or all units of a request.
+
+    If one of them is not taken, those before it are ended again.
+
+    Args:
+        any_id: what it is launched on.
+        work: what is run.
+        new_id: makes names of jobs.
+
+    Raises:
+        ConfigurationError: if the id means nothing that is bought, or the work is beyond the limits.
+        MarketRefused: if a resource does not run it.
+    """
+    asked = yield from requests()
+    bought = yield from agreements()
+    _, entries = belonging(any_id, asked, bought)
+    active = [each.agreement for each in entries if each.state == "active"]
+    if not active:
+        raise ConfigurationError(f"{any_id}: nothing that is bought and not given back, so nothing to launch on")
+    orders = orders_of(active, work, new_id)
+    for number, order in enumerate(orders):
+        answer = yield Launch(order)
+        if isinstance(answer, Refused):
+            for before in orders[:number]:
+                yield CancelJob(before.job_id)
+            raise refused(answer)
+        _expected(answer, JobStatus)
+    names = {order.job_id for order in orders}
+    listed = _expected((yield ListJobs()), JobsListed).jobs
+    return tuple(each for each in listed if each.order.job_id in names)
+
+
+def cancel_job(any_id: str) -> Dialogue[JobStanding]:
+    """End a job.
+
+    Raises:
+        ConfigurationError: if the name means none, or several.
+        MarketRefused: if the resource does not answer, or knows it not.
+    """
+    listed = _expected((yield ListJobs()), JobsListed).jobs
+    found = one_job(listed, any_id)
+    return replace(found, status=_expected((yield CancelJob(found.order.job_id)), JobStatus))
+
+
+def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[bytes]:
+    """All of a job's stream or file that there is, from an offset on.
+
+    Raises:
+        ConfigurationError: if the name means none, or several.
+        MarketRefused: if the resource does not answer, or has no such file.
+    """
+    listed = _expected((yield ListJobs()), JobsListed).jobs
+    job_id = one_job(listed, any_id).order.job_id
+    found = bytearray()
+    while True:
+        piece = _expected((yield AskJobOutput(job_id, name, offset + len(found))), JobOutput)
+        data = base64.b64decode(piece.data)
+        found += data
+        if not data or offset + len(found) >= piece.size:
+            return bytes(found)
 
 
 def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[DepositMade]:

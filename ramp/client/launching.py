@@ -8,7 +8,6 @@ import os
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.in_turn import InTurn
 from ramp.client.market import Market
 from ramp.client.swarm import OnEvent, start_detached, status, stop
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
 from ramp.options import nearest_name
 from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
@@ -79,7 +79,7 @@ def launch(
 
 
 def _transport(name: str) -> OpenTransport:
-    entries = {entry.name: entry for entry in metadata.entry_points(group=TRANSPORT_GROUP)}
+    entries = {entry.name: entry for entry in entry_points(TRANSPORT_GROUP)}
     if name not in entries:
         raise ConfigurationError(
             f"there is no transport {name!r}{nearest_name(name, [*SERVERS, *sorted(entries)])}", key="transport"

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -15,6 +16,8 @@ from ramp.client import dialogues
 from ramp.client.access import Access
 from ramp.client.dialogues import Dialogue
 from ramp.client.following import Approver, Following, OnEvent, nobody_approves
+from ramp.client.jobs.job import Job, job_of
+from ramp.client.jobs.work import work_of
 from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState
 from ramp.client.request import Requestable
@@ -25,7 +28,9 @@ from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved
 from ramp.control.requests import Submit, Watch
 from ramp.errors import MarketRefused, RampError, TransportError
+from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
+from ramp.runtime.identifiers import RandomIds
 
 MACHINES_LIMIT_S: Final = 25.0
 """How long all machines together may take to say how they are, in seconds."""
@@ -234,6 +239,55 @@ class Market(MarketUser[Access]):
             ConfigurationError: if a moment is none, or the first lies after the last.
         """
         return self.ask(dialogues.statement(since, until, self.access.now()))
+
+    # -- jobs on what one has ------------------------------------------------------------------------------------
+
+    def launch(
+        self,
+        any_id: str,
+        command: str | Sequence[str] = (),
+        *,
+        script: str | Path | None = None,
+        inputs: Sequence[str | Path] = (),
+        cores: int | None = None,
+        together: bool = True,
+    ) -> tuple[Job, ...]:
+        """Run a command, or a script, on what was bought: one job on each slot that an id means.
+
+        The units of a request begin together where their slots overlap, and are told of each other by RAMP_UNIT,
+        RAMP_UNITS and RAMP_PEERS. The resource runs a job once, as the local account that its site maps the user to.
+
+        Args:
+            any_id: an agreement, a reservation, or a request.
+            command: words, or one text as a shell would split it; arguments of the script where there is one.
+            script: a file that is staged and run.
+            inputs: further files that are staged into the job's folder.
+            cores: so many of each slot's cores; by default all.
+            together: whether units begin together.
+
+        Raises:
+            MarketRefused: if a resource does not run it; jobs on other units are ended again.
+            ConfigurationError: if there is nothing to run, or nothing to run it on, or it is beyond the limits.
+        """
+        work = work_of(command, script=script, inputs=inputs, cores=cores, together=together)
+        found = self.ask(dialogues.launch(any_id, work, RandomIds().new))
+        return tuple(job_of(each, self.access.domain) for each in found)
+
+    def jobs(self) -> tuple[Job, ...]:
+        """Every job, in the order of launching, as its resource says it stands."""
+        return tuple(job_of(each, self.access.domain) for each in self.ask(dialogues.jobs()))
+
+    def job(self, any_id: str) -> Job:
+        """One job by its name, or the beginning of it."""
+        return job_of(self.ask(dialogues.job(any_id)), self.access.domain)
+
+    def job_output(self, any_id: str, name: str = STDOUT, offset: int = 0) -> bytes:
+        """What a job has printed (`stdout`, `stderr`) or left in a file so far, from an offset on."""
+        return self.ask(dialogues.job_output(any_id, name, offset))
+
+    def cancel_job(self, any_id: str) -> Job:
+        """End a job; its slot stays bought."""
+        return job_of(self.ask(dialogues.cancel_job(any_id)), self.access.domain)
 
     # -- who sells -----------------------------------------------------------------------------------------------
 

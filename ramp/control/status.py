@@ -11,8 +11,11 @@ import cattrs
 from ramp.control.codec import findings_of, strict_converter
 from ramp.errors import ControlLineError
 
-READY_LIMIT_S: Final = 90.0
-"""How long a whole swarm may take until every agent is ready, in seconds."""
+READY_LIMIT_S: Final = 300.0
+"""How long a whole swarm may take until every agent is ready, in seconds; generous, for computers that do much besides.
+
+What cannot come up says so, and ends the launch at once.
+"""
 
 STOP_LIMIT_S: Final = 10.0
 """How long the processes of a swarm may take to end after SIGTERM, in seconds."""

@@ -13,7 +13,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
+from ramp.launching.configuration import LaunchingConfig
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
@@ -191,6 +193,7 @@ class SwarmConfig:
         holds: what one buyer may have set aside at a resource without having paid.
         guests: what plug-ins and price strategies may take that have processes of their own.
         auction_rule: name of the rule for requests that name none.
+        launching: how jobs are launched on what was bought.
     """
 
     path: Path
@@ -209,6 +212,7 @@ class SwarmConfig:
     holds: Quotas = field(default_factory=Quotas)
     guests: GuestLimits = field(default_factory=GuestLimits)
     auction_rule: str = PAPER_RULE
+    launching: LaunchingConfig = field(default_factory=LaunchingConfig)
 
     def roles(self) -> dict[str, Role]:
         """Every agent's local name and what it is certified to be, in the order of starting."""
@@ -254,9 +258,10 @@ def entry_point(group: str, name: str) -> metadata.EntryPoint:
     Raises:
         ConfigurationError: if there is none.
     """
-    found = next(iter(metadata.entry_points(group=group, name=name)), None)
+    installed = entry_points(group)
+    found = next((entry for entry in installed if entry.name == name), None)
     if found is None:
-        known = sorted({entry.name for entry in metadata.entry_points(group=group)})
+        known = sorted({entry.name for entry in installed})
         raise ConfigurationError(
             f"nothing is called {name!r} in the entry point group {group}{nearest_name(name, known)}"
         )

@@ -9,17 +9,19 @@ from __future__ import annotations
 import math
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, VersionTooNew
+from ramp.launching.configuration import launch_terms, read_accounts, read_launching
 from ramp.model.instant import SECOND, Duration
 from ramp.model.money import parse_credits
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
+from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.retention import least_retention
@@ -188,19 +190,30 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         reader: checks every value; the reference of the configuration listens to one.
         data: the tables, as TOML has them.
     """
-    known = {"version", "market", "server", "timing", "quotas", "guests", "users", "machines", "resources"}
+    known = {"version", "market", "server", "timing", "quotas", "guests", "launching", "accounts"}
+    known |= {"users", "machines", "resources"}
     reader.unknown("", data, known)
     market = reader.table(data, "market")
     reader.unknown("market.", market, _MARKET_KEYS)
     machines = reader.table(data, "machines")
+    domain = reader.text("market.", market, "domain", "localhost")
+    table = reader.table(data, "launching")
+    seconds = {"grace_s": "grace", "delivery_limit_s": "delivery_limit"}
+    launching = read_launching(reader, table, _read_durations(reader, "launching.", table, seconds))
+    reader.unknown("accounts.", {}, {"NAME"})
+    accounts = read_accounts(reader, "accounts.", reader.table(data, "accounts"), domain)
+
+    def launched(where: str, resource: Mapping[str, Any]) -> LaunchTerms | None:
+        return launch_terms(reader, where, resource, launching, accounts, domain)
+
     users = tuple(_read_user(reader, index, table) for index, table in enumerate(reader.tables(data, "users"), 1))
     resources = tuple(
-        _read_resource(reader, index, table, machines)
+        _read_resource(reader, index, table, machines, launched)
         for index, table in enumerate(reader.tables(data, "resources"), 1)
     )
     config = SwarmConfig(
         path=reader.path,
-        domain=reader.text("market.", market, "domain", "localhost"),
+        domain=domain,
         server=_read_server(reader, reader.table(data, "server")),
         users=users,
         resources=resources,
@@ -215,6 +228,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         holds=_read_holds(reader, reader.table(data, "quotas")),
         guests=_read_guests(reader, reader.table(data, "guests")),
         auction_rule=_read_rule(reader, market),
+        launching=launching,
     )
     _check_names(reader, config)
     return config
@@ -374,10 +388,18 @@ _RESOURCE_KEYS: Final = {
     "pricing",
     "credit_limit",
     "isolation",
+    "executor",
+    "accounts",
 }
 
 
-def _read_resource(reader: Reader, index: int, table: Mapping[str, Any], machines: Mapping[str, Any]) -> ResourceConfig:
+def _read_resource(
+    reader: Reader,
+    index: int,
+    table: Mapping[str, Any],
+    machines: Mapping[str, Any],
+    launched: Callable[[str, Mapping[str, Any]], LaunchTerms | None],
+) -> ResourceConfig:
     where = f"resources[{index}]."
     reader.unknown(where, table, _RESOURCE_KEYS)
     machine_name = reader.text(where, table, "machine")
@@ -394,7 +416,7 @@ def _read_resource(reader: Reader, index: int, table: Mapping[str, Any], machine
     plugin = reader.text(where, table, "plugin", str(machine.get("plugin", "fake_qstat")))
     pricing = reader.text(where, table, "pricing", "ramp")
     for group, name, key in ((PLUGIN_GROUP, plugin, "plugin"), (PRICING_GROUP, pricing, "pricing")):
-        known = sorted({entry.name for entry in metadata.entry_points(group=group)})
+        known = sorted({entry.name for entry in entry_points(group)})
         if name not in known:
             reader.findings.append(f"{where}{key}: no {key} is called {name!r}{nearest_name(name, known)}")
     return ResourceConfig(
@@ -406,6 +428,7 @@ def _read_resource(reader: Reader, index: int, table: Mapping[str, Any], machine
         pricing=pricing,
         credit_limit=reader.money(where, table, "credit_limit", DEFAULT_RESOURCE_CREDIT),
         isolation=_read_isolation(reader, where, table),
+        launching=launched(where, table),
     )
 
 

@@ -86,6 +86,11 @@ class StateFolder:
         return self.path / "reservations"
 
     @property
+    def jobs(self) -> Path:
+        """Jobs that run as the agents' own account, on machines that are simulated."""
+        return self.path / "jobs"
+
+    @property
     def logs(self) -> Path:
         """What the processes write."""
         return self.path / "logs"

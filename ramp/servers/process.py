@@ -25,8 +25,8 @@ from ramp.servers.parent import tied
 LOOPBACK = "127.0.0.1"
 """The only address that local servers listen on."""
 
-READY_LIMIT_S = 30.0
-"""How long a server may take to answer after its start, in seconds."""
+READY_LIMIT_S = 120.0
+"""How long a server may take to answer after its start, in seconds; one that ends instead is told of at once."""
 
 STOP_LIMIT_S = 5.0
 """How long a server may take to stop before it is killed, in seconds."""

@@ -18,6 +18,7 @@ class DecidesInTime(Checker):
     name = "decides_in_time"
 
     def __init__(self) -> None:
+        self._said: dict[tuple[str, str, Duration], Instant] = {}
         self._promised: dict[tuple[str, str], Instant] = {}
         self._rests_on: dict[str, tuple[tuple[str, str], ...]] = {}
 
@@ -25,9 +26,19 @@ class DecidesInTime(Checker):
         """A promise: it counts from here, so whoever counts from the question is on the safe side."""
         content = message.content
         if isinstance(content, HoldGranted) and message.sender not in view.liars:
-            self._promised[message.sender, content.offer_id] = view.now + content.hold_for
+            said = message.sender, content.offer_id, content.hold_for
+            self._said.setdefault(said, view.now + content.hold_for)
         elif isinstance(content, FundsReserved) and message.sender == BANK:
             self._promised[BANK, content.order_id] = view.now + content.valid_for
+
+    def on_delivered(self, message: Message, view: MarketView) -> None:
+        """A promise is heard; one that is heard again, and lasts less by now, may have been on its way for long."""
+        content = message.content
+        if isinstance(content, HoldGranted) and message.sender not in view.liars:
+            promise = message.sender, content.offer_id
+            first = self._said[(*promise, content.hold_for)]
+            known = self._promised.get(promise)
+            self._promised[promise] = first if known is None else min(known, view.now + content.hold_for)
 
     def on_written(self, name: str, record: Record, view: MarketView) -> None:
         """A decision: all that it rests on must last longer."""

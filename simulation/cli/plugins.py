@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from typing import Any, Final
 
 import click
@@ -14,6 +13,7 @@ from ramp.cli.main import VERB_GROUP
 from ramp.cli.options import example
 from ramp.cli.verbs.plugins import check
 from ramp.cli.views.output import print_json, say
+from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
 from ramp.options import described_options, nearest_name, options_of
 from ramp.queue_bound.predictor import PREDICTORS
@@ -92,7 +92,7 @@ def _of_group(sort: str, group: str) -> Callable[[], Iterator[Plugin]]:
     """What the entry points of a group load."""
 
     def listed() -> Iterator[Plugin]:
-        for entry in sorted(metadata.entry_points(group=group), key=lambda each: each.name):
+        for entry in sorted(entry_points(group), key=lambda each: each.name):
             try:
                 loaded = entry.load()
             except Exception as error:

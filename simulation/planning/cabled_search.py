@@ -103,7 +103,7 @@ def earliest_place(
 @compiled
 def mask_of_answer(tables: Tables, unit_words: int, answer: NDArray[np.int64], mask: NDArray[np.uint64]) -> None:
     """Let `mask` be what the place of an answer holds."""
-    mask[:] = np.uint64(0)
+    mask.fill(np.uint64(0))
     row = answer[0]
     for word in range(unit_words):
         mask[word] = tables.candidate_units[row, word]

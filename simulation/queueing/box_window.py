@@ -176,7 +176,7 @@ def _run(
         if left < running_count:
             running_count = left
             count = list_free(arrays.masks, dead, busy, free)
-            failed[:] = False
+            failed.fill(False)
         while arrived < jobs and submit_time[arrived] == now:
             arrived += 1
         job = oldest

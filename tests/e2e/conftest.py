@@ -16,6 +16,13 @@ from ramp.servers.prosody import ProsodyServer, prosody_executable
 ROOT = Path(__file__).parents[2]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is about the parties and not about the server is tried on Prosody by `make e2e-long` only."""
+    for item in items:
+        if item.get_closest_marker("long_on_prosody") and "prosody" in item.callspec.params.values():  # type: ignore[attr-defined]
+            item.add_marker(pytest.mark.long)
+
+
 def make_server(kind: str, state_dir: Path) -> ServerProcess:
     """A server of a kind, not started; skips the test where that kind is not installed."""
     if kind == "prosody":

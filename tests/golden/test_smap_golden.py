@@ -282,6 +282,7 @@ def test_pictures_are_written(trace, tmp_path):
         run(smap, "flat:16", "--svg", svg)
 
 
+@pytest.mark.slow
 def test_the_legend_stands_by_the_map_and_no_cable_covers_a_letter(trace, tmp_path):
     """Half of the picture once was empty, and letters lay under the cables of other jobs."""
     png = tmp_path / "m.png"

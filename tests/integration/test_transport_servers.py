@@ -130,6 +130,7 @@ async def test_full_line_holds_the_sender_until_it_drains_or_is_lost(shared):
             await sending
 
 
+@pytest.mark.slow
 async def test_agent_notices_a_server_that_has_stopped_answering(server):
     policy = LinkPolicy(
         backoff_first_s=0.05, backoff_max_s=0.2, ping_interval_s=0.2, ping_limit_s=6.0, attempt_limit_s=10.0
@@ -145,6 +146,7 @@ async def test_agent_notices_a_server_that_has_stopped_answering(server):
         await until(lambda: watcher.is_connected)
 
 
+@pytest.mark.slow
 async def test_full_outbox_gives_up_the_oldest(server, caplog):
     async with parties(server, "writer", "reader", outbox_messages_max=3) as (writer, reader):
         server.kill()
@@ -157,6 +159,7 @@ async def test_full_outbox_gives_up_the_oldest(server, caplog):
         assert [await reader.next() for _ in range(3)] == ["2", "3", "4"]
 
 
+@pytest.mark.slow
 async def test_server_that_lost_all_it_had_stored_has_its_accounts_again(server):
     async with parties(server, "homeless") as (agent,):
         server.kill()
@@ -166,6 +169,7 @@ async def test_server_that_lost_all_it_had_stored_has_its_accounts_again(server)
         await until(lambda: agent.story == ["up", "down", "up"])
 
 
+@pytest.mark.slow
 async def test_restart_keeps_port_authority_and_accounts(server):
     port, authority = server.port, server.ca_file.read_bytes()
     async with parties(server, "keeper") as (keeper,):
@@ -240,6 +244,7 @@ def test_port_that_is_taken_is_named(shared, tmp_path):
         EmbeddedServer(tmp_path / "second", port=shared.port).start()
 
 
+@pytest.mark.slow
 def test_server_that_cannot_start_says_what_its_log_says(tmp_path, monkeypatch):
     state = tmp_path / "xmpp"
     state.mkdir()
@@ -261,6 +266,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_server_dies_with_its_launcher_and_the_next_one_starts(tmp_path):
     launcher = subprocess.Popen(
         [sys.executable, "-c", LAUNCHER, str(tmp_path / "xmpp")], stdout=subprocess.PIPE, text=True

@@ -181,6 +181,7 @@ def test_many_resources_are_table_2_at_other_times() -> None:
     assert len({(each.options["log"], each.options["base_time_s"]) for each in resources}) == 45
 
 
+@pytest.mark.slow
 def test_a_crowd_is_not_answered_with_still_more_messages() -> None:
     """A hundred users at once keep twenty resources busy for seconds: almost every late answer is waited for."""
     (plan,) = market_scale.plans_of(1, 1, ((20, 100),))

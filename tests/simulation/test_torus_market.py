@@ -76,6 +76,7 @@ def test_the_same_seed_gives_the_same_market(market: MarketRun) -> None:
     assert again.machines == market.machines
 
 
+@pytest.mark.slow
 def test_both_strategies_see_the_same_requests(market: MarketRun) -> None:
     priced = run_market(replace(CASE, pricing="fragmentation"))
     assert priced.row["requests"] == market.row["requests"]
@@ -105,6 +106,7 @@ def test_differences_compare_each_seed_with_itself() -> None:
     assert price["deviation"] == pytest.approx(8**0.5, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_tables_and_pictures_say_which_workloads_are_stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def bare(case: MarketCase) -> MarketRun:
         sold = [{"resource": name, "price": 50, "load": 0.5} for name in ("intrepid3", "bluegene1")]

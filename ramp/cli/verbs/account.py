@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from ramp.cli.connection import ask, open_market
@@ -10,6 +12,7 @@ from ramp.cli.options import example, market_options
 from ramp.cli.views.output import amount_json, amount_text, moment_text, print_json, print_pairs, print_rows
 from ramp.client import dialogues
 from ramp.client.identifiers import shortened
+from ramp.client.jobs.job import deliveries, job_of
 from ramp.client.results import Account
 from ramp.model.contents import StatementLine
 from ramp.model.instant import Instant, iso
@@ -56,15 +59,22 @@ def balance(user: str | None, state: StateFolder, as_json: bool) -> None:
 def statement(
     since: Instant | None, until: Instant | None, user: str | None, state: StateFolder, as_json: bool
 ) -> None:
-    """Show every payment and refund with the balance after it."""
+    """Show every payment and refund with the balance after it, and how the slots were delivered that jobs ran on.
+
+    Delivery is what the resource has measured: `on_time`, `late`, `undelivered` (its refund is a line of its own), or
+    `pending`; empty where no job was launched (`ramp jobs` has more of it).
+    """
     if since is not None and until is not None and since > until:
         raise click.UsageError(f"--since {iso(since)} lies after --until {iso(until)}")
-    account = ask(open_market(state, user), dialogues.account(since or 0, until), "asking the bank")
+    market = open_market(state, user)
+    account = ask(market, dialogues.account(since or 0, until), "asking the bank")
+    jobs = [job_of(each, market.access.domain) for each in ask(market, dialogues.jobs(), "asking the resources")]
+    delivered = {agreement_id: job.delivery for agreement_id, job in deliveries(jobs).items()}
     lines = account.statement.lines
     if as_json:
-        print_json({**account_object(account), "lines": [_line_object(line) for line in lines]})
+        print_json({**account_object(account), "lines": [_line_object(line, delivered) for line in lines]})
         return
-    columns = ("Time", "Kind", "With", "Amount (credits)", "Balance (credits)", "Agreement", "Transfer")
+    columns = ("Time", "Kind", "With", "Amount (credits)", "Balance (credits)", "Agreement", "Delivery", "Transfer")
     short = shortened([line.agreement_id for line in lines])
     print_rows(
         columns,
@@ -76,6 +86,7 @@ def statement(
                 credits_text(line.amount),
                 credits_text(line.balance),
                 short[line.agreement_id],
+                delivered.get(line.agreement_id, ""),
                 line.transfer_id,
             )
             for line in lines
@@ -89,7 +100,7 @@ def statement(
     )
 
 
-def _line_object(line: StatementLine) -> dict[str, object]:
+def _line_object(line: StatementLine, delivered: Mapping[str, str]) -> dict[str, object]:
     return {
         "time": iso(line.posted_at),
         "kind": line.kind,
@@ -98,4 +109,5 @@ def _line_object(line: StatementLine) -> dict[str, object]:
         "transfer_id": line.transfer_id,
         "amount": amount_json(line.amount),
         "balance": amount_json(line.balance),
+        "delivery": delivered.get(line.agreement_id),
     }

@@ -7,6 +7,7 @@ submits at its own site, on the buyer's sealed order, as the local account that 
 from __future__ import annotations
 
 import binascii
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -14,6 +15,9 @@ from typing import Final
 from ramp.model.communicative_acts import Interaction, Performative, said
 from ramp.model.instant import Instant
 from ramp.model.seal import BY_RESOURCE, BY_USER
+
+JOB_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,63}")
+"""What a job may be called: it names a folder, and a job of the batch system."""
 
 STDOUT: Final = "stdout"
 STDERR: Final = "stderr"
@@ -135,7 +139,9 @@ class JobOrder:
 
 
 def limits_problem(order: JobOrder) -> str:
-    """What of an order's command or files is beyond the limits or cannot be, or the empty string."""
+    """What of an order's name, command or files is beyond the limits or cannot be, or the empty string."""
+    if not JOB_ID.fullmatch(order.job_id):
+        return f"the job's name {order.job_id!r:.80}; right would be letters, digits, dots and hyphens, at most 64"
     if not 0 < len(order.arguments) <= ARGUMENTS_MAX or not order.arguments[0].value:
         return f"{len(order.arguments)} words of command; right would be 1 to {ARGUMENTS_MAX}, the first not empty"
     longest = max(len(each.value) for each in order.arguments)

@@ -68,6 +68,7 @@ class Participant(ParticipantAnswers):
         self._intended = intended
         self._bank = bank
         self._hold_time = pace.timing.hold_time
+        self._dated = self._time_promised = intended.until
         self._retry = Retry(pace)
         self._transient: bool | None = None
         self._doubted = False
@@ -116,7 +117,8 @@ class Participant(ParticipantAnswers):
         if self.agreement is not None:
             self._enter(S.CONFIRMING, "recover")
             return [ConfirmSlot(self.offer.offer_id)]
-        self.until = min(self.until, now + self._hold_time)  # the clock may have been set back meanwhile
+        # the clock may have been set back meanwhile
+        self.until = self._time_promised = min(self.until, now + self._hold_time)
         if self.reservation_id:
             self._enter(S.HELD, "recover")
             self.deadline = self.until
@@ -143,10 +145,12 @@ class Participant(ParticipantAnswers):
         """The clock has been set: see `Party.clock_set`.
 
         A hold is dated in the machine's own book, which ends it at that date. So it ends at the date or after the time
-        promised, whichever comes first: a clock set back by an hour must not keep a slot from everybody for an hour.
+        promised, whichever comes first: a clock set back by an hour must not keep a slot from everybody for an hour,
+        and one that is right again must not end the hold.
         """
         self._retry.clock_set(by)
-        self.until += min(by, 0)
+        self._time_promised += by
+        self.until = min(self._dated, self._time_promised)
         if self.state is S.SOLD and self._retry.due is None:
             self.deadline = moved(self.deadline, by)  # the bank is asked then, and says whether the slot has begun
         else:

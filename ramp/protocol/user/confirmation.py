@@ -230,6 +230,13 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._limit = moved(self._limit, by)
         self._armed([])
 
+    def holds_end(self, at: Instant | None) -> None:
+        """A resource has said again how long its hold lasts, and it may be shorter by now."""
+        if self.state is S.RESERVING and at is not None and at < self._held_until:
+            self._held_until = at
+            self._limit = at - self._pace.timing.decision_margin
+            self._armed([])
+
     # -- the bank ------------------------------------------------------------------------------------------------
 
     def _order(self) -> Send:

@@ -198,7 +198,10 @@ class Purchase:
         self, message: Message, content: HoldGranted | HoldRefused | HoldCancelled, now: Instant
     ) -> list[Effect]:
         if self._voting is not None:
-            return self._voting.handle(message, now)
+            effects = self._voting.handle(message, now)
+            if self.confirmation is not None:
+                self.confirmation.holds_end(self._voting.held_until)
+            return effects
         decided = self.confirmation is not None and self.confirmation.decided
         if isinstance(content, HoldGranted) and not decided:  # the vote was cut off by a restart
             return [cancel_hold(self._user, message.sender, self.request_id, content.offer_id)]

@@ -187,6 +187,11 @@ class Voting(StateMachine[VotingState]):
             self._cancelling[offer_id] = (offer, retry, limit + by)
         self._armed([])
 
+    @property
+    def held_until(self) -> Instant | None:
+        """When the first of the holds that have been granted runs out; None while there is none."""
+        return earliest(*(ballot.held.held_until for ballot in self._ballots.values() if ballot.held is not None))
+
     def losers(self) -> tuple[Offer, ...]:
         """The candidates that were never asked because a better one was held."""
         return tuple(offer for ballot in self._ballots.values() for offer in ballot.candidates[ballot.index + 1 :])
@@ -254,7 +259,8 @@ class Voting(StateMachine[VotingState]):
         if ballot is None or ballot.lost or self.state in (VotingState.ABORTING, VotingState.ENDED):
             return [cancel_hold(self._user, sender, self.conversation_id, granted.offer_id)]
         self._check_voter(sender, granted.offer_id)
-        if not ballot.open:
+        if ballot.held is not None:  # told again: its clock may have been set meanwhile, and it goes by that
+            ballot.held = replace(ballot.held, held_until=min(ballot.held.held_until, now + granted.hold_for))
             return []
         held_until = ballot.asked_at + granted.hold_for  # from the question on: the answer may have taken long
         ballot.held = HeldUnit(ballot.number, ballot.offer, granted.reservation_id, held_until, seal)

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from ramp.errors import ConfigurationError, SignerUnknown
-from ramp.model.instant import DAY, Duration, Instant
+from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import PrivateKey
@@ -94,11 +94,16 @@ class KeyStore:
             now: the present.
             market: the market's name, for the certificate's subject.
             lifetime: how long the CA's certificate holds.
+
+        Raises:
+            ConfigurationError: the clock shows a time before its certificate begins to hold.
         """
         if not (self.folder / "ca").is_dir():
             key, certificate = issuing.make_ca(market, now, lifetime)
             self._publish_folder("ca", issuing.identity_pem(key, certificate))
-        certificate = self._read_identity(self.folder / "ca" / "identity.pem")[1]
+        path = self.folder / "ca" / "identity.pem"
+        certificate = self._read_identity(path)[1]
+        _check_begun("the market's authority", certificate, now, path)
         if not (self.folder / "ca.pem").exists():
             write_whole(self.folder / "ca.pem", certificate.public_bytes(serialization.Encoding.PEM), private=False)
         return certificate
@@ -134,8 +139,8 @@ class KeyStore:
             lifetime: how long a new certificate holds.
 
         Raises:
-            ConfigurationError: for a wrong name or kind, a role other than the certified one, or if this store has no
-                CA key.
+            ConfigurationError: for a wrong name or kind, a role other than the certified one, if this store has no CA
+                key, or where the clock shows a time before the certificate begins to hold.
         """
         path = self._identity_path(name)
         issuing.check_kind(kind, role)
@@ -145,6 +150,7 @@ class KeyStore:
                 return self.renew(name, now, role=role, kind=kind, new_key=True, lifetime=lifetime)
             if stated_role(certificate) is not role:
                 return self.renew(name, now, role=role, lifetime=lifetime)
+            _check_begun(name, certificate, now, path)
             self._pin(name, certificate)  # in case a crash came between identity and pin
             return certificate
         key = issuing.new_key(kind)
@@ -398,6 +404,21 @@ def _load_pem_certificates(path: Path) -> tuple[x509.Certificate, ...]:
         return tuple(x509.load_pem_x509_certificates(path.read_bytes()))
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"no certificate in PEM: {error}", path=path) from error
+
+
+def _check_begun(name: str, certificate: x509.Certificate, now: Instant, path: Path) -> None:
+    """A clock that has been set back is told of at once: nobody would believe what is signed now.
+
+    Raises:
+        ConfigurationError: the certificate does not hold yet.
+    """
+    begins = certificates.valid_from(certificate)
+    if now < begins:
+        raise ConfigurationError(
+            f"the clock here shows {iso(now)}, but the certificate of {name} holds only from "
+            f"{iso(begins)} on, and nothing that is signed before is believed; set the clock right",
+            path=path,
+        )
 
 
 def _state(certificate: x509.Certificate, now: Instant, *, revoked: bool) -> str:

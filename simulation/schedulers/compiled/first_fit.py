@@ -10,7 +10,6 @@ from simulation.compiling import compiled
 from simulation.schedulers.compiled.running_jobs import NEVER, Int64Array
 
 
-@compiled
 def first_fit(
     submit: Int64Array, duration: Int64Array, requested: Int64Array, size: Int64Array, capacity: int
 ) -> Int64Array:
@@ -18,10 +17,16 @@ def first_fit(
 
     Jobs of one size wait in one line: if the first of them does not fit, none does.
     """
+    sizes, line_of = np.unique(size, return_inverse=True)  # not in the loop: numba compiles a sort for seconds
+    return _start_times(submit, duration, size, sizes, line_of.astype(np.int64), capacity)
+
+
+@compiled
+def _start_times(
+    submit: Int64Array, duration: Int64Array, size: Int64Array, sizes: Int64Array, line_of: Int64Array, capacity: int
+) -> Int64Array:
     jobs = submit.size
     start = np.zeros(jobs, dtype=np.int64)
-    sizes = np.unique(size)
-    line_of = np.searchsorted(sizes, size)
     first = np.full(sizes.size, jobs, dtype=np.int64)
     last = np.full(sizes.size, -1, dtype=np.int64)
     behind = np.full(jobs, jobs, dtype=np.int64)

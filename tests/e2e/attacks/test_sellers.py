@@ -25,7 +25,7 @@ from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.runtime.ledger.store import LedgerStore
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long_on_prosody]
 
 P = Performative
 TIMING = {**SHORT_TIMING, "hold_time_s": 60, "vote_limit_s": 3, "confirm_limit_s": 6, "cancellation_limit_s": 3}
@@ -70,7 +70,7 @@ def command(market, *arguments):
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=200,
     )
     assert run.stdout, run.stderr
     return json.loads(run.stdout)

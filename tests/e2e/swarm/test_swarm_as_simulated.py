@@ -112,6 +112,7 @@ def orders(market, world, request_id):
     ]
 
 
+@pytest.mark.long_on_prosody
 @pytest.mark.parametrize(
     ("request_id", "units", "options", "returned"), scenarios(), ids=[scenario[0] for scenario in scenarios()]
 )

@@ -36,12 +36,17 @@ def stopped(market):
     ("role", "act", "nth"),
     [
         ("user", "cfp CallForProposals", 6),
-        ("user", "accept-proposal Acceptance", 2),
-        ("user", "request PaymentOrder", 1),
-        ("bank", "agree FundsReserved", 1),
-        ("user", "confirm Commitment", 2),
-        ("resource", "propose Proposal", 1),
-        ("resource", "request Agreement", 1),
+        *(
+            pytest.param(*moment, marks=pytest.mark.long_on_prosody)
+            for moment in (
+                ("user", "accept-proposal Acceptance", 2),
+                ("user", "request PaymentOrder", 1),
+                ("bank", "agree FundsReserved", 1),
+                ("user", "confirm Commitment", 2),
+                ("resource", "propose Proposal", 1),
+                ("resource", "request Agreement", 1),
+            )
+        ),
         ("bank", "agree PaymentMade", 1),
     ],
 )

@@ -164,7 +164,7 @@ def writes_of_a_purchase(folder: Path, patch: pytest.MonkeyPatch) -> int:
     return writes.count
 
 
-@pytest.mark.parametrize(("mode", "stride"), [("before", 4), ("after", 4), ("full", 6)])
+@pytest.mark.parametrize(("mode", "stride"), [("before", 10), ("after", 10), ("full", 12)])
 def test_a_failed_write_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, stride: int) -> None:
     """Every few of them; the slow test does all."""
     count = writes_of_a_purchase(tmp_path / "market", monkeypatch)

@@ -416,7 +416,7 @@ async def test_one_that_is_mended_is_well_again_without_anybody_who_asks(agent: 
         assert agent.answers.empty()
 
 
-@pytest.mark.parametrize("how", ["grow", "grow and keep"])
+@pytest.mark.parametrize("how", [pytest.param("grow", marks=pytest.mark.slow), "grow and keep"])
 async def test_one_that_takes_memory_without_end_fails_and_begins_anew(
     moody: MoodyPackage, tmp_path: Path, how: str
 ) -> None:

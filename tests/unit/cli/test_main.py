@@ -19,9 +19,7 @@ def foreign(monkeypatch):
 
     def bring(**places):
         entries = [metadata.EntryPoint(name, place, command.VERB_GROUP) for name, place in places.items()]
-        monkeypatch.setattr(
-            command.metadata, "entry_points", lambda group: entries if group == command.VERB_GROUP else ()
-        )
+        monkeypatch.setattr(command, "entry_points", lambda group: entries if group == command.VERB_GROUP else [])
 
     return bring
 

@@ -8,13 +8,14 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.acl import Performative
-from ramp.model.instant import HOUR, MILLISECOND
+from ramp.model.instant import HOUR, MILLISECOND, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
+from ramp.protocol.timing import Timing
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 RESOURCES = ("res1", "res2", "res3")
@@ -86,3 +87,50 @@ def test_a_slow_refusal_is_a_round_trip_like_any_other(alice: Any) -> None:
         assert asked(one.hear("res1", refused, slow)) == ["res2"]
         pauses.append(one.party.deadline - slow)
     assert pauses[0] < pauses[1]
+
+
+MARGIN = Timing().decision_margin
+
+
+def kinds(effects: list[Any]) -> list[type]:
+    return [type(each.message.content) for each in effects if isinstance(each, fx.Send)]
+
+
+@pytest.mark.parametrize(("left", "going_on"), [(MARGIN - 1, False), (MARGIN + 2 * SECOND, True)])
+def test_a_hold_that_is_told_again_to_be_shorter_counts_as_that(
+    left: int, going_on: bool, alice_with_two_units: Any
+) -> None:
+    """A seller whose clock was wrong ends its hold sooner than it said at first, and says so when it is asked again."""
+    alice = alice_with_two_units
+    alice.auction(same_resource=False)
+    assert kinds(alice.grant("res1", 1, hold_for=HOUR)) == []
+    assert kinds(alice.grant("res1", 1, now=SECOND, hold_for=left)) == []
+    said = kinds(alice.grant("res2", 2, now=SECOND))
+    assert said == ([c.PaymentOrder] if going_on else [c.HoldCancelled, c.HoldCancelled])
+
+
+def test_a_hold_that_is_told_again_to_be_longer_counts_as_before(alice_with_two_units: Any) -> None:
+    alice = alice_with_two_units
+    alice.auction(same_resource=False)
+    alice.grant("res1", 1, hold_for=MARGIN)
+    alice.grant("res1", 1, hold_for=HOUR)
+    assert kinds(alice.grant("res2", 2, now=SECOND)) == [c.HoldCancelled, c.HoldCancelled]
+
+
+@pytest.mark.parametrize(("left", "decided"), [(MARGIN, True), (MARGIN - 1, False)])
+def test_a_hold_that_is_told_to_be_shorter_while_the_bank_is_asked_counts_as_that(
+    left: int, decided: bool, alice: Any
+) -> None:
+    alice.auction()
+    alice.grant(hold_for=HOUR)
+    assert kinds(alice.grant(now=SECOND, hold_for=left)) == []
+    said = kinds(alice.vote(now=SECOND))
+    assert said == ([c.Commitment] if decided else [c.HoldCancelled, c.OrderWithdrawal])
+
+
+def test_who_waits_for_the_bank_waits_no_longer_than_the_hold_that_is_left(alice: Any) -> None:
+    alice.auction()
+    alice.grant(hold_for=HOUR)
+    alice.grant(now=SECOND, hold_for=MARGIN + SECOND)
+    assert alice.party.deadline <= 2 * SECOND
+    assert c.OrderWithdrawal in kinds(alice.tick(2 * SECOND))

@@ -291,6 +291,16 @@ def test_a_hold_ends_at_its_date_or_after_the_time_promised_whichever_comes_firs
     assert resource.state(offer) == "released"
 
 
+@pytest.mark.parametrize("steps", [(-HOUR, HOUR), (HOUR, -HOUR), (-SECOND, -HOUR, HOUR, SECOND)])
+def test_a_hold_lasts_as_long_as_promised_though_the_clock_was_wrong_meanwhile(steps: Any, resource: Any) -> None:
+    offer, _ = resource.hold()
+    for by in steps:
+        resource.party.clock_set(by)
+    resource.party.tick(Timing().hold_time - 1)
+    assert resource.state(offer) == "held"
+    assert fx.ReleaseSlot(offer.offer_id) in resource.party.tick(Timing().hold_time)
+
+
 @pytest.mark.parametrize("by", [-20 * MINUTE, 20 * MINUTE])
 def test_a_bank_is_asked_about_a_sale_when_the_slot_begins_by_its_own_clock(by: int, resource: Any, said: Any) -> None:
     offer = resource.sell()

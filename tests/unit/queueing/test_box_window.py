@@ -17,6 +17,8 @@ from simulation.schedulers.interface import Job
 from simulation.schedulers.policies.window_first_fit import WindowCounts
 from simulation.workload.generators.angara_workload import Recipe, Workload, make_workload
 
+pytestmark = pytest.mark.slow  # this loop alone is compiled for seconds
+
 JOBS = 250
 EXTENTS = (4, 3, 3)
 

@@ -98,6 +98,7 @@ def test_a_kept_machine_sells_what_one_sells_that_lives_through_everything(
     assert of_kept == seen(anew, now)
 
 
+@pytest.mark.slow  # two months of jobs are drawn, three times
 def test_a_kept_machine_goes_on_in_the_month_that_it_has_come_to(tmp_path: Path) -> None:
     """Own users' jobs are generated month by month; those of the months before are not generated again."""
     now = OPENING + 70 * DAY

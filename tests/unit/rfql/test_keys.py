@@ -95,6 +95,21 @@ def test_issue_gives_the_certificate_that_still_holds(keys: KeyStore, now: Insta
     assert not certificates.same_key(first, second)
 
 
+@pytest.mark.parametrize("back", [DAY, 300 * DAY])
+def test_a_clock_before_the_certificates_begin_is_told_of_at_once(keys: KeyStore, now: Instant, back: int) -> None:
+    keys.create_ca(now)
+    keys.issue("alice@localhost", Role.USER, now)
+    with pytest.raises(
+        ConfigurationError, match=r"clock here shows .*the market's authority holds only from .*set the clock"
+    ):
+        keys.create_ca(now - back)
+    with pytest.raises(
+        ConfigurationError, match=r"certificate of alice@localhost holds only from .*set the clock right"
+    ):
+        keys.issue("alice@localhost", Role.USER, now - back)
+    keys.issue("alice@localhost", Role.USER, now)
+
+
 def test_certificate_ends_with_its_ca(tmp_path: Path, now: Instant) -> None:
     keys = KeyStore(tmp_path)
     keys.create_ca(now, lifetime=10 * DAY)

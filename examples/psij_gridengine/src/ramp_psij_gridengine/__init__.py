@@ -1,0 +1,1 @@
+"""PSI/J executor for Grid Engine."""

@@ -1,0 +1,188 @@
+"""The launcher of a Resource Agent: one short process a question, which acts as the buyer's local account.
+
+Never as the agent's own account where that can be helped: an agent that is root becomes the account; any other asks
+`sudo` for it, which needs one line of sudoers and the installed worker (docs/launching.md). Only for a machine that is
+simulated may the site map a buyer to the agent's own account, or to `nobody` where the agent is root.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.errors import ConfigurationError
+from ramp.launching import worker
+from ramp.launching.messages import ANSWER_BYTES_MAX, answer_of, in_doubt, question_text
+from ramp.model.instant import Instant
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.progress import GuestFailed, Progress
+from ramp.protocol.resource.launching import OWN_ACCOUNT
+
+NOBODY: Final = "nobody"
+AT_ONCE: Final = 8
+"""Worker processes of one resource at a time."""
+
+LIMIT_S: Final = 45.0
+"""Seconds that a question may take: a batch system's own commands give up after 10 to 20."""
+
+FOLDERS_OF_NOBODY: Final = Path("/var/tmp/ramp-jobs")  # noqa: S108 - made by root, owned by root, checked below
+"""Where jobs of simulated machines run if their agent is root."""
+
+
+@dataclass(frozen=True, slots=True)
+class LauncherSettings:
+    """How a resource's jobs are launched on this computer.
+
+    Attributes:
+        executor: what runs the jobs; see `ramp.protocol.resource.launching.LaunchTerms`.
+        worker: command that runs the worker as another account, through `sudo -u`; by its full path.
+        python: interpreter for the worker where it need not be installed; the batch executors need psij-python in it.
+        own_folder: for jobs of the agent's own account.
+        environment: variables of the agent's environment that the batch system's commands need.
+    """
+
+    executor: str
+    worker: str
+    python: str
+    own_folder: Path
+    environment: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class JobLauncher:
+    """Asks the worker; a guest of the resource's party.
+
+    Attributes:
+        settings: how.
+        deliver: takes the answers.
+        watch: told whether the launcher is well.
+    """
+
+    settings: LauncherSettings
+    deliver: Callable[[ev.Answer], None]
+    watch: Callable[[Progress], None]
+    _last: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    _ill: bool = False
+
+    def ask(self, question: fx.AskLauncher, now: Instant) -> None:
+        """See `ramp.runtime.host.Guest`; the questions about one job are asked one after another."""
+        job_id = question.job.job_id
+        task = asyncio.get_running_loop().create_task(self._answer(question, self._last.get(job_id)))
+        self._last[job_id] = task
+        task.add_done_callback(lambda done: self._last.pop(job_id) if self._last.get(job_id) is done else None)
+
+    async def stop(self) -> None:
+        """Ask no more; what has been launched goes on."""
+        tasks = tuple(self._last.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _answer(self, question: fx.AskLauncher, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.gather(before, return_exceptions=True)
+        answer: ev.Answer
+        async with self._at_once:
+            try:
+                answer = answer_of(question, await self._asked(question))
+            except (ValueError, OSError, ConfigurationError, TimeoutError) as error:
+                reason = str(error) or f"the worker did not answer within {LIMIT_S:g} s"
+                answer = in_doubt(question, f"the launcher failed: {reason}")
+                self._ill = True
+                self.watch(GuestFailed("launcher", reason))
+            else:
+                if self._ill:
+                    self._ill = False
+                    self.watch(GuestFailed("launcher", ""))
+        self.deliver(answer)
+
+    async def _asked(self, question: fx.AskLauncher) -> bytes:
+        """What the worker prints.
+
+        Raises:
+            OSError, TimeoutError, ValueError, ConfigurationError: if it cannot be started, or fails.
+        """
+        command, options, root = self._command(question.job.account)
+        variables = {name: os.environ[name] for name in self.settings.environment if name in os.environ}
+        text = question_text(question, self.settings.executor, root, variables)
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd="/",
+            env={"PATH": worker.PATH, "LC_ALL": "C.UTF-8"},
+            start_new_session=True,
+            limit=2 * ANSWER_BYTES_MAX,
+            **options,
+        )
+        try:
+            async with asyncio.timeout(LIMIT_S):
+                printed, complaints = await process.communicate(text)
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode != 0:
+            last = complaints.decode("utf-8", "replace").strip().splitlines()[-1:] or ["it says nothing"]
+            raise ValueError(f"{command[0]} ended with {process.returncode}: {last[0][:300]}")
+        return printed
+
+    def _command(self, account: str) -> tuple[tuple[str, ...], Mapping[str, Any], str]:
+        """The worker's command as an account, what its process is made with, and the folder of its jobs.
+
+        Raises:
+            ConfigurationError: if there is no such account, or it is the agent's own.
+        """
+        inside = (self.settings.python, "-I", "-c", Path(worker.__file__).read_text("utf-8"))
+        root = os.geteuid() == 0
+        if account == OWN_ACCOUNT and not root:
+            return inside, {}, str(self.settings.own_folder)
+        name = NOBODY if account == OWN_ACCOUNT else account
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            raise ConfigurationError(f"there is no account {name!r} on this computer") from None
+        if entry.pw_uid == os.geteuid() or entry.pw_uid == 0:
+            raise ConfigurationError(f"jobs do not run as {name!r}, which is the agent's own account or root")
+        if not root:
+            return ("sudo", "-n", "-u", name, "--", self.settings.worker), {}, ""
+        groups = os.getgrouplist(name, entry.pw_gid)
+        options = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
+        return inside, options, "" if account != OWN_ACCOUNT else str(folder_of_nobody(entry))
+
+
+def folder_of_nobody(entry: pwd.struct_passwd) -> Path:
+    """The folder of jobs that run as nobody; its parent is root's, so that nobody else can make or replace it.
+
+    Raises:
+        ConfigurationError: if somebody else has.
+    """
+    FOLDERS_OF_NOBODY.mkdir(mode=0o755, exist_ok=True)
+    found = FOLDERS_OF_NOBODY.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != 0 or found.st_mode & 0o022:
+        raise ConfigurationError(f"{FOLDERS_OF_NOBODY} is not a folder that only root can write to")
+    FOLDERS_OF_NOBODY.chmod(0o755)
+    folder = FOLDERS_OF_NOBODY / entry.pw_name
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, exist_ok=True)
+        os.chown(folder, entry.pw_uid, entry.pw_gid)
+    return folder
+
+
+def system_python() -> str:
+    """An interpreter that other accounts can run too, as one in somebody's home is not; the worker needs no package."""
+    base: str = getattr(sys, "_base_executable", sys.executable)
+    return shutil.which("python3", path=worker.PATH) or base

@@ -1,0 +1,239 @@
+"""`ramp launch`, `jobs` and `job`: what is run on what one has bought."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import click
+
+from ramp.cli.connection import ask, open_market
+from ramp.cli.options import WholeNumber, example, file_type, market_options
+from ramp.cli.views.output import moment_text, print_json, print_pairs, print_rows, say
+from ramp.client import dialogues
+from ramp.client.identifiers import shortened
+from ramp.client.jobs.job import Job, job_of
+from ramp.client.jobs.work import work_of
+from ramp.client.market import Market
+from ramp.control.events import JobStanding
+from ramp.model.contents.jobs import STDOUT
+from ramp.model.instant import from_datetime, iso, seconds
+from ramp.runtime.identifiers import RandomIds
+from ramp.runtime.state_folder import StateFolder
+
+LOOK_AGAIN_S: Final = 1.0
+"""Pause between two looks at a job that is waited for, in seconds."""
+
+TOLD_EVERY_S: Final = 10.0
+"""While it is waited for, how it stands is told so often, in seconds."""
+
+WAITED: Final = (
+    "0 done; 1 refused, failed, or no market is running; with --wait also if the job did not end well; 2 bad input"
+)
+
+
+@click.command(
+    epilog=example(
+        "ramp launch thunder3-1 -- hostname",
+        "ramp launch request-1f0c9a5e --script job.sh --input data.csv -- --steps 100",
+    ),
+    context_settings={"ignore_unknown_options": True},
+)
+@click.argument("any_id", metavar="ID")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--script", type=file_type, metavar="FILE", help="Stage this file and run it; COMMAND are its arguments.")
+@click.option("--input", "inputs", type=file_type, multiple=True, metavar="FILE", help="Stage this file too (repeat).")
+@click.option("--cores", type=WholeNumber(min=1), metavar="N", help="So many of each slot's cores (default: all).")
+@click.option("--apart", is_flag=True, help="Each unit begins with its own slot, and is not told of the others.")
+@market_options
+def launch(
+    any_id: str,
+    command: tuple[str, ...],
+    script: Path | None,
+    inputs: tuple[Path, ...],
+    cores: int | None,
+    apart: bool,
+    user: str | None,
+    state: StateFolder,
+    as_json: bool,
+) -> None:
+    """Run a command, or a script, on what has been bought: a job on each slot that ID means.
+
+    ID is a reservation, an agreement, or a request: then one job runs on each unit's slot, all begin together where
+    the slots overlap, and each is told of the others by RAMP_UNIT, RAMP_UNITS and RAMP_PEERS
+    (UNIT=RESOURCE/RESERVATION, separated by spaces).
+
+    The site runs it in a folder of its own, as the local account that it maps the buyer to, in a clean environment, and
+    ends it at the slot's end. Where a machine is simulated it runs on the agent's own computer, which is said. `ramp
+    jobs` and `ramp job ID --output` tell what becomes of it.
+    """
+    market = open_market(state, user)
+    work = work_of(command, script=script, inputs=inputs, cores=cores, together=not apart)
+    found = _jobs(market, ask(market, dialogues.launch(any_id, work, RandomIds().new), f"launching on {any_id}"))
+    if as_json:
+        print_json([job_object(each) for each in found])
+        return
+    for each in found:
+        click.echo(f"Job {each.job_id}: {each.state} at {each.resource}, due {_moment(each)}{_where(each)}")
+        if each.detail:
+            say(f"ramp: job {each.job_id}: {each.detail}")
+
+
+@click.command(epilog=example("ramp jobs", "ramp jobs --json"))
+@market_options
+def jobs(user: str | None, state: StateFolder, as_json: bool) -> None:
+    """Show every job, as its resource says it stands, and how its slot was delivered.
+
+    Delivery: `on_time` where the job started within the site's grace after it was due, with the cores that were sold;
+    `late`; `undelivered`: the resource gives the money back by its own signed word; `pending` before that is known.
+    """
+    market = open_market(state, user)
+    found = _jobs(market, ask(market, dialogues.jobs(), "asking the resources"))
+    if as_json:
+        print_json([job_object(each) for each in found])
+        return
+    if not found:
+        click.echo(f"{market.user} has launched nothing (`ramp launch --help`)")
+        return
+    short = shortened([each.job_id for each in found])
+    columns = ("Job", "State", "Resource", "Unit", "Due", "Started", "Cores", "Exit", "Delivery", "Command")
+    rows = [
+        (
+            short[each.job_id],
+            each.state,
+            each.resource,
+            each.unit,
+            _moment(each),
+            "" if each.started is None else moment_text(from_datetime(each.started)),
+            each.cores or "",
+            "" if each.exit_code is None else each.exit_code,
+            each.delivery,
+            " ".join(each.command),
+        )
+        for each in found
+    ]
+    print_rows(columns, rows, right=("Unit", "Cores", "Exit"), wrap=("Command",))
+    if any(each.simulated for each in found):
+        click.echo("Jobs on simulated machines run on the computer of their Resource Agent")
+
+
+@click.command(
+    epilog=example(
+        "ramp job 3f9a1c", "ramp job 3f9a1c --wait --output", "ramp job 3f9a1c --file result.csv > result.csv",
+        "ramp job 3f9a1c --cancel", exits=WAITED,
+    )
+)  # fmt: skip
+@click.argument("any_id", metavar="ID")
+@click.option("--output", "name", flag_value=STDOUT, help="Print what it has printed so far.")
+@click.option("--errors", "name", flag_value="stderr", help="Print what it has printed on standard error.")
+@click.option("--file", "file_name", metavar="NAME", help="Print a file that it has left in its folder.")
+@click.option("--cancel", is_flag=True, help="End it; its slot stays bought.")
+@click.option("--wait", is_flag=True, help="Wait until it has ended.")
+@market_options
+@click.pass_context
+def job(
+    ctx: click.Context,
+    any_id: str,
+    name: str | None,
+    file_name: str | None,
+    cancel: bool,
+    wait: bool,
+    user: str | None,
+    state: StateFolder,
+    as_json: bool,
+) -> None:
+    """Show a job, its output, or a file of it; end it, or wait for it."""
+    wanted = name or file_name
+    if wanted is not None and as_json:
+        raise click.UsageError("output is printed as it is, so --output, --errors and --file do not go with --json")
+    if name is not None and file_name is not None:
+        raise click.UsageError("one of --output, --errors and --file at a time")
+    market = open_market(state, user)
+    asking = f"asking for {any_id}"
+    if cancel:
+        found = job_of(ask(market, dialogues.cancel_job(any_id), f"ending {any_id}"), market.access.domain)
+    else:
+        found = job_of(ask(market, dialogues.job(any_id), asking), market.access.domain)
+    if wait:
+        found = _waited(market, found)
+    if wanted is not None:
+        sys.stdout.buffer.write(ask(market, dialogues.job_output(found.job_id, wanted), asking))
+        sys.stdout.buffer.flush()
+    elif as_json:
+        print_json(job_object(found))
+    else:
+        _print(found)
+    if wait and found.state != "done":
+        say(f"ramp: job {found.job_id}: {found.state}{f': {found.detail}' if found.detail else ''}")
+        ctx.exit(1)
+
+
+def _waited(market: Market, found: Job) -> Job:
+    """Look at a job until it has ended."""
+    told = time.monotonic()
+    while not found.has_ended:
+        if time.monotonic() - told > TOLD_EVERY_S:
+            told = time.monotonic()
+            say(f"ramp: job {found.job_id}: {found.state}, due {_moment(found)}")
+        time.sleep(LOOK_AGAIN_S)
+        found = job_of(ask(market, dialogues.job(found.job_id), "asking"), market.access.domain)
+    return found
+
+
+def _jobs(market: Market, found: tuple[JobStanding, ...]) -> tuple[Job, ...]:
+    return tuple(job_of(each, market.access.domain) for each in found)
+
+
+def _moment(found: Job) -> str:
+    return moment_text(from_datetime(found.due))
+
+
+def _where(found: Job) -> str:
+    if not found.simulated:
+        return f", as {found.account}" if found.account else ""
+    return ", on the agent's own computer, for the machine is simulated"
+
+
+def _print(found: Job) -> None:
+    print_pairs(
+        (
+            ("Job", found.job_id),
+            ("State", f"{found.state}{f' ({found.detail})' if found.detail else ''}"),
+            ("Command", " ".join(found.command)),
+            ("Agreement", found.agreement_id),
+            ("Resource", f"{found.resource}{_where(found)}"),
+            ("Due", _moment(found)),
+            ("Started", "" if found.started is None else moment_text(from_datetime(found.started))),
+            ("Ended", "" if found.ended is None else moment_text(from_datetime(found.ended))),
+            ("Cores", found.cores or ""),
+            ("Exit code", "" if found.exit_code is None else found.exit_code),
+            ("Delivery", found.delivery),
+        )
+    )
+
+
+def job_object(found: Job) -> dict[str, object]:
+    """A job for JSON."""
+    return {
+        "job_id": found.job_id,
+        "agreement_id": found.agreement_id,
+        "request_id": found.standing.request_id,
+        "resource": found.resource,
+        "unit": found.unit,
+        "command": list(found.command),
+        "state": found.state,
+        "detail": found.detail,
+        "simulated": found.simulated,
+        "account": found.account,
+        "cores": found.cores,
+        "due": iso(from_datetime(found.due)),
+        "started": None if found.started is None else iso(from_datetime(found.started)),
+        "ended": None if found.ended is None else iso(from_datetime(found.ended)),
+        "start_delay_s": None
+        if found.started is None
+        else seconds(from_datetime(found.started) - from_datetime(found.due)),
+        "exit_code": found.exit_code,
+        "delivery": found.delivery,
+    }

@@ -1,0 +1,118 @@
+"""How a job stands, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from ramp.client.identifiers import matching, not_one
+from ramp.client.results import short_name
+from ramp.control.events import JobStanding
+from ramp.errors import ConfigurationError
+from ramp.model.contents.jobs import Delivery, JobState
+from ramp.model.instant import Instant, to_datetime
+
+UNANSWERED: Final = "unanswered"
+"""State of a job whose resource has not answered yet."""
+
+REFUSED: Final = "refused"
+"""State of a job that its resource does not run."""
+
+
+def one_job(jobs: Sequence[JobStanding], any_id: str) -> JobStanding:
+    """The job that a name, or the beginning of one, means.
+
+    Raises:
+        ConfigurationError: if it means none, or several.
+    """
+    found = matching(jobs, any_id, lambda each: each.order.job_id)
+    if len(found) != 1:
+        if not found:
+            raise ConfigurationError(f"there is no job {any_id!r}; `ramp jobs` lists all")
+        raise not_one(f"job {any_id!r}", len(found))
+    return found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job on something bought.
+
+    Attributes:
+        job_id: its name.
+        agreement_id: of its slot.
+        resource: who runs it.
+        unit: the unit's number in the request.
+        command: what is run.
+        state: `taken`, `queued`, `running`, `done`, `failed`, `cancelled`; `unanswered` or `refused` by its resource.
+        delivery: `pending`, `on_time`, `late` or `undelivered`, as the resource measures it.
+        simulated: whether it runs on the agent's own computer, for the machine is simulated.
+        account: the local account that it runs as.
+        cores: that it was given, 0 while that is not known.
+        due: when it should start.
+        started: when it started, by the resource's clock.
+        ended: when it ended.
+        exit_code: of its command; negative for the signal that ended it.
+        detail: a sentence for people, or empty.
+        standing: the model's value.
+    """
+
+    job_id: str
+    agreement_id: str
+    resource: str
+    unit: int
+    command: tuple[str, ...]
+    state: str
+    delivery: str
+    simulated: bool
+    account: str
+    cores: int
+    due: datetime
+    started: datetime | None
+    ended: datetime | None
+    exit_code: int | None
+    detail: str
+    standing: JobStanding = field(repr=False)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing follows."""
+        return self.state == REFUSED or (self.state in {*JobState} and JobState(self.state).is_final)
+
+
+def job_of(standing: JobStanding, domain: str) -> Job:
+    """A job for programs."""
+    order, status, refused = standing.order, standing.status, standing.refused
+    return Job(
+        job_id=order.job_id,
+        agreement_id=order.agreement_id,
+        resource=short_name(standing.resource, domain),
+        unit=order.unit,
+        command=tuple(each.value for each in order.arguments),
+        state=REFUSED if refused is not None else UNANSWERED if status is None else status.state.value,
+        delivery=Delivery.PENDING.value if status is None else status.delivery.value,
+        simulated=status is not None and status.executor == "local",
+        account="" if status is None else status.account,
+        cores=0 if status is None else status.cores,
+        due=to_datetime(order.begin_at if status is None else status.due_at),
+        started=_moment(None if status is None else status.started_at),
+        ended=_moment(None if status is None else status.ended_at),
+        exit_code=None if status is None else status.exit_code,
+        detail=f"{refused.code}: {refused.detail}" if refused is not None else "" if status is None else status.detail,
+        standing=standing,
+    )
+
+
+def _moment(instant: Instant | None) -> datetime | None:
+    return None if instant is None else to_datetime(instant)
+
+
+def deliveries(jobs: Sequence[Job]) -> Mapping[str, Job]:
+    """Of each agreement that has jobs, the one that tells how its slot was delivered: the first that is measured."""
+    found: dict[str, Job] = {}
+    for job in jobs:
+        known = found.get(job.agreement_id)
+        if known is None or known.delivery == Delivery.PENDING:
+            found[job.agreement_id] = job
+    return found

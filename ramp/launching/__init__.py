@@ -1,0 +1,1 @@
+"""What runs jobs at a site: the worker that acts as a buyer's local account."""

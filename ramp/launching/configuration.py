@@ -1,0 +1,151 @@
+"""How a swarm's resources launch jobs, read from its configuration: the tables `[launching]` and `[accounts]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from ramp.model.instant import MINUTE, SECOND, Duration
+from ramp.options import nearest_name
+from ramp.protocol.resource.launching import OWN_ACCOUNT, LaunchTerms
+
+NONE: Final = "none"
+LOCAL: Final = "local"
+EXECUTORS: Final = (NONE, LOCAL, "slurm")
+"""What may run jobs: nothing, the agent's own computer where the machine is simulated, or a batch system by PSI/J."""
+
+_ACCOUNT: Final = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchingConfig:
+    """How jobs are launched on what was bought.
+
+    Attributes:
+        executor: what runs the jobs of resources that name no other: `none`, `local` (on this computer: for simulated
+            machines) or `slurm`.
+        worker: full path of the installed worker, which `sudo` runs as a buyer's account; not needed where the agents
+            run as root.
+        python: interpreter for the worker where it need not be installed, and the one with psij-python for batch
+            systems; by default the system's.
+        environment: variables of the agents' environment that a batch system's commands need, such as `SLURM_CONF`.
+        grace: a job that starts so long after it was due is still on time, in seconds.
+        delivery_limit: a job that has not started so long after it was due shows that its slot is not delivered, in
+            seconds; the money goes back.
+    """
+
+    executor: str = NONE
+    worker: str = "/usr/local/libexec/ramp-job-worker"
+    python: str = ""
+    environment: tuple[str, ...] = ()
+    grace: Duration = 10 * SECOND
+    delivery_limit: Duration = 5 * MINUTE
+
+
+class TableReader(Protocol):
+    """What is needed of `ramp.runtime.config_file.Reader`."""
+
+    def wrong(self, key: str, value: object, right: str) -> None:
+        """Note a value that is wrong."""
+        ...
+
+    def unknown(self, where: str, table: Mapping[str, Any], known: set[str]) -> None:
+        """Note keys that nobody knows."""
+        ...
+
+    def text(self, where: str, table: Mapping[str, Any], key: str, default: str | None = None) -> str:
+        """A text."""
+        ...
+
+    def table(self, parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+        """A table."""
+        ...
+
+
+LAUNCHING_KEYS: Final = {"executor", "worker", "python", "environment", "grace_s", "delivery_limit_s"}
+
+
+def read_launching(reader: TableReader, table: Mapping[str, Any], durations: Mapping[str, Duration]) -> LaunchingConfig:
+    """Read the table `[launching]`.
+
+    Args:
+        reader: notes what is wrong.
+        table: as TOML has it.
+        durations: its keys that are a number of seconds, read.
+    """
+    reader.unknown("launching.", table, LAUNCHING_KEYS)
+    standard = LaunchingConfig()
+    environment = table.get("environment", [])
+    if not isinstance(environment, list) or not all(isinstance(name, str) for name in environment):
+        reader.wrong("launching.environment", environment, 'a list of names such as ["SLURM_CONF"]')
+        environment = []
+    worker = reader.text("launching.", table, "worker", standard.worker)
+    if not worker.startswith("/"):
+        reader.wrong("launching.worker", worker, "a full path, as sudoers has it")
+    return LaunchingConfig(
+        executor=_executor(reader, "launching.", table, standard.executor),
+        worker=worker,
+        python=reader.text("launching.", table, "python", standard.python),
+        environment=tuple(environment),
+        grace=durations.get("grace", standard.grace),
+        delivery_limit=durations.get("delivery_limit", standard.delivery_limit),
+    )
+
+
+def read_accounts(reader: TableReader, where: str, table: Mapping[str, Any], domain: str) -> dict[str, str]:
+    """Read a table of buyers and their local accounts; by the buyers' full names.
+
+    Args:
+        reader: notes what is wrong.
+        where: the table's name.
+        table: as TOML has it.
+        domain: of buyers that are given by their local names.
+    """
+    found = {}
+    for name, account in table.items():
+        if not isinstance(account, str) or (account != OWN_ACCOUNT and not _ACCOUNT.fullmatch(account)):
+            reader.wrong(f"{where}{name}", account, f'a local account such as "{name}", or "{OWN_ACCOUNT}"')
+        elif account == "root":
+            reader.wrong(f"{where}{name}", account, "an account that is not root")
+        else:
+            found[name if "@" in name else f"{name}@{domain}"] = account
+    return found
+
+
+def launch_terms(
+    reader: TableReader,
+    where: str,
+    table: Mapping[str, Any],
+    launching: LaunchingConfig,
+    accounts: Mapping[str, str],
+    domain: str,
+) -> LaunchTerms | None:
+    """How one resource launches; None where it does not.
+
+    Args:
+        reader: notes what is wrong.
+        where: the resource's place.
+        table: the resource's own, whose `executor` and `accounts` go before those of all.
+        launching: what holds for all.
+        accounts: of all.
+        domain: of buyers that are given by their local names.
+    """
+    executor = _executor(reader, where, table, launching.executor)
+    own = read_accounts(reader, f"{where}accounts.", reader.table(table, "accounts"), domain)
+    if executor == NONE:
+        return None
+    mapped = {**accounts, **own}
+    if executor != LOCAL and OWN_ACCOUNT in mapped.values():
+        right = f"accounts other than the agent's own: {OWN_ACCOUNT} is for machines that are simulated"
+        reader.wrong(f"{where}executor", executor, right)
+    return LaunchTerms(executor, mapped, launching.grace, launching.delivery_limit)
+
+
+def _executor(reader: TableReader, where: str, table: Mapping[str, Any], default: str) -> str:
+    name = reader.text(where, table, "executor", default)
+    if name in EXECUTORS:
+        return name
+    reader.wrong(f"{where}executor", name, f"{', '.join(EXECUTORS)}{nearest_name(name, EXECUTORS)}")
+    return NONE

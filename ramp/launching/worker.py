@@ -1,0 +1,340 @@
+#!/usr/bin/python3 -I
+"""The worker: launches, looks up, ends and reads one buyer's jobs, as the local account that the buyer is mapped to.
+
+It is one file of the standard library alone, so that a site can read it, install it and allow it by one line of
+sudoers: it takes no arguments and no environment, reads one question as JSON from standard input, and prints one
+answer. It is run for every question anew and holds nothing between them: all that is known of a job lies in its folder.
+
+    ROOT/RESOURCE/JOB/       ROOT is ~/.ramp/jobs unless the question names another
+        run                  the script that the executor starts; made once
+        work/                where the command runs: the staged files, and what it leaves
+        stdout, stderr       what it prints
+        started/             made by the script before anything else: so nothing is run twice, whoever starts it
+        began, ended         when, and with which exit code
+        cancelled            that its end was wanted
+        keeper, native       which process waits for the slot; the batch system's name
+
+The executor `local` runs jobs on this very computer, where a machine is simulated: a process of its own session waits
+for the slot, and ends the job at the slot's end. The others submit through PSI/J (psij-python), which must be
+installed for the interpreter that runs this file. Reading and writing of orders is checked again here, for an agent
+may be wrong: sizes, names, and that nothing leaves the job's folder.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import pwd
+import re
+import shlex
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+VERSION: Final = 1
+"""Of questions and answers."""
+
+QUESTION_BYTES_MAX: Final = 400_000
+OUTPUT_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Of a file that a job may write, `ulimit -f`: what runs wild does not fill the site's disk."""
+
+PIECE_MAX: Final = 48 * 1024
+NAME: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.@-]{0,199}")
+FILE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+KILL_AFTER_S: Final = 5
+"""Between SIGTERM and SIGKILL at the slot's end."""
+
+STATUS_LIMIT_S: Final = 10.0
+"""How long PSI/J's first look at the queue may take."""
+
+RUN: Final = """\
+#!/bin/sh
+cd {folder} || exit 125
+mkdir started 2>/dev/null || exit 126
+printf '%s' "$SLURM_JOB_CPUS_PER_NODE$NSLOTS" > cores
+date +%s.%N > began.new && mv began.new began
+cd work || exit 125
+ulimit -f {blocks}
+env -i {environment} {command} > ../stdout 2> ../stderr < /dev/null &
+child=$!
+trap 'kill -TERM $child 2>/dev/null' TERM INT XCPU
+wait $child
+code=$?
+while kill -0 $child 2>/dev/null; do wait $child; code=$?; done
+cd ..
+echo "$code $(date +%s.%N)" > ended.new && mv ended.new ended
+exit $code
+"""
+
+KEEPER: Final = """\
+left=$(( $1 - $(date +%s) ))
+[ "$left" -gt 0 ] && sleep "$left"
+limit=$(( $2 - $(date +%s) ))
+[ "$limit" -gt 0 ] || exit 0
+exec timeout -k {kill_after} "$limit" "$3"
+"""
+
+
+class WrongQuestion(Exception):
+    """The question is none, or beyond the limits."""
+
+
+def main() -> int:
+    """Answer one question."""
+    os.umask(0o077)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        answer = answered(json.loads(sys.stdin.buffer.read(QUESTION_BYTES_MAX)))  # what is longer is no JSON
+    except (WrongQuestion, ValueError, KeyError, TypeError, AttributeError) as error:
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    except OSError as error:
+        answer = {"error": f"{error.strerror or error}: {error.filename or ''}"}
+    print(json.dumps({"version": VERSION, **answer}))
+    return 0
+
+
+def answered(question: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a question.
+
+    Raises:
+        WrongQuestion: if it is none.
+    """
+    if question.get("version") != VERSION:
+        raise WrongQuestion(f"a question of version {question.get('version')!r}; this worker speaks {VERSION}")
+    me = pwd.getpwuid(os.geteuid())
+    given = {name: str(value) for name, value in question.get("variables", {}).items() if VARIABLE.fullmatch(name)}
+    os.environ.clear()
+    os.environ.update(given)
+    os.environ.update(PATH=PATH, HOME=me.pw_dir, USER=me.pw_name, LOGNAME=me.pw_name, LC_ALL="C.UTF-8", TZ="UTC")
+    job = question["job"]
+    folder = folder_of(question.get("root") or str(Path(me.pw_dir) / ".ramp" / "jobs"), job)
+    executor = executor_named(str(question["executor"]))
+    verb = question["verb"]
+    if verb == "read":
+        return read(folder, str(question["name"]), int(question["offset"]))
+    if verb == "submit" and not (folder / "run").exists():
+        stage(folder, job, me)
+    elif not (folder / "run").exists():
+        return {"seen": None}
+    if verb == "cancel":
+        (folder / "cancelled").touch()
+        executor.end(folder)
+    if verb == "submit" and not (folder / "cancelled").exists():
+        refused = executor.submit(folder, job)
+        if refused:
+            return {"seen": sight("failed", detail=refused)}
+    return {"seen": seen(folder, executor)}
+
+
+def folder_of(root: str, job: dict[str, Any]) -> Path:
+    """The job's folder, under names that lead nowhere else."""
+    for name in (str(job["resource"]), str(job["job_id"])):
+        if not NAME.fullmatch(name):
+            raise WrongQuestion(f"{name!r} is no name of a resource or job")
+    return Path(root) / str(job["resource"]) / str(job["job_id"])
+
+
+# -- staging -------------------------------------------------------------------------------------------------------
+
+
+def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
+    """Make the folder with the staged files; `run` comes last, so that a folder without it is staged again."""
+    work = folder / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    for entry in job["inputs"]:
+        name = str(entry["name"])
+        if not FILE_NAME.fullmatch(name):
+            raise WrongQuestion(f"{name!r} is no file name")
+        path = work / name
+        path.write_bytes(base64.b64decode(str(entry["data"]), validate=True))
+        path.chmod(0o700 if entry["executable"] else 0o600)
+    environment = {"PATH": PATH, "HOME": me.pw_dir, "USER": me.pw_name, "LOGNAME": me.pw_name, "LANG": "C.UTF-8"}
+    for name, value in job["environment"]:
+        if not VARIABLE.fullmatch(str(name)):
+            raise WrongQuestion(f"{name!r} is no variable")
+        environment[str(name)] = str(value)
+    script = RUN.format(
+        folder=shlex.quote(str(folder)),
+        blocks=OUTPUT_BYTES_MAX // 512,
+        environment=" ".join(shlex.quote(f"{name}={value}") for name, value in environment.items()),
+        command=" ".join(shlex.quote(str(word)) for word in job["arguments"]),
+    )
+    new = folder / "run.new"
+    new.write_text(script, "utf-8")
+    new.chmod(0o700)
+    new.rename(folder / "run")
+
+
+# -- looking -------------------------------------------------------------------------------------------------------
+
+
+def sight(state: str, **values: Any) -> dict[str, Any]:
+    """A job as the agent reads it; times in microseconds."""
+    empty = {"native_id": "", "cores": 0, "started_at": None, "ended_at": None, "exit_code": None, "detail": ""}
+    return {"state": state, **empty, **values}
+
+
+def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
+    """How a job is, by what lies in its folder and, where that does not tell, by its executor."""
+    began = moment(text_of(folder / "began"))
+    known: dict[str, Any] = {"native_id": text_of(folder / "native"), "started_at": began}
+    if began is not None:
+        known["cores"] = cores_of(text_of(folder / "cores"), folder)
+    ended = text_of(folder / "ended").split()
+    cancelled = (folder / "cancelled").exists()
+    if len(ended) == 2 and began is not None:
+        code = int(ended[0])
+        code = 128 - code if code > 128 else code
+        state = "cancelled" if cancelled and code else "failed" if code else "done"
+        return sight(state, **known, ended_at=moment(ended[1]), exit_code=code)
+    alive, detail = executor.lives(folder)
+    if alive is None and not cancelled and began is None:
+        return None  # nobody has it: it was staged, and not submitted
+    if alive:
+        return sight("running" if began is not None else "queued", **known, detail=detail)
+    if len(text_of(folder / "ended").split()) == 2:  # it has ended between the two looks
+        return seen(folder, executor)
+    if cancelled:
+        return sight("cancelled", **known, ended_at=moment(str(time.time())))
+    if began is None:
+        return sight("failed", **known, detail=detail or "it was ended before it had started")
+    what = detail or "it was killed: its slot has ended, or somebody has ended it"
+    return sight("failed", **known, ended_at=moment(str(time.time())), detail=what)
+
+
+def text_of(path: Path) -> str:
+    """What a small file of the folder says; empty where it is not there."""
+    try:
+        return path.read_text("utf-8").strip()
+    except FileNotFoundError:
+        return ""
+
+
+def moment(text: str) -> int | None:
+    """Seconds since 1970 as microseconds."""
+    whole, _, fraction = text.partition(".")
+    return int(whole) * 1_000_000 + int((fraction + "000000")[:6]) if whole.isdecimal() else None
+
+
+def cores_of(text: str, folder: Path) -> int:
+    """The cores of a job that has begun: `8(x2),4` of Slurm, a number of Grid Engine, what was asked for locally."""
+    if not text:
+        asked = text_of(folder / "asked")
+        return int(asked) if asked.isdecimal() else 0
+    parts = re.findall(r"(\d+)(?:\(x(\d+)\))?", text)
+    return sum(int(count) * int(times or 1) for count, times in parts)
+
+
+def read(folder: Path, name: str, offset: int) -> dict[str, Any]:
+    """A piece of a stream or of a file that the job has left; links are not followed, for a job may make any."""
+    if not FILE_NAME.fullmatch(name) or offset < 0:
+        raise WrongQuestion(f"{name!r} from {offset} on")
+    complete = bool(text_of(folder / "ended")) or (folder / "cancelled").exists()
+    path = folder / name if name in ("stdout", "stderr") else folder / "work" / name
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        if name in ("stdout", "stderr") and (folder / "run").exists():
+            return {"data": "", "size": 0, "complete": complete}
+        return {"code": "no_file", "detail": f"the job has left no file {name}"}
+    try:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            return {"code": "no_file", "detail": f"{name} is no plain file"}
+        piece = os.pread(descriptor, PIECE_MAX, offset)
+    finally:
+        os.close(descriptor)
+    return {"data": base64.b64encode(piece).decode("ascii"), "size": state.st_size, "complete": complete}
+
+
+# -- executors -----------------------------------------------------------------------------------------------------
+
+
+class Executor:
+    """What starts a job's script; by default nothing does."""
+
+    def submit(self, folder: Path, job: dict[str, Any]) -> str:
+        """Give the script to it, unless it has it; why it does not take it, or the empty string."""
+        raise NotImplementedError
+
+    def end(self, folder: Path) -> None:
+        """End a job, wherever it stands."""
+        raise NotImplementedError
+
+    def lives(self, folder: Path) -> tuple[bool | None, str]:
+        """Whether it still has the job (None: never had), and a sentence about it."""
+        raise NotImplementedError
+
+
+class Local(Executor):
+    """This very computer: one session of processes a job, which waits for the slot and is ended at its end."""
+
+    def submit(self, folder: Path, job: dict[str, Any]) -> str:
+        """See `Executor.submit`."""
+        if self.lives(folder)[0] is not None:
+            return ""
+        (folder / "asked").write_text(str(int(job["cores"])), "ascii")
+        begin, end = -(-int(job["begin_at"]) // 1_000_000), int(job["end_at"]) // 1_000_000
+        script = KEEPER.format(kill_after=KILL_AFTER_S)
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", script, "ramp-job", str(begin), str(end), str(folder / "run")],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+        new = folder / "keeper.new"
+        new.write_text(f"{process.pid} {start_of(process.pid)}", "ascii")
+        new.rename(folder / "keeper")
+        return ""
+
+    def end(self, folder: Path) -> None:
+        """See `Executor.end`."""
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            if not self.lives(folder)[0]:
+                return
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(int(text_of(folder / "keeper").split()[0]), sign)
+            limit = time.monotonic() + KILL_AFTER_S
+            while self.lives(folder)[0] and time.monotonic() < limit:
+                time.sleep(0.02)
+
+    def lives(self, folder: Path) -> tuple[bool | None, str]:
+        """See `Executor.lives`."""
+        keeper = text_of(folder / "keeper").split()
+        if len(keeper) != 2:
+            return None, ""
+        return start_of(int(keeper[0])) == keeper[1], ""
+
+
+def start_of(pid: int) -> str:
+    """When a process was started, in clock ticks since the computer was; empty where there is none (or a zombie)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+def executor_named(name: str) -> Executor:
+    """The executor of a name.
+
+    Raises:
+        WrongQuestion: if there is none.
+    """
+    if name == "local":
+        return Local()
+    raise WrongQuestion(f"there is no executor {name!r}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

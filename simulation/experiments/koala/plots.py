@@ -1,0 +1,169 @@
+"""Figures 6, 7 and 8 of the KOALA paper in its axes, and what the readings come to; drawn from the result files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from simulation.plots.style import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PAPER,
+    VERMILION,
+    Row,
+    footnote,
+    legend_below,
+    new_figure,
+    quiet_grid,
+    read_rows,
+    save_figure,
+)
+
+PAPER_NAME: Final = "of Buisson and others 2007"
+_COLOURS: Final = (BLUE, GREEN, VERMILION, ORANGE)
+_STYLES: Final = ("-", "-", "--", "--")
+_WIDTHS: Final = (2.4, 2.4, 1.1, 1.1)
+"""FPSMA lies below EGS, so that both are seen where they are the same."""
+_MINUTE_S: Final = 60.0
+_PER_JOB: Final = {
+    "a": ("average processors of a job", (30, 40)),
+    "b": ("maximum processors of a job", (40, 60)),
+    "c": ("execution time (s)", (1200, 1000)),
+    "d": ("response time (s)", (800, 1000)),
+}
+"""Labels of the first four panels, and where the paper's axes end in figures 7 and 8."""
+_USED: Final = {7: ((25_000, 30_000), 120), 8: ((0, 10_000), 100)}
+_MESSAGES: Final = {7: ((0, 36_000), 1000, "grown messages"), 8: ((0, 12_000), 500, "malleability operations")}
+
+
+def draw_figure6(source: Path, target: Path, *, quick: bool) -> None:
+    """Run time over machines of both applications.
+
+    Args:
+        source: table of run times.
+        target: the picture.
+        quick: whether it shows the small version.
+    """
+    rows = read_rows(source)
+    figure = new_figure(7.5, 4.4, f"Figure 6 {PAPER_NAME}: run times (fitted; its curve is lost)", quick=quick)
+    axes = figure.subplots()
+    for name, colour in zip(sorted({row["application"] for row in rows}), _COLOURS, strict=False):
+        mine = [row for row in rows if row["application"] == name]
+        axes.plot([int(row["machines"]) for row in mine], [float(row["time_s"]) for row in mine], color=colour,
+            label=f"{name}, Amdahl through the stated ends")  # fmt: skip
+        stated = [row for row in mine if row["stated_s"]]
+        axes.plot([int(row["machines"]) for row in stated], [float(row["stated_s"]) for row in stated], "o",
+            color=PAPER, label="stated in the text")  # fmt: skip
+    axes.set_xlim(0, 47)
+    axes.set_ylim(0, 800)
+    axes.set_xlabel("machines")
+    axes.set_ylabel("run time (s)")
+    quiet_grid(axes)
+    legend_below(figure, axes, columns=2)
+    save_figure(figure, target)
+
+
+def draw_figure(number: int, out: Path, target: Path, note: str, *, quick: bool) -> None:
+    """Figure 7 (PRA) or 8 (PWA): its six panels.
+
+    Args:
+        number: 7 or 8.
+        out: folder with `figure7a.csv` and so on.
+        target: the picture.
+        note: small print: the reading.
+        quick: whether it shows the small version.
+    """
+    approach = "PRA, no shrinking" if number == 7 else "PWA, growing and shrinking"
+    figure = new_figure(12, 7.6, f"Figure {number} {PAPER_NAME}: FPSMA and EGS, {approach}", quick=quick)
+    panels = dict(zip("abcdef", figure.subplots(2, 3).flat, strict=True))
+    for letter, (label, ends) in _PER_JOB.items():
+        axes = panels[letter]
+        rows = read_rows(out / f"figure{number}{letter}.csv")
+        _curves(axes, rows, "value", "percent", steps=False)
+        axes.set_xlim(0, ends[number - 7])
+        axes.set_ylim(0, 100)
+        axes.set_xlabel(label)
+        axes.set_ylabel("jobs (%)")
+    window, most = _USED[number]
+    _curves(panels["e"], _minute_means(read_rows(out / f"figure{number}e.csv")), "time_s", "processors", steps=True)
+    panels["e"].set_xlim(*window)
+    panels["e"].set_ylim(0, most)
+    panels["e"].set_xlabel("time (s)")
+    panels["e"].set_ylabel("processors in use, mean of a minute")
+    span, top, words = _MESSAGES[number]
+    rows = read_rows(out / f"figure{number}f.csv")
+    _curves(panels["f"], rows, "time_s", "messages", steps=True)
+    panels["f"].set_xlim(*span)
+    panels["f"].set_ylim(0, max(top, 1.05 * max(float(row["messages"]) for row in rows)))
+    panels["f"].axhline(top, color=PAPER, linewidth=0.8, linestyle=":", label="end of the paper's axis")
+    panels["f"].set_xlabel("time (s)")
+    panels["f"].set_ylabel(f"{words}, in all")
+    for letter, axes in panels.items():
+        axes.set_title(f"({letter})", fontsize=10)
+        quiet_grid(axes)
+    legend_below(figure, *panels.values(), columns=5)
+    footnote(figure, note)
+    save_figure(figure, target)
+
+
+def _curves(axes: Axes, rows: list[Row], x: str, y: str, *, steps: bool) -> None:
+    names = dict.fromkeys(row["combination"] for row in rows)
+    for name, colour, style, width in zip(names, _COLOURS, _STYLES, _WIDTHS, strict=False):
+        mine = [row for row in rows if row["combination"] == name]
+        axes.plot([float(row[x]) for row in mine], [float(row[y]) for row in mine], style, color=colour, label=name,
+            linewidth=width, drawstyle="steps-post" if steps else "default")  # fmt: skip
+
+
+def _minute_means(rows: list[Row]) -> list[Row]:
+    """Means of every minute of each combination's step curve, which changes too often to be told apart."""
+    found: list[Row] = []
+    for name in dict.fromkeys(row["combination"] for row in rows):
+        mine = [(float(row["time_s"]), float(row["processors"])) for row in rows if row["combination"] == name]
+        times, values = (np.array(column) for column in zip(*mine, strict=True))
+        edges = np.arange(0.0, times[-1] + _MINUTE_S, _MINUTE_S)
+        area = np.concatenate(([0.0], np.cumsum(values[:-1] * np.diff(times))))
+        means = np.diff(np.interp(edges, times, area)) / _MINUTE_S
+        found += [
+            {"combination": name, "time_s": str(time), "processors": str(mean)}
+            for time, mean in zip(edges[:-1].tolist(), means.tolist(), strict=True)
+        ]
+    return found
+
+
+def draw_readings(source: Path, target: Path, *, quick: bool) -> None:
+    """Waits and processors in use of the four combinations under PWA, one group a reading, with 95 % intervals.
+
+    Args:
+        source: table of the readings.
+        target: the picture.
+        quick: whether it shows the small version.
+    """
+    rows = read_rows(source)
+    figure = new_figure(12, 3 + 0.34 * len(rows), f"Readings {PAPER_NAME}: who waits, and who uses most", quick=quick)
+    wait, used = figure.subplots(1, 2, sharey=True)
+    names = ("FPSMA_W_m", "FPSMA_W_mr", "EGS_W_m", "EGS_W_mr")
+    for number, (name, colour) in enumerate(zip(names, _COLOURS, strict=True)):
+        policy, _, kind = name.split("_")
+        places = [index + 0.2 * (number - 1.5) for index in range(len(rows))]
+        for axes, value, half in (
+            (wait, f"wait_{name}_s", f"wait_{name}_half_s"),
+            (used, f"used_{name}", f"used_{name}_half"),
+        ):
+            axes.errorbar([float(row[value]) for row in rows], places, xerr=[float(row[half]) for row in rows], fmt="o",
+                color=colour, markersize=4, label=f"{policy}/W'{kind}")  # fmt: skip
+    wait.set_yticks(range(len(rows)), [row["reading"] for row in rows], fontsize=8)
+    wait.invert_yaxis()
+    wait.set_xlabel("mean wait (s)")
+    wait.set_xscale("symlog", linthresh=10)
+    wait.set_xlim(left=0)
+    used.set_xlabel("processors in use until the last submission, mean")
+    used.set_xlim(left=0)
+    for axes in (wait, used):
+        quiet_grid(axes)
+    legend_below(figure, wait, columns=4)
+    footnote(figure, "Bars: 95 % intervals of the mean over the seeds.")
+    save_figure(figure, target)

@@ -1,0 +1,232 @@
+"""Jobs on bought slots of simulated machines, on this very computer: launched once, together, and given back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ramp
+from ramp.cli.main import main
+from ramp.client.swarm import status
+from ramp.runtime.state_folder import StateFolder
+
+pytestmark = pytest.mark.e2e
+
+LIMIT_S = 120.0
+MARKET = """
+[market]
+resources_per_process = 1
+
+[launching]
+executor = "local"
+
+[accounts]
+alice = "@own"
+
+[[users]]
+name = "alice"
+deposit = 1000000
+
+[[users]]
+name = "bob"
+deposit = 1000000
+
+[machines.small]
+cores = 64
+plugin = "steady"
+options = { load = 0.0 }
+
+[[resources]]
+name = "one"
+machine = "small"
+start_price = 30
+minimum_price = 10
+
+[[resources]]
+name = "two"
+machine = "small"
+start_price = 31
+minimum_price = 10
+
+[[resources]]
+name = "elsewhere"
+machine = "small"
+start_price = 99
+minimum_price = 90
+executor = "none"
+
+[machines.tiny]
+cores = 1
+plugin = "steady"
+options = { load = 0.0 }
+
+[[resources]]
+name = "broken"
+machine = "tiny"
+start_price = 5
+minimum_price = 5
+accounts = { alice = "ramp-nobody-is-called-so" }
+"""
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("jobs")
+    config = folder / "market.toml"
+    config.write_text(MARKET)
+    state = folder / "state"
+    try:
+        assert main(["up", str(config), "--detach", "--state-dir", str(state)]) == 0
+        yield state
+    finally:
+        main(["down", "--state-dir", str(state)])
+
+
+@pytest.fixture(scope="module")
+def market(state: Path) -> Iterator[ramp.Market]:
+    with ramp.connect(state) as market:
+        yield market
+
+
+def until(what: str, condition: Callable[[], Any]) -> Any:
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.2)
+    raise AssertionError(f"not within {LIMIT_S:g} s: {what}")
+
+
+def buy(
+    market: ramp.Market, *, start: str = "+4s", wall: str = "60s", cores: tuple[int, ...] = (64,), price: int = 70
+) -> ramp.Purchase:
+    asked = [ramp.request(cores=each, start=start, wall_time=wall, price=price) for each in cores]
+    bought = market.submit(*asked, rounds=1)
+    assert bought.committed, bought.reason
+    return bought
+
+
+def ended(market: ramp.Market, job_id: str) -> ramp.Job:
+    def look() -> ramp.Job | None:
+        found = market.job(job_id)
+        return found if found.has_ended else None
+
+    return until(f"{job_id} ends", look)
+
+
+def test_units_begin_together_and_know_of_each_other(market: ramp.Market, tmp_path: Path) -> None:
+    """Two units at two sellers: a staged script reads a staged file, and leaves a result."""
+    script, data = tmp_path / "job.sh", tmp_path / "data.txt"
+    script.write_text(
+        '#!/bin/sh\ncat data.txt\necho "$RAMP_UNIT of $RAMP_UNITS: $RAMP_PEERS $1"\necho $((6 * 7)) > sum\n'
+    )
+    data.write_text("staged\n")
+    bought = buy(market, cores=(64, 64))
+    assert {unit.resource for unit in bought.units} == {"one", "two"}
+    launched = market.launch(bought.request_id, ["a b"], script=script, inputs=[data])
+    assert [each.simulated for each in launched] == [True, True]
+    done = [ended(market, each.job_id) for each in launched]
+    assert [(each.state, each.exit_code, each.delivery) for each in done] == [("done", 0, "on_time")] * 2
+    assert done[0].due == done[1].due == max(unit.start for unit in bought.units)
+    peers = " ".join(f"{unit.number}={unit.resource}@localhost/{unit.reservation_id}" for unit in bought.units)
+    for number, each in enumerate(launched, 1):
+        assert market.job_output(each.job_id).decode() == f"staged\n{number} of 2: {peers} a b\n"
+        assert market.job_output(each.job_id, "sum") == b"42\n"
+    again = {each.job_id: each for each in market.jobs()}
+    assert [again[each.job_id].state for each in launched] == ["done", "done"]
+
+
+def test_the_environment_is_clean_and_the_account_not_root(market: ramp.Market, monkeypatch: Any) -> None:
+    bought = buy(market)
+    (job,) = market.launch(bought.units[0].reservation_id, "sh -c 'id -u; env'")
+    done = ended(market, job.job_id)
+    uid, *variables = market.job_output(done.job_id).decode().splitlines()
+    assert uid != "0"
+    names = {each.partition("=")[0] for each in variables}
+    own = {"PATH", "HOME", "USER", "LOGNAME", "LANG", "PWD", "_", "SHLVL", "OLDPWD"}
+    assert {each for each in names if not each.startswith("RAMP_")} <= own
+
+
+def test_what_fails_is_told_with_its_exit_code_and_what_it_said(market: ramp.Market) -> None:
+    bought = buy(market)
+    (job,) = market.launch(bought.request_id, "sh -c 'echo oh >&2; exit 7'")
+    done = ended(market, job.job_id)
+    assert (done.state, done.exit_code, done.delivery) == ("failed", 7, "on_time")
+    assert market.job_output(job.job_id, "stderr") == b"oh\n"
+    with pytest.raises(ramp.MarketRefused, match="no_file"):
+        market.job_output(job.job_id, "nothing")
+
+
+def test_a_job_ends_with_its_slot_and_by_its_owner(market: ramp.Market) -> None:
+    bought = buy(market, wall="8s")
+    first, second = (market.launch(bought.request_id, "sleep 1000", cores=1)[0] for _ in range(2))
+    until("both run", lambda: {market.job(each.job_id).state for each in (first, second)} == {"running"})
+    cancelled = market.cancel_job(first.job_id)
+    assert cancelled.state == "cancelled"
+    done = ended(market, second.job_id)
+    assert done.state == "failed"
+    assert done.ended is not None
+    assert (done.ended - bought.units[0].end).total_seconds() < 30  # killed by then, however busy the computer
+
+
+def test_a_job_outlives_its_agent_and_is_launched_once(market: ramp.Market, state: Path, tmp_path: Path) -> None:
+    """kill -9 of the seller between order and start, and again while it runs."""
+    script = tmp_path / "once.sh"
+    script.write_text("#!/bin/sh\necho run >> runs\nsleep 6\n")
+    bought = buy(market, start="+6s")
+    seller = bought.units[0].resource
+    (job,) = market.launch(bought.request_id, script=script)
+    kill(state, seller)
+    until("it runs", lambda: answered(market, job.job_id) == "running")
+    kill(state, seller)
+    until("it is done", lambda: answered(market, job.job_id) == "done")
+    assert market.job_output(job.job_id, "runs") == b"run\n"
+    assert market.job(job.job_id).delivery == "on_time"
+
+
+def answered(market: ramp.Market, job_id: str) -> str:
+    try:
+        return market.job(job_id).state
+    except ramp.MarketRefused:
+        return "no answer"
+
+
+def kill(state: Path, name: str) -> None:
+    found = status(StateFolder(state))
+    agent = found.agent(name) if found is not None else None
+    assert agent is not None
+    assert agent.pid is not None
+    os.kill(agent.pid, signal.SIGKILL)
+
+
+def test_a_slot_that_cannot_be_delivered_is_paid_back_once(market: ramp.Market) -> None:
+    """Its site maps the buyer to an account that is not there, so no job can start; its end makes that certain."""
+    before = market.balance().balance
+    bought = buy(market, price=8, wall="6s", cores=(1,))
+    assert market.balance().balance == before - bought.cost
+    (job,) = market.launch(bought.request_id, "true")
+    assert "there is no account" in job.detail
+    done = ended(market, job.job_id)
+    assert (done.state, done.delivery) == ("failed", "undelivered")
+    until("the money is back", lambda: market.balance().balance == before)
+    refunds = [each for each in market.statement().postings if each.kind == "refund"]
+    assert [each.agreement_id for each in refunds] == [bought.units[0].agreement_id]
+
+
+def test_a_buyer_without_account_is_refused_before_bidding_where_jobs_are_launched(state: Path) -> None:
+    with ramp.connect(state, user="bob") as market:
+        bought = market.submit(ramp.request(cores=1, start="+4s", wall_time="60s", price=200), rounds=1)
+        refused = {
+            each.resource for record in bought.rounds for each in record.refusals if each.refusal.code == "no_account"
+        }
+        assert {name.partition("@")[0] for name in refused} == {"one", "two", "broken"}
+        assert [unit.resource for unit in bought.units] == ["elsewhere"]
+        with pytest.raises(ramp.MarketRefused, match="launching_off"):
+            market.launch(bought.request_id, "true")

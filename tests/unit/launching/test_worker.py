@@ -1,0 +1,160 @@
+"""The worker as its agent runs it: one process a question, all that is known of a job in its folder."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ramp.launching import worker
+
+LIMIT_S = 60.0
+SECOND = 1_000_000
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Any:
+    def question(verb: str, job_id: str = "job-1", **changed: Any) -> dict[str, Any]:
+        now = int(time.time())
+        job = {
+            "job_id": job_id,
+            "resource": "res@localhost",
+            "reservation_id": "R-1",
+            "cores": 4,
+            "begin_at": now * SECOND,
+            "end_at": (now + 600) * SECOND,
+            "arguments": ["sh", "-c", 'echo "$1 $RAMP_UNIT"; echo oh >&2', "x", "it's"],
+            "inputs": [],
+            "environment": [["RAMP_UNIT", "2"]],
+        }
+        more = {key: changed.pop(key) for key in ("name", "offset", "executor") if key in changed}
+        asked = {
+            "version": 1,
+            "verb": verb,
+            "executor": "local",
+            "root": str(tmp_path),
+            "job": {**job, **changed},
+            **more,
+        }
+        command = [sys.executable, "-I", worker.__file__]
+        done = subprocess.run(
+            command, input=json.dumps(asked).encode(), capture_output=True, check=True, timeout=LIMIT_S
+        )
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    return question
+
+
+def until(look: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        found = look()
+        if wanted(found):
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"still {found}")
+
+
+def folder(tmp_path: Path, job_id: str = "job-1") -> Path:
+    return tmp_path / "res@localhost" / job_id
+
+
+def test_a_job_runs_once_and_what_it_says_is_there(ask: Any, tmp_path: Path) -> None:
+    assert ask("look_up")["seen"] is None
+    asked = ask("submit")["seen"]
+    assert asked["state"] in ("queued", "running", "done")
+    seen = until(lambda: ask("look_up")["seen"], lambda found: found["state"] == "done")
+    assert (seen["exit_code"], seen["cores"]) == (0, 4)
+    assert abs(seen["started_at"] / SECOND - time.time()) < LIMIT_S
+    read = ask("read", name="stdout", offset=0)
+    assert base64.b64decode(read["data"]) == b"it's 2\n"
+    assert read["complete"] is True
+    assert base64.b64decode(ask("read", name="stderr", offset=1)["data"]) == b"h\n"
+    again = ask("submit")["seen"]
+    assert again["started_at"] == seen["started_at"]
+    assert subprocess.run([folder(tmp_path) / "run"]).returncode == 126, "whoever starts it again starts nothing"
+
+
+def test_an_interrupted_staging_is_done_again(ask: Any, tmp_path: Path) -> None:
+    (folder(tmp_path) / "work").mkdir(parents=True)
+    assert ask("look_up")["seen"] is None
+    ask("submit")
+    until(lambda: ask("look_up")["seen"], lambda found: found["state"] == "done")
+
+
+def test_a_staged_job_that_nobody_has_is_submitted(ask: Any, tmp_path: Path) -> None:
+    """As after a crash between the two."""
+    ask("submit", begin_at=int(time.time() + 600) * SECOND, end_at=int(time.time() + 900) * SECOND)
+    ask("cancel")
+    for name in ("keeper", "cancelled"):
+        (folder(tmp_path) / name).unlink()
+    assert ask("look_up")["seen"] is None
+    ask("submit")
+    until(lambda: ask("look_up")["seen"], lambda found: found["state"] == "done")
+
+
+def test_a_job_that_waits_and_one_that_runs_are_ended(ask: Any) -> None:
+    later = {"begin_at": int(time.time() + 600) * SECOND, "end_at": int(time.time() + 900) * SECOND}
+    assert ask("submit", "waits", **later)["seen"]["state"] == "queued"
+    assert ask("cancel", "waits")["seen"]["state"] == "cancelled"
+    ask("submit", "runs", arguments=["sleep", "900"])
+    until(lambda: ask("look_up", "runs")["seen"], lambda found: found["state"] == "running")
+    ended = ask("cancel", "runs")["seen"]
+    assert (ended["state"], ended["exit_code"]) == ("cancelled", -15)
+    assert ask("submit", "runs")["seen"]["state"] == "cancelled"
+
+
+def test_a_slots_end_ends_its_job(ask: Any) -> None:
+    ask("submit", arguments=["sleep", "900"], end_at=int(time.time() + 2) * SECOND)
+    seen = until(lambda: ask("look_up")["seen"], lambda found: found["state"] == "failed")
+    assert seen["exit_code"] in (-15, None)  # None where the slot was over before it could begin
+
+
+def test_results_are_read_but_nothing_beside_them(ask: Any, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    command = f"echo r > result; ln -s {secret} link; mkdir folder; mkfifo pipe"
+    ask("submit", arguments=["sh", "-c", command])
+    until(lambda: ask("look_up")["seen"], lambda found: found["state"] == "done")
+    assert base64.b64decode(ask("read", name="result", offset=0)["data"]) == b"r\n"
+    for name in ("link", "folder", "pipe", "nothing"):
+        assert ask("read", name=name, offset=0)["code"] == "no_file"
+    for name in ("../run", "/etc/passwd", ".hidden", ""):
+        assert "error" in ask("read", name=name, offset=0)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"job_id": "../../x"},
+        {"job_id": ".."},
+        {"resource": "a/b"},
+        {"inputs": [{"name": "../x", "data": "", "executable": False}]},
+        {"inputs": [{"name": "x", "data": "!", "executable": False}]},
+        {"environment": [["PATH=x; true", "y"]]},
+        {"executor": "none"},
+    ],
+)
+def test_what_leads_elsewhere_is_refused(ask: Any, tmp_path: Path, changed: Any) -> None:
+    assert "error" in ask("submit", **changed)
+    assert not list(tmp_path.rglob("run"))
+
+
+def test_another_version_or_no_question_is_refused() -> None:
+    for text in (b"", b"{", b"[]", b'{"version": 9}', b"x" * 500_000):
+        done = subprocess.run([sys.executable, "-I", worker.__file__], input=text, capture_output=True, check=True)
+        assert "error" in json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(("text", "cores"), [("8(x2),4", 20), ("16", 16), ("8,4", 12), ("", 0)])
+def test_cores_of_a_batch_system(tmp_path: Path, text: str, cores: int) -> None:
+    """As Slurm's manual writes SLURM_JOB_CPUS_PER_NODE: a count, and how many nodes in a row have it."""
+    assert worker.cores_of(text, tmp_path) == cores
