@@ -226,7 +226,9 @@ class Market:
 
     def logs(self) -> str:
         """The ends of all logs, for messages."""
-        return "\n".join(f"== {path.name}: {path.read_text()[-2000:]}" for path in sorted(self.state.logs.glob("*")))
+        return "\n".join(
+            f"== {path.name}: {path.read_text()[-2000:]}" for path in sorted(self.state.logs.glob("*.log"))
+        )
 
     # -- traps ---------------------------------------------------------------------------------------------------
 
