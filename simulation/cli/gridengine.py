@@ -14,8 +14,8 @@ from ramp.client import dialogues
 from ramp.client.machine_state import MachineState
 from ramp.model.instant import HOUR
 from ramp.runtime.state_folder import StateFolder
-from simulation.resource import gridengine_formats as formats
-from simulation.resource.gridengine_mirror import queue_of, reservations_of
+from simulation.resource.gridengine import formats
+from simulation.resource.gridengine.mirror import queue_of, reservations_of
 
 _EXITS: Final = "0 done, 1 no market or no answer, or no such reservation, 2 bad input"
 _xml_option: Final = click.option("-xml", "as_xml", is_flag=True, help="Print XML, as the command's own -xml does.")

@@ -21,7 +21,7 @@ from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin
 from ramp.plugins.interface import PluginSettings, Slot
 from simulation.resource import fake_qstat, mirrored, modelled, steady
-from simulation.resource.gridengine_formats import queue_document
+from simulation.resource.gridengine.formats import queue_document
 from simulation.resource.steady import SteadyMachine
 from simulation.workload.swf import SwfLog, write_swf
 from simulation.workload.swf_fields import FIELD_COUNT, FIELD_NAMES

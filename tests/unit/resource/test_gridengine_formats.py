@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ramp.batch.gridengine.answers import read_queues, read_reservations
-from simulation.resource import gridengine_formats as formats
+from simulation.resource.gridengine import formats
 
 OUTPUTS = Path(__file__).parents[1] / "batch" / "gridengine" / "outputs"
 

@@ -1,0 +1,1 @@
+"""A machine of the market in the words of Grid Engine."""
