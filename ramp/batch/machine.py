@@ -8,7 +8,7 @@ for. After an error the book says what was meant and the system what there is.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -219,20 +219,37 @@ class BatchMachine:
             self.book.change(key, firm=True)
         return self._answer(key, now)
 
-    def hand_over(self, key: str, account: str, now: Instant) -> None:
-        """Let a buyer's local account run in what is firm, and nobody else; called when it has been paid.
+    def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str]:
+        """Hand sold slots over to their buyers' accounts, and find those that are lost; see `TendedPlugin.tend`.
 
-        Raises:
-            PluginError: the system has not done it, or nobody knows; `transient` says whether to try again.
+        A slot is lost when a node of it is out of service, or when the system has lost its reservation and has given
+        the cores to others meanwhile. Nothing is lost because the system cannot be asked.
         """
-        entry = self.book.entry(key)
-        if entry is None or not entry.firm or not entry.live(now):
-            return
-        entry = self.book.change(key, account=account)
+        self._told(lambda: self.reconciler.sweep(now))
+        picture = self._told(lambda: self.picture(now))
+        there = {each.name: each for each in self._told(self.system.reservations)}
+        lost: dict[str, str] = {}
+        for key, account in owners.items():
+            entry = self.book.entry(key)
+            if entry is None or not entry.firm or not entry.live(now):
+                continue
+            reason = _broken(entry, picture)
+            if not reason:
+                if account and entry.account != account:
+                    entry = self.book.change(key, account=account)
+                if not self.reconciler.fits(there.get(entry.name), entry, now):
+                    reason = self._restored(entry, now)
+            if reason:
+                lost[key] = reason
+        return lost
+
+    def _restored(self, entry: Entry, now: Instant) -> str:
+        """Hand a slot over, or make it again; why it is lost, or the empty string."""
         try:
             self._told(partial(self.reconciler.hand_over, entry, now))
         except _Refused as refused:
-            raise PluginError(self.system.name, refused.reason) from refused
+            return "" if refused.transient else refused.reason
+        return ""
 
     def release(self, key: str, now: Instant) -> None:
         """Give a hold or reservation back; see `ResourcePlugin.release`."""
@@ -346,6 +363,16 @@ class BatchMachine:
             raise _Refused(self.system.name, refused.reason, transient=refused.transient) from refused
         except BatchSystemError as error:
             raise PluginError(self.system.name, error.reason, transient=error.transient) from error
+
+
+def _broken(entry: Entry, picture: SystemSnapshot) -> str:
+    """Which nodes of a slot are out of service, and why; empty where none is."""
+    wanted = {name for name, _ in entry.parts}
+    return "; ".join(
+        f"node {node.name} is {node.state}" + (f" ({node.reason})" if node.reason else "")
+        for node in picture.nodes
+        if node.name in wanted and not node.usable
+    )
 
 
 class _Refused(PluginError):

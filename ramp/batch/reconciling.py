@@ -24,7 +24,7 @@ from ramp.model.instant import SECOND, Duration, Instant, iso
 NAME_MAX: Final = 64
 """Characters of a reservation's name."""
 
-RESTART_S: Final = 8.0
+RESTART_S: Final = 15.0
 """Seconds for which a system that had a reservation and has lost it may say that its nodes are busy: for its first
 seconds Slurm's controller says so of nodes that are idle."""
 
@@ -126,6 +126,7 @@ class Reconciler:
                 found = self._made(entry, now)
             except SystemRefused as refused:
                 if not refused.busy or patience <= 0:
+                    _log.warning("%s cannot be made: %s", entry.name, refused)
                     raise
                 self._wait(PAUSE_S)
                 patience -= PAUSE_S

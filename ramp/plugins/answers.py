@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ramp.model.instant import Instant, from_iso
@@ -95,6 +96,23 @@ def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
 def held_problem(key: str, slot: Slot, answer: Any) -> str:
     """What is impossible about the answer to a hold, or the empty string."""
     return refusal_problem(answer) or reservation_problem(key, slot, answer)
+
+
+def lost_problem(owners: Mapping[str, str], answer: Any) -> str:
+    """What is impossible about the slots that are said to be lost, or the empty string.
+
+    Args:
+        owners: the slots that the plug-in was told of.
+        answer: reasons by key.
+    """
+    if not isinstance(answer, dict):
+        return no("dict", answer)
+    for key, reason in answer.items():
+        if key not in owners:
+            return f"{key!r:.50} is said to be lost, of which it was not told"
+        if wrong := text_problem("reason", reason, PLACEMENT_MAX):
+            return wrong
+    return ""
 
 
 def firm_problem(key: str, answer: Any) -> str:

@@ -45,7 +45,7 @@ from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot, StaticTerms
 
-__all__ = ["ForgettingPlugin", "PluginSettings", "Reservation", "ResourcePlugin", "Slot", "StaticTerms"]
+__all__ = ["ForgettingPlugin", "PluginSettings", "Reservation", "ResourcePlugin", "Slot", "StaticTerms", "TendedPlugin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,5 +148,26 @@ class ForgettingPlugin(Protocol):
 
         Their slots have ended or were released, at least the market's retention ago. Durable when it returns; what is
         live under such a key all the same stays.
+        """
+        ...
+
+
+@runtime_checkable
+class TendedPlugin(Protocol):
+    """A plug-in in a process of its own whose machine has to know whose a sold slot is, and may lose it."""
+
+    def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str]:
+        """Let buyers have their slots, and say which slots cannot be had any more.
+
+        Called when a slot has been paid, and every quarter of a minute as long as any sold slot has not ended; the same
+        is said again, and nothing need be done then.
+
+        Args:
+            owners: by the key of each sold slot the buyer's local account, empty where the site maps the buyer to none.
+            now: the present.
+
+        Returns:
+            Reasons by the keys of lost slots, for people. The resource pays their price back by its own signed word,
+            tells the buyers, and releases them.
         """
         ...

@@ -113,7 +113,18 @@ class ForgetSlots:
     keys: tuple[str, ...]
 
 
-AskMachine = QuoteSlots | HoldSlot | ConfirmSlot | ReleaseSlot | LookUpSlot | DescribeMachine | ForgetSlots
+@dataclass(frozen=True, slots=True)
+class TendSlots:
+    """Tell the plug-in whose the sold slots are, and hear which cannot be had any more; answered by `SlotsTended`.
+
+    Attributes:
+        slots: of each its key, and its buyer's local account; empty where the site maps the buyer to none.
+    """
+
+    slots: tuple[tuple[str, str], ...]
+
+
+AskMachine = QuoteSlots | HoldSlot | ConfirmSlot | ReleaseSlot | LookUpSlot | DescribeMachine | ForgetSlots | TendSlots
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +394,7 @@ Effect = (
     | LookUpSlot
     | DescribeMachine
     | ForgetSlots
+    | TendSlots
     | PriceSlots
     | SubmitJob
     | LookUpJob

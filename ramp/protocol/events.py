@@ -264,9 +264,10 @@ class SlotFreed:
 
 @dataclass(frozen=True, slots=True)
 class MachineOpened:
-    """The plug-in has been opened, later than its party was begun: what drives the machine's queue."""
+    """The plug-in is open, later than its party was: what drives its queue, and whether it wants `TendSlots`."""
 
     source: str
+    tended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,11 +336,10 @@ class JobFileRead:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotLost:
-    """A machine says, unasked, that a slot cannot be had though it was sold: its nodes have failed, or were taken."""
+class SlotsTended:
+    """The plug-in's answer to `TendSlots`: by its key, why a sold slot cannot be had any more."""
 
-    key: str
-    detail: str
+    lost: tuple[tuple[str, str], ...] = ()
 
 
 class OrderFate(StrEnum):
@@ -457,7 +457,7 @@ Answer = (
     | SlotsPriced
     | JobSeen
     | JobFileRead
-    | SlotLost
+    | SlotsTended
     | OrderStands
     | OrdersSwept
     | RefundPosted

@@ -247,6 +247,7 @@ class Host:
                 | fx.LookUpSlot()
                 | fx.DescribeMachine()
                 | fx.ForgetSlots()
+                | fx.TendSlots()
             ):
                 self._ask(self.ports.machine, effect, now)
             case fx.PriceSlots():

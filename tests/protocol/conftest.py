@@ -298,7 +298,7 @@ class ScriptedMarket:
 
     def do_loses(self, options: _Options) -> None:
         name, offer_id = options.words
-        self.world._answer(name, ev.SlotLost(offer_id, "node 3 is down"))
+        self.world._answer(name, ev.SlotsTended(((offer_id, "node 3 is down"),)))
 
     def do_user(self, options: _Options) -> None:
         (name,) = options.words

@@ -186,7 +186,7 @@ class IsolatedGuest(Generic[Asking]):
         if isinstance(said, Opened) and (said.source in SOURCES or not said.source):
             self._health.answered("open")
             if said.source:
-                self._deliver(ev.MachineOpened(said.source))
+                self._deliver(ev.MachineOpened(said.source, said.tended))
             if first is not None:
                 first.set_result(None)
             return True

@@ -60,9 +60,15 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The guest is there; what drives its machine's queue (empty for a price strategy)."""
+    """The guest is there.
+
+    Attributes:
+        source: what drives its machine's queue; empty for a price strategy.
+        tended: whether it wants to be told whose the sold slots are.
+    """
 
     source: str
+    tended: bool = False
 
 
 class Blame(StrEnum):
@@ -122,6 +128,7 @@ _Answered = (
     | ev.SlotFreed
     | ev.MachineDescribed
     | ev.SlotsForgotten
+    | ev.SlotsTended
     | ev.SlotsPriced
 )
 

@@ -73,7 +73,7 @@ class _Worker:
             self._channel.sendall(self._written(asked, told))
 
     def _open(self, opening: Any) -> tuple[Any, Callable[[Any, int], Any]]:
-        from ramp.plugins.interface import PluginSettings
+        from ramp.plugins.interface import PluginSettings, TendedPlugin
         from ramp.runtime.guests.answers import SOURCES
         from ramp.runtime.guests.guarded_plugin import GuardedPlugin
         from ramp.runtime.guests.guarded_strategy import GuardedStrategy
@@ -87,7 +87,9 @@ class _Worker:
         source = plugin.source
         if source not in SOURCES:
             raise ValueError(f"its source is {source!r:.50}; right would be one of {', '.join(SOURCES)}")
-        return self._messages.Opened(source), GuardedPlugin(plugin, self, own_memory=False).ask
+        return self._messages.Opened(source, isinstance(plugin, TendedPlugin)), GuardedPlugin(
+            plugin, self, own_memory=False
+        ).ask
 
     def _written(self, asked: Any, told: Any) -> bytes:
         """An answer as bytes; one that cannot be written is none."""

@@ -151,14 +151,21 @@ class EmulatedCluster:
         if number in {signal.SIGKILL, signal.SIGTERM}:
             process.wait(timeout=START_LIMIT_S)
 
-    def run(self, *argv: str, limit_s: float = 60.0) -> str:
+    def run(self, *argv: str, limit_s: float = 60.0, user: str | None = None) -> str:
         """Run one of Slurm's commands on this cluster; what it prints.
+
+        Args:
+            argv: the command.
+            limit_s: seconds that it may take.
+            user: as which account; None for this program's own.
 
         Raises:
             subprocess.CalledProcessError: it failed.
         """
         environment = {**os.environ, "SLURM_CONF": str(self.conf), "TZ": "UTC", "LC_ALL": "C"}
-        done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=limit_s, check=True)
+        done = subprocess.run(
+            argv, env=environment, capture_output=True, text=True, timeout=limit_s, check=True, user=user, cwd="/"
+        )
         return done.stdout
 
     def stop(self) -> None:

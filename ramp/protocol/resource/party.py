@@ -49,9 +49,9 @@ from ramp.protocol.events import (
     SlotFreed,
     SlotHeld,
     SlotLookedUp,
-    SlotLost,
     SlotsPriced,
     SlotsQuoted,
+    SlotsTended,
 )
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import ClockCompared
@@ -65,6 +65,7 @@ from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
+from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing, earliest
@@ -121,6 +122,7 @@ class ResourceParty:
         self._over = Retention(timing)
         self._queries = MachineQueries(name)
         self.jobs = JobDesk(name, launching, timing)
+        self._tending = Tending(launching)
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -182,6 +184,7 @@ class ResourceParty:
         self._alarms.set(reference, None)
         self._over.drop(reference)
         self.jobs.forget(reference)
+        self._tending.forget(reference)
         self._unpaid.remove(gone.user, reference)
         self._drop_agreement(gone)
 
@@ -205,6 +208,7 @@ class ResourceParty:
         Raises:
             RemoteProtocolError: if a message has no place here.
         """
+        effects: list[Effect] = []
         match event:
             case MessageReceived(message):
                 effects = self._on_message(message, now)
@@ -220,22 +224,20 @@ class ResourceParty:
                 effects = self._act(participant, partial(participant.on_looked_up, answer, now))
             case SlotFreed(key, answer):
                 self._releases.answered(key, now, in_doubt=answer is not None)
-                effects = []
-            case SlotLost(key, detail):
-                effects = self._lost(key, RefusalCode.PLUGIN_FAILED, detail, now)
             case JobSeen(job_id):
                 effects = self.jobs.on_seen(event, now) + self._delivered(job_id, now)
             case JobFileRead():
                 effects = self.jobs.on_read(event)
-            case MachineOpened(source):
+            case SlotsTended(lost):
+                told = (self._lost(key, RefusalCode.PLUGIN_FAILED, detail, now) for key, detail in lost)
+                effects = [effect for each in told for effect in each]
+            case MachineOpened(source, tended):
                 self._seller.source = source
-                effects = []
+                self._tending.opened(tended=tended)
             case ClockAsked(query_id):
                 effects = self._clock.ask(query_id, now)
             case MachineDescribed(call_id, snapshot):
                 effects = self._queries.answered(call_id, self._seller.described(snapshot))
-            case _:
-                effects = []
         return self._armed(effects)
 
     def tick(self, now: Instant) -> list[Effect]:
@@ -249,7 +251,7 @@ class ResourceParty:
                 effects += self._act(participant, partial(participant.tick, now))
         for job in self.jobs.due(now):
             effects += guarded(job.taken.offer_id, partial(job.tick, now)) + self._delivered(job.order.job_id, now)
-        return self._armed(effects + self._let_go(now))
+        return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
     def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
         """A sold slot cannot be had: give its money back, and end its jobs."""
@@ -283,6 +285,7 @@ class ResourceParty:
         self._over.clock_set(by)
         self._releases.clock_set(by)
         self.jobs.clock_set(by)
+        self._tending.clock_set()
         self._alarms.clear()
         for participant in self.participants.values():
             participant.clock_set(by)
@@ -430,6 +433,7 @@ class ResourceParty:
     def _kept(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
         """Keep the indexes true after a participant has moved."""
         offer_id = participant.offer.offer_id
+        self._tending.kept(participant)
         for effect in effects:
             if isinstance(effect, ReleaseSlot):
                 self._releases.asked(effect.key)
@@ -459,5 +463,5 @@ class ResourceParty:
         return effects
 
     def _arm(self) -> None:
-        parts = (self._entry, self._alarms, self._over, self._releases, self.jobs)
+        parts = (self._entry, self._alarms, self._over, self._releases, self.jobs, self._tending)
         self.deadline = earliest(*(each.deadline for each in parts))

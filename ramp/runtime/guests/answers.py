@@ -14,6 +14,7 @@ from ramp.plugins.answers import (
     PLACEMENT_MAX,
     firm_problem,
     held_problem,
+    lost_problem,
     no,
     quote_problem,
     reservation_problem,
@@ -47,6 +48,7 @@ _CALLS: Final[dict[type, str]] = {
     fx.LookUpSlot: "reservation",
     fx.DescribeMachine: "snapshot",
     fx.ForgetSlots: "forget",
+    fx.TendSlots: "tend",
     fx.PriceSlots: "price",
 }
 
@@ -78,6 +80,8 @@ def without_answer(question: Question, reason: str, *, asked: bool) -> ev.Answer
             return ev.MachineDescribed(call_id, json.dumps({"error": reason}))
         case fx.ForgetSlots():
             return ev.SlotsForgotten()  # it remembers them, which does no harm
+        case fx.TendSlots():
+            return ev.SlotsTended()  # it is told again
         case fx.PriceSlots(call_id, questions):
             return ev.SlotsPriced(call_id, (PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=reason),) * len(questions))
     assert_never(question)
@@ -116,6 +120,8 @@ def answer_problem(question: Question, answer: Any) -> str:
             return snapshot_problem(snapshot) or no_object(json.loads(snapshot))
         case fx.ForgetSlots(), ev.SlotsForgotten():
             return ""
+        case fx.TendSlots(slots), ev.SlotsTended(lost):
+            return lost_problem(dict(slots), dict(lost))
         case (
             (fx.HoldSlot(key), ev.SlotHeld(given_key, given))
             | (fx.ConfirmSlot(key), ev.SlotConfirmed(given_key, given))

@@ -15,8 +15,8 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
-from ramp.plugins.answers import firm_problem, held_problem, quote_problem, reservation_problem
-from ramp.plugins.interface import ForgettingPlugin, ResourcePlugin
+from ramp.plugins.answers import firm_problem, held_problem, lost_problem, quote_problem, reservation_problem
+from ramp.plugins.interface import ForgettingPlugin, ResourcePlugin, TendedPlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.events import MachineInDoubt
@@ -71,6 +71,8 @@ class GuardedPlugin:
             case fx.ForgetSlots(keys):
                 self.forget(keys, now)
                 return ev.SlotsForgotten()
+            case fx.TendSlots(slots):
+                return self.tend(slots, now)
         assert_never(question)
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
@@ -113,6 +115,18 @@ class GuardedPlugin:
         plugin = self.plugin
         if isinstance(plugin, ForgettingPlugin):
             self._ask("forget", now, lambda: plugin.forget(keys, now), lambda _: "", changes=True)
+
+    def tend(self, slots: tuple[tuple[str, str], ...], now: Instant) -> ev.SlotsTended:
+        """Tell the plug-in whose the sold slots are; which it has lost. Where it fails, it is told again later."""
+        plugin = self.plugin
+        if not isinstance(plugin, TendedPlugin):
+            return ev.SlotsTended()
+        owners = dict(slots)
+        call = lambda: plugin.tend(owners, now)  # noqa: E731
+        answer = self._ask("tend", now, call, lambda given: lost_problem(owners, given), changes=True)
+        if isinstance(answer, MachineInDoubt):
+            return ev.SlotsTended()
+        return ev.SlotsTended(tuple((key, plain(reason)) for key, reason in answer.items()))
 
     def snapshot(self, now: Instant, horizon: Duration) -> str | MachineInDoubt:
         """The machine as a JSON object in text."""

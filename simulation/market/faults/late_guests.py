@@ -259,6 +259,8 @@ def name_of(question: fx.AskMachine | fx.PriceSlots) -> str:
     """The key or call that a question is about."""
     if isinstance(question, fx.QuoteSlots | fx.DescribeMachine | fx.PriceSlots):
         return question.call_id
+    if isinstance(question, fx.TendSlots):
+        return ",".join(key for key, _ in question.slots)
     return ",".join(question.keys) if isinstance(question, fx.ForgetSlots) else question.key
 
 

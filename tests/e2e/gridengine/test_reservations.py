@@ -46,7 +46,7 @@ def test_a_hold_becomes_the_buyers_and_is_given_back(cluster, machine):
 
     firm = machine.confirm("k1", now())
     assert (firm.firm, firm.reservation_id) == (True, number)
-    machine.hand_over("k1", BUYER, now())
+    assert machine.tend({"k1": BUYER}, now()) == {}
     assert "no suitable queues" in submitted(cluster, number, STRANGER, "sleep", "60", status=1)
     job = submitted(cluster, number, BUYER, "sleep", "600").strip()
     wait_until(lambda: "JAT_start_time" in cluster("qstat", "-xml", "-u", BUYER), f"job {job} runs in the slot")

@@ -110,12 +110,11 @@ def test_what_is_quoted_is_reserved_to_the_second_and_core(cluster: EmulatedClus
         lambda: machine.system.reservations()[0].parts == (("ca1", 8), ("ca2", 8), ("ca3", 5)), "cores of each node"
     )
     machine.confirm("offer-1", now)
-    machine.hand_over("offer-1", "nobody", now)
+    assert machine.tend({"offer-1": "nobody"}, now) == {}
     (found,) = machine.system.reservations()
     assert found.users == ("nobody",)
-    with pytest.raises(PluginError, match="Invalid user id") as failed:
-        machine.hand_over("offer-1", "no-such-account", now)
-    assert not failed.value.transient
+    lost = machine.tend({"offer-1": "no-such-account"}, now)
+    assert "Invalid user id" in lost["offer-1"]
 
 
 def test_a_release_takes_the_jobs_along(cluster: EmulatedCluster) -> None:

@@ -65,7 +65,7 @@ def test_a_hold_is_a_reservation_for_the_market_and_then_for_the_buyer() -> None
     assert made.parts == (("n1", 8), ("n2", 8), ("n3", 4))
     assert machine.confirm("offer-1", NOW) == replace(held, firm=True, held_until=None)
     assert system.there["ramp_big1.offer-1"].users == ("market",)
-    machine.hand_over("offer-1", "buyer1", NOW)
+    assert machine.tend({"offer-1": "buyer1"}, NOW) == {}
     assert system.there["ramp_big1.offer-1"].users == ("buyer1",)
 
 
@@ -252,3 +252,52 @@ def test_an_intention_is_in_the_book_before_the_system_is_told(tmp_path: Path) -
     again = _machine(FakeSystem(), tmp_path)
     assert again.reservation("offer-1", NOW + SECOND) is None
     assert again.quote(UNIT, NOW + SECOND) != _quoted(_machine(FakeSystem())), "an intention takes its cores"
+
+
+def _sold(machine: BatchMachine, key: str = "offer-1") -> None:
+    assert isinstance(_hold(machine, key), Reservation)
+    assert isinstance(machine.confirm(key, NOW), Reservation)
+
+
+def test_a_hand_over_that_failed_is_made_good_at_the_next_time() -> None:
+    system = FakeSystem()
+    machine = _machine(system)
+    _sold(machine)
+    system.faults = [("hand_over", "before")]
+    with pytest.raises(PluginError):
+        machine.tend({"offer-1": "buyer1"}, NOW)
+    assert machine.tend({"offer-1": "buyer1"}, NOW) == {}
+    assert system.there["ramp_big1.offer-1"].users == ("buyer1",)
+    system.there.clear()  # forgotten: made again, for the buyer
+    assert machine.tend({"offer-1": "buyer1"}, NOW) == {}
+    assert system.there["ramp_big1.offer-1"].users == ("buyer1",)
+
+
+def test_a_sold_slot_whose_node_fails_is_lost_and_others_are_not() -> None:
+    system = FakeSystem()
+    machine = BatchMachine(system, "big1", 64, ForSale(), None, snapshot_age_s=0)
+    _sold(machine)
+    _sold(machine, "offer-2")
+    node = {name for name, _ in system.there["ramp_big1.offer-2"].parts}
+    system.nodes = [replace(each, usable=each.name != "n1", state="down", reason="fan") for each in system.nodes]
+    assert "n1" not in node - {"n3"}
+    assert machine.tend({"offer-1": "", "offer-2": ""}, NOW) == {"offer-1": "node n1 is down (fan)"}
+
+
+def test_a_sold_slot_that_was_given_to_another_is_lost() -> None:
+    system = FakeSystem()
+    machine = _machine(system)
+    _sold(machine)
+    all_nodes = tuple((node.name, 8) for node in system.nodes)
+    system.there = {"theirs": SystemReservation("theirs", "theirs", NOW, NOW + 9 * HOUR, all_nodes, ("x",))}
+    assert list(machine.tend({"offer-1": "buyer1"}, NOW)) == ["offer-1"]
+
+
+def test_nothing_is_lost_because_the_system_cannot_be_asked() -> None:
+    system = FakeSystem()
+    machine = _machine(system)
+    _sold(machine)
+    for fault in (("reservations", "hang"),):
+        system.faults = [fault]
+        with pytest.raises(PluginError):
+            machine.tend({"offer-1": "buyer1"}, NOW)

@@ -358,11 +358,11 @@ def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come(
 def test_a_machine_may_say_itself_that_a_sold_slot_is_lost(seller: Any) -> None:
     ordered(seller)
     seen(seller, ev.JobSight(JobState.QUEUED), 1)
-    effects = seller.party.handle(ev.SlotLost("offer-res-1", "node n3 is down"), 2)
+    effects = seller.party.handle(ev.SlotsTended((("offer-res-1", "node n3 is down"),)), 2)
     assert [type(each) for each in contents(effects)] == [c.Failed, c.Failed]
     assert fx.CancelJob in asked(effects)
-    assert seller.party.handle(ev.SlotLost("offer-res-1", "again"), 3) == []
-    assert seller.party.handle(ev.SlotLost("nothing", "of ours"), 3) == []
+    assert seller.party.handle(ev.SlotsTended((("offer-res-1", "again"),)), 3) == []
+    assert seller.party.handle(ev.SlotsTended((("nothing", "of ours"),)), 3) == []
 
 
 def test_jobs_end_with_a_slot_that_is_given_back(seller: Any) -> None:
