@@ -17,16 +17,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """What `--dist loadgroup` keeps together: a file's tests on one kind of server, which share a market.
 
-    Pages of the documentation have a market each.
+    Pages of the documentation have a market each. (Later, in pytest_collection_modifyitems, pytest-xdist has looked.)
     """
-    for item in items:
-        params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        parts = (str(params[name]) for name in ("kind", "shared_server", "page") if name in params)
-        item.add_marker(pytest.mark.xdist_group(":".join([item.location[0], *parts])))
+    params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    parts = (str(params[name]) for name in ("kind", "shared_server", "page") if name in params)
+    item.add_marker(pytest.mark.xdist_group(":".join([item.location[0], *parts])))
 
 
 # A busy computer must not decide whether a test passes: no limit on an example's time, no check of how fast data comes.

@@ -21,6 +21,7 @@ from ramp.protocol.timing import Timing
 from ramp.runtime.config import (
     GuestLimits,
     Isolation,
+    LogConfig,
     QuotaConfig,
     ResourceConfig,
     ServerConfig,
@@ -46,6 +47,7 @@ TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
         "Limits of a plug-in or price strategy in a process of its own; times in seconds above 0 (fractions allowed).",
         (GuestLimits,),
     ),
+    "logs": ("What the market's processes write; taken up at `ramp up`.", (LogConfig,)),
     "launching": ("How jobs are launched on what was bought (`docs/launching.md`).", (LaunchingConfig,)),
     "accounts": (
         "The local account that each buyer's jobs run as; nobody else is dealt with by resources that launch.",

@@ -13,12 +13,12 @@ from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
 from ramp.agents.job_launcher import JobLauncher, LauncherSettings, system_python
 from ramp.agents.party_agent import PartyAgent
-from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent
+from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, tell_sale
 from ramp.composition import Composition, OpeningAccount, open_accounts
 from ramp.errors import ConfigurationError, StateDamaged
 from ramp.ledger.account import AccountKind
 from ramp.ledger.interface import Ledger
-from ramp.model.agreement import Signed
+from ramp.model.agreement import Agreement, Signed
 from ramp.protocol.events import Answer
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
@@ -211,6 +211,9 @@ class Building:
         def keep(agreement_id: str, signed: Signed, payment: str) -> None:
             write_private(self.state.agreement(name, agreement_id), signed.document)
             write_private(self.state.payment(name, agreement_id), payment)
+            body = signed.body
+            if isinstance(body, Agreement) and body.resource == self.config.address(name):
+                tell_sale(body)
 
         return keep
 

@@ -6,12 +6,13 @@ What is changed is on disk before anything is done: after a crash in between the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Any, Final, Protocol, assert_never
+from typing import Any, Final, Protocol, assert_never, get_args
 
+from ramp.agents.control_channel import ControlSocket
 from ramp.agents.group_calls import Act
-from ramp.control.events import CALLERS_OWN, MarketRefusalCode
+from ramp.control.events import CALLERS_OWN, Event, MarketRefusalCode
 from ramp.control.market_changes import (
     AddResource,
     AddUser,
@@ -26,6 +27,7 @@ from ramp.control.market_changes import (
     RestartAgent,
     SetResource,
 )
+from ramp.control.requests import Request
 from ramp.control.status import AgentStatus
 from ramp.errors import ConfigurationError, MarketRefused, TransportError
 from ramp.model.instant import DAY, iso
@@ -40,7 +42,10 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
 from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.logs.events import record
 from ramp.runtime.state_folder import StateFolder
+
+_OWNED: Final = get_args(OwnerRequest)
 
 UP_STATES: Final = ("ready", "degraded")
 """States in which an agent that was added has come up."""
@@ -397,6 +402,7 @@ class Changing:
 
     def _record(self, verb: str, name: str, what: str, who: str) -> None:
         add_line(self._state, self._clock.now(), who, verb, name, what)
+        record(name or "supervisor", "change", f"{what} (asked by {who})", verb=verb, who=who)
 
     def _done(self, verb: str, name: str, what: str, who: str, kind: str = "update") -> MarketChanged:
         self._record(verb, name, what, who)
@@ -410,3 +416,22 @@ def _line(step: Step, still_open: Sequence[str]) -> ChangeLine:
 
 def _refused(code: MarketRefusalCode, reason: str) -> MarketRefused:
     return MarketRefused(code, reason, exit_code=2 if code in CALLERS_OWN else 1)
+
+
+class SupervisorControl(ControlSocket):
+    """Serves the supervisor's control socket.
+
+    Args:
+        changing: carries changes out.
+        domain: of the market.
+        state: its state folder.
+    """
+
+    def __init__(self, changing: Changing, domain: str, state: StateFolder) -> None:
+        super().__init__(f"the supervisor of {domain}", state.supervisor_socket)
+        self._changing = changing
+
+    async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
+        """Every change of the table."""
+        if isinstance(request, _OWNED):
+            yield await self._changing.perform(request, who)

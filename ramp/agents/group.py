@@ -40,7 +40,8 @@ from ramp.protocol.progress import ClockCompared
 from ramp.protocol.resource.party import ResourceParty
 from ramp.runtime.changes.overlay import running_config
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.config import LogFormat, SwarmConfig
+from ramp.runtime.logs.events import as_json_lines, keep_events
 from ramp.runtime.state_folder import StateFolder
 from ramp.runtime.storage_errors import STORAGE_ERRORS, is_storage_failure, reason_of
 from ramp.servers.parent import end_with_parent
@@ -345,6 +346,10 @@ async def run_agents(config: SwarmConfig, state: StateFolder, settings: Transpor
     building = Building(
         config=config, state=state, settings=settings, passwords=state.passwords(names), clock=SystemClock()
     )
+    limits = config.logs
+    end_events = keep_events(state.events / f"{names[0]}.jsonl", rotate_bytes=limits.rotate_bytes, keep=limits.keep)
+    if limits.format is LogFormat.JSON:
+        as_json_lines()
     group = Group(building, names)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -357,6 +362,7 @@ async def run_agents(config: SwarmConfig, state: StateFolder, settings: Transpor
         await group.run()
     finally:
         listening.cancel()
+        end_events()
 
 
 if __name__ == "__main__":

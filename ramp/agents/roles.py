@@ -14,7 +14,10 @@ from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
-from ramp.model.acl import Performative
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement
+from ramp.model.contents import HoldRefused, Proposal
+from ramp.model.instant import iso
 from ramp.model.money import credits_text
 from ramp.protocol.directory.party import DirectoryParty, KnownAgent
 from ramp.protocol.progress import (
@@ -29,6 +32,7 @@ from ramp.protocol.progress import (
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.party import UserParty
+from ramp.runtime.logs.events import record
 from ramp.runtime.storage_errors import reason_of
 from ramp.xmpp.behaviour import Courier
 
@@ -39,10 +43,12 @@ WRITE_AGAIN_S = 15.0
 """How long it waits after that has failed, in seconds."""
 
 _log = logging.getLogger(__name__)
-_keeper_log = logging.getLogger("ramp.agents.keeper")
-_keeper_log.setLevel(logging.INFO)  # the keeper's orders are always logged
-_trade_log = logging.getLogger("ramp.agents.trade")
-_trade_log.setLevel(logging.INFO)  # and so is how each request and cancellation ended
+
+REFUSALS_TOLD_S = 60.0
+"""A refusal of one buyer for one reason is an event at most so often, in seconds, with how many there were."""
+
+REFUSALS_COUNTED_MAX = 1_000
+"""Buyers and reasons whose refusals are counted at a time."""
 
 
 class RequestAQuote(Courier):
@@ -162,6 +168,30 @@ def ending_text(ended: RequestEnded | CancellationEnded) -> str:
     return f"{outcome.request_id} {outcome.status}: {how}"
 
 
+def tell_sale(sold: Agreement) -> None:
+    """Tell that a resource has sold a slot, and is paid."""
+    offer = sold.offer
+    text = (
+        f"{offer.cores} cores from {iso(offer.start)} to {iso(offer.end)} sold to {sold.user} for "
+        f"{credits_text(sold.cost)} credits ({sold.agreement_id})"
+    )
+    record(
+        sold.resource,
+        "sale",
+        text,
+        agreement_id=sold.agreement_id,
+        request_id=sold.request_id,
+        buyer=sold.user,
+        cores=offer.cores,
+        cost_minor_units=sold.cost,
+    )
+
+
+def event_of(ended: RequestEnded | CancellationEnded) -> str:
+    """The kind of event that an ending is."""
+    return "cancellation" if isinstance(ended, CancellationEnded) else "request"
+
+
 class UserAgent(ComparingAgent, CommandedAgent):
     """Buys for one owner."""
 
@@ -176,7 +206,7 @@ class UserAgent(ComparingAgent, CommandedAgent):
     def watch(self, progress: Progress) -> None:
         """Pass progress on to the watchers; of comparisons of the clock those that tell something new."""
         if isinstance(progress, RequestEnded | CancellationEnded):
-            _trade_log.info("%s: %s", self.jid, ending_text(progress))
+            record(str(self.jid), event_of(progress), ending_text(progress))
         if not isinstance(progress, ClockCompared) or self.take_comparison(progress):
             super().watch(progress)
 
@@ -210,6 +240,8 @@ class ResourceAgent(ComparingAgent):
         self.launcher: JobLauncher | None = None
         self.troubles: dict[str, str] = {}
         self.on_troubles: Callable[[], None] = lambda: None
+        self._refused: dict[tuple[str, str], int] = {}
+        self._refusals_told: dict[tuple[str, str], float] = {}
         super().__init__(*args, **keywords)
 
     async def setup(self) -> None:
@@ -255,6 +287,30 @@ class ResourceAgent(ComparingAgent):
         """Write to the log what a guest has printed."""
         _log.warning("%s: its %s says: %s", self.jid, guest, line)
 
+    async def _send(self, message: Message) -> None:
+        content = message.content
+        if isinstance(content, Proposal):
+            for code in {refusal.code for refusal in content.refusals}:
+                self._count_refusal(message.receiver, code, content.request_id)
+        elif isinstance(content, HoldRefused):
+            self._count_refusal(message.receiver, content.code, content.request_id)
+        await super()._send(message)
+
+    def _count_refusal(self, buyer: str, code: str, request_id: str) -> None:
+        """One event for a buyer and a reason, and then one a minute with how many there were."""
+        key = buyer, code
+        if len(self._refused) > REFUSALS_COUNTED_MAX:
+            self._refused.clear()
+            self._refusals_told.clear()
+        self._refused[key] = count = self._refused.get(key, 0) + 1
+        now = asyncio.get_running_loop().time()
+        if now - self._refusals_told.get(key, -REFUSALS_TOLD_S) < REFUSALS_TOLD_S:
+            return
+        self._refusals_told[key], self._refused[key] = now, 0
+        times = f"{count} times" if count > 1 else "once"
+        text = f"{buyer} refused {times}: {code}, last for {request_id}"
+        record(str(self.jid), "refusal", text, buyer=buyer, code=str(code), count=count, request_id=request_id)
+
     async def set_selling(self, prices: PriceRange, *, draining: bool) -> None:
         """Ask other prices from now on, and sell nothing new or again."""
         party = self.host.party
@@ -286,7 +342,7 @@ class BankingAgent(PartyAgent):
     def watch(self, progress: Progress) -> None:
         """Log what the bank has done on the keeper's order."""
         if isinstance(progress, KeeperOrdered):
-            _keeper_log.info("on the order of %s: %s", progress.keeper, progress.what)
+            record(str(self.jid), "deposit", f"on the order of {progress.keeper}: {progress.what}")
 
 
 class DirectoryAgent(PartyAgent):

@@ -13,7 +13,8 @@ from pathlib import Path
 from ramp.agents.supervisor import GROUP_COMMAND, OnEvent, Supervisor
 from ramp.errors import RampError
 from ramp.runtime.changes.overlay import load_market
-from ramp.runtime.config import SwarmConfig
+from ramp.runtime.config import LogFormat, SwarmConfig
+from ramp.runtime.logs.events import as_json_lines, keep_events
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.parent import end_with_parent
 
@@ -48,7 +49,14 @@ def run(
             loop.add_signal_handler(number, supervisor.stop)
         await supervisor.run(ready)
 
-    asyncio.run(supervise())
+    limits = config.logs
+    path = state.events / "supervisor.jsonl"
+    state.prepare()
+    end_events = keep_events(path, rotate_bytes=limits.rotate_bytes, keep=limits.keep, in_log=False)
+    try:
+        asyncio.run(supervise())
+    finally:
+        end_events()
     return 0
 
 
@@ -83,7 +91,10 @@ def main(arguments: list[str] | None = None) -> int:
     told = Told()
     state = StateFolder(options.state_dir)
     try:
-        exit_code = run(load_market(options.config, state), state, ready=told.up, on_event=told.event)
+        config = load_market(options.config, state)
+        if config.logs.format is LogFormat.JSON:
+            as_json_lines()
+        exit_code = run(config, state, ready=told.up, on_event=told.event)
     except RampError as error:
         sys.stderr.write(f"ramp: {error}\n")
         return error.exit_code

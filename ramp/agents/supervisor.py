@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -18,11 +19,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from ramp.agents.changing import Changing
+from ramp.agents.changing import Changing, SupervisorControl
 from ramp.agents.group_calls import ANSWERED, Act, GroupCall
 from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
+from ramp.agents.server_watch import ServerWatch
 from ramp.agents.status_board import StatusBoard
-from ramp.agents.supervisor_control import SupervisorControl
 from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso
@@ -30,6 +31,8 @@ from ramp.runtime.changes.overlay import save_overlay, starting
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.logs.events import record
+from ramp.runtime.logs.rotation import rotate_all
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.storage_errors import reason_of, storing
 from ramp.servers.accounts import check_accounts
@@ -43,6 +46,9 @@ LAUNCH_DEATHS_MAX: Final = 3
 
 WATCH_S: Final = 0.5
 """How often the server is looked after, in seconds."""
+
+ROTATE_LOOKS: Final = 120
+"""Looks between two at the size of logs."""
 
 GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.group")
 """Runs a process of agents; the supervisor adds what it shall run."""
@@ -102,6 +108,7 @@ class Supervisor:
         self._calls: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._called = 0
         self._news = asyncio.Event()
+        self._server_watch = ServerWatch(self._addresses, config.domain, self._server_told)
         self._groups = [_Group(name, agents) for name, agents in grouped(config).items()]
         self.agents = {
             name: AgentStatus(name, config.roles()[name].value, 0, "starting", "", 0, "")
@@ -139,12 +146,13 @@ class Supervisor:
                 await control.start()
                 for group in self._groups:
                     group.tasks.append(asyncio.create_task(self._keep_alive(group)))
-                watch = asyncio.create_task(self._watch_server())
+                looks = [asyncio.create_task(each) for each in (self._watch_server(), self._server_watch.run())]
                 await self._wait_ready()
                 if ready is not None and not self._stopping.is_set():
                     ready()
                 await self._stopping.wait()
-                watch.cancel()
+                for look in looks:
+                    look.cancel()
                 await control.stop()
             finally:
                 await self._end()
@@ -178,8 +186,10 @@ class Supervisor:
             await asyncio.wait_for(self._all_ready.wait(), READY_LIMIT_S)
         except TimeoutError:
             missing = ", ".join(name for name, status in self.agents.items() if status.state not in SETTLED)
+            problem = self._server_watch.problem
+            why = f"the XMPP server at {self._addresses()[0][0]} {problem}; " if problem else ""
             raise TransportError(
-                f"not ready within {READY_LIMIT_S:g} s: {missing}; their logs are in {self._state.logs}"
+                f"{why}not ready within {READY_LIMIT_S:g} s: {missing}; their logs are in {self._state.logs}"
             ) from None
         if self._broken:
             raise ConfigurationError(self._broken, path=self._config.path)
@@ -234,9 +244,12 @@ class Supervisor:
             )
 
     async def _watch_server(self) -> None:
-        while True:
+        limits = self._config.logs
+        for look in itertools.count():
             await asyncio.sleep(WATCH_S)
             self._board.retry()
+            if look % ROTATE_LOOKS == 0:
+                rotate_all(self._state.logs, rotate_bytes=limits.rotate_bytes, keep=limits.keep)
             if self._server is not None and self._server.pid is None and not self._stopping.is_set():
                 self._tell("server", "failed", "the XMPP server ended")
                 with contextlib.suppress(TransportError, OSError):
@@ -302,7 +315,16 @@ class Supervisor:
         if self._all_ready.is_set() and not self._stopping.is_set():
             self._publish(UP)
 
+    def _addresses(self) -> tuple[tuple[str, int], ...]:
+        server = self._server
+        return self._config.server.addresses if server is None else ((server.host, server.port),)
+
+    def _server_told(self, problem: str) -> None:
+        self._tell("server", "failed" if problem else "ready", problem or "answers again")
+        self._publish(self._published)
+
     def _tell(self, name: str, event: str, detail: str) -> None:
+        record(name, event, detail or event)
         with contextlib.suppress(OSError):  # whoever listens may write to a disk that is full
             self._on_event({"agent": name, "event": event, "detail": detail})
 
@@ -422,13 +444,13 @@ class Supervisor:
     def _status(self) -> SwarmStatus:
         server = self._server
         draining = {resource.name for resource in self._config.resources if resource.draining}
-        external = self._config.server.addresses
-        host, port = (server.host, server.port) if server is not None else external[0] if external else ("", 0)
+        host, port = next(iter(self._addresses()), ("", 0))
+        pid = server.pid if server is not None else None
         return SwarmStatus(
             state=self._published,
             as_of=iso(self._clock.now()),
             pid=os.getpid(),
             config=str(self._config.path.absolute()),
-            server=ServerStatus(self._config.server.kind, host, port, server.pid if server is not None else None),
+            server=ServerStatus(self._config.server.kind, host, port, pid, self._server_watch.problem),
             agents=tuple(replace(agent, draining=name in draining) for name, agent in self.agents.items()),
         )

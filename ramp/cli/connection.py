@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from ramp.cli.views.output import waiting
+from ramp.cli.views.output import say, waiting
 from ramp.client.access import find_market
 from ramp.client.dialogues import Dialogue
 from ramp.client.market import Market
+from ramp.client.swarm import status
+from ramp.control.headline import headline
 from ramp.runtime.state_folder import StateFolder
 
 T = TypeVar("T")
@@ -24,7 +26,11 @@ def open_market(state: StateFolder, user: str | None) -> Market:
         NoMarket: if none is running.
         ConfigurationError: if it has no such user.
     """
-    return Market(find_market(state, user))
+    market = Market(find_market(state, user))
+    found = status(state)
+    if found is not None and found.server.problem:  # nobody waits for an answer without knowing why none comes
+        say(f"ramp: warning: {headline(found).sentence}")
+    return market
 
 
 def ask(market: Market, dialogue: Dialogue[T], what: str) -> T:

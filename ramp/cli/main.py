@@ -55,6 +55,7 @@ VERBS: Final[dict[str, Verb]] = {
     "deposit": Verb(_MARKET, "ramp.cli.verbs.bank:deposit", "Credit an account (as `ramp bank deposit`)."),
     "restart": Verb(_MARKET, "ramp.cli.verbs.changes:restart", "Restart one agent."),
     "reload": Verb(_MARKET, "ramp.cli.verbs.changes:reload", "Make the market what its file says now."),
+    "events": Verb(_MARKET, "ramp.cli.verbs.events:events", "Show sales, refusals, restarts, changes; --follow."),
     "changes": Verb(_MARKET, "ramp.cli.verbs.changes:changes", "Show who has changed what, and when."),
     "ps": Verb(_MARKET, "ramp.cli.verbs.launch:ps", "Show the running agents."),
     "resources": Verb(_MARKET, "ramp.cli.verbs.machines:resources", "Show which resources sell now."),

@@ -83,6 +83,10 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
         if on_event is not None and time.monotonic() - told >= WAITING_TOLD_S:
             told = time.monotonic()
             on_event({"agent": "", "event": WAITING, "detail": _waited_for(found, state)})
+        problem = found.server.problem if found is not None else ""
+        if on_event is not None and problem != seen.get("", ""):
+            seen[""] = problem
+            on_event({"agent": "", "event": WAITING, "detail": f"no server: {_server_text(found)} {problem}"})
         for agent in found.agents if found is not None else ():
             if on_event is not None and seen.get(agent.name) != agent.state:
                 seen[agent.name] = agent.state
@@ -101,8 +105,12 @@ def _waited_for(found: SwarmStatus | None, state: StateFolder) -> str:
     if found is None:
         return f"waiting for the supervisor; {logs}"
     starting = [agent.name for agent in found.agents if not agent.is_up]
-    server = f"{found.server.kind} XMPP server at {found.server.host}:{found.server.port}"
-    return f"waiting for {len(starting)} of {len(found.agents)} agents to come up on the {server}; {logs}"
+    agents = f"{len(starting)} of {len(found.agents)} agents"
+    return f"waiting for {agents} to come up on {_server_text(found)}; {logs}"
+
+
+def _server_text(found: SwarmStatus | None) -> str:
+    return "" if found is None else f"the {found.server.kind} XMPP server at {found.server.host}:{found.server.port}"
 
 
 def check_none_is_up(state: StateFolder) -> None:

@@ -31,8 +31,11 @@ class Headline:
     health: Health
     why: str = ""
 
-    def __str__(self) -> str:
-        return f"{self.health}: {self.why}" if self.why else self.health.value
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        verb = "has" if self.health is Health.NO_SERVER else "is"
+        return f"The market {verb} {self.health}{f': {self.why}' if self.why else ''}"
 
 
 def headline(found: SwarmStatus) -> Headline:

@@ -81,6 +81,33 @@ class QuotaConfig:
     burst: int = 2_000
 
 
+class LogFormat(StrEnum):
+    """How processes write their logs: lines of text, or a JSON object a line."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """What processes write.
+
+    Attributes:
+        format: `text` or `json` (a JSON object a line).
+        rotate_mb: at which size a log or a file of events is put aside, in MB of 2**20 bytes.
+        keep: how many that were put aside are kept.
+    """
+
+    format: LogFormat = LogFormat.TEXT
+    rotate_mb: int = 10
+    keep: int = 5
+
+    @property
+    def rotate_bytes(self) -> int:
+        """The size in bytes."""
+        return self.rotate_mb << 20
+
+
 class Isolation(StrEnum):
     """Where a resource's plug-in and price strategy run: in a process each, in the agent's, or as they come.
 
@@ -193,6 +220,7 @@ class SwarmConfig:
         holds: what one buyer may have set aside at a resource without having paid.
         guests: what plug-ins and price strategies may take that have processes of their own.
         auction_rule: name of the rule for requests that name none.
+        logs: what processes write.
         launching: how jobs are launched on what was bought.
     """
 
@@ -212,6 +240,7 @@ class SwarmConfig:
     holds: Quotas = field(default_factory=Quotas)
     guests: GuestLimits = field(default_factory=GuestLimits)
     auction_rule: str = PAPER_RULE
+    logs: LogConfig = field(default_factory=LogConfig)
     launching: LaunchingConfig = field(default_factory=LaunchingConfig)
 
     def roles(self) -> dict[str, Role]:

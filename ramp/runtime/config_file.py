@@ -37,6 +37,8 @@ from ramp.runtime.config import (
     PROSODY,
     GuestLimits,
     Isolation,
+    LogConfig,
+    LogFormat,
     QuotaConfig,
     ResourceConfig,
     ServerConfig,
@@ -190,7 +192,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         reader: checks every value; the reference of the configuration listens to one.
         data: the tables, as TOML has them.
     """
-    known = {"version", "market", "server", "timing", "quotas", "guests", "launching", "accounts"}
+    known = {"version", "market", "server", "timing", "quotas", "guests", "logs", "launching", "accounts"}
     known |= {"users", "machines", "resources"}
     reader.unknown("", data, known)
     market = reader.table(data, "market")
@@ -228,6 +230,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         holds=_read_holds(reader, reader.table(data, "quotas")),
         guests=_read_guests(reader, reader.table(data, "guests")),
         auction_rule=_read_rule(reader, market),
+        logs=_read_logs(reader, reader.table(data, "logs")),
         launching=launching,
     )
     _check_names(reader, config)
@@ -323,6 +326,17 @@ def _read_quotas(reader: Reader, table: Mapping[str, Any]) -> QuotaConfig:
     reader.unknown("quotas.", table, {*known, *(entry.name for entry in fields(Quotas))})
     standard = QuotaConfig()
     return QuotaConfig(**{key: reader.whole("quotas.", table, key, getattr(standard, key)) for key in known})
+
+
+def _read_logs(reader: Reader, table: Mapping[str, Any]) -> LogConfig:
+    standard = LogConfig()
+    reader.unknown("logs.", table, {entry.name for entry in fields(LogConfig)})
+    form = reader.text("logs.", table, "format", standard.format.value)
+    if form not in [each.value for each in LogFormat]:
+        reader.wrong("logs.format", form, " or ".join(f'"{each.value}"' for each in LogFormat))
+        form = standard.format.value
+    sizes = {key: reader.whole("logs.", table, key, getattr(standard, key)) for key in ("rotate_mb", "keep")}
+    return LogConfig(LogFormat(form), **sizes)
 
 
 def _read_holds(reader: Reader, table: Mapping[str, Any]) -> Quotas:

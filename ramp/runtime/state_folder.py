@@ -96,6 +96,11 @@ class StateFolder:
         return self.path / "logs"
 
     @property
+    def events(self) -> Path:
+        """What a person wants to know of, a file a process."""
+        return self.logs / "events"
+
+    @property
     def run(self) -> Path:
         """What is only true while a swarm runs."""
         return self.path / "run"

@@ -15,7 +15,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from ramp.errors import TransportError
 from ramp.servers.accounts import check_accounts
@@ -37,14 +37,26 @@ PORT_ATTEMPTS = 5
 _POLL_S = 0.02
 
 
+SILENCE: Final = "does not answer in time"
+"""What a look at a server finds where nothing comes back."""
+
+
 def probe(host: str, port: int, domain: str, limit_s: float = 2.0) -> bool:
-    """Whether an XMPP server answers there: opens a stream and waits for its features (RFC 6120, 4.3).
+    """Whether an XMPP server answers there; see `probe_problem`."""
+    return not probe_problem(host, port, domain, limit_s)
+
+
+def probe_problem(host: str, port: int, domain: str, limit_s: float = 2.0) -> str:
+    """Why no XMPP server answers there: opens a stream and waits for its features (RFC 6120, 4.3).
 
     Args:
         host: address to connect to.
         port: TCP port.
         domain: XMPP domain to ask for.
         limit_s: how long to wait, in seconds.
+
+    Returns:
+        What is wrong, or the empty string.
     """
     header = (
         f"<stream:stream to='{domain}' xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' "
@@ -59,12 +71,14 @@ def probe(host: str, port: int, domain: str, limit_s: float = 2.0) -> bool:
                 line.settimeout(max(0.01, end - time.monotonic()))
                 chunk = line.recv(4096)
                 if not chunk:
-                    return False
+                    return "is no XMPP server of this market: it hangs up"
                 received += chunk
             line.sendall(b"</stream:stream>")
-    except OSError:
-        return False
-    return True
+    except TimeoutError:
+        return SILENCE
+    except OSError as error:
+        return f"cannot be reached: {error.strerror or error}"
+    return ""
 
 
 def free_port() -> int:

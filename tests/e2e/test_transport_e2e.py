@@ -19,7 +19,7 @@ from ramp.xmpp.transport import MarketAgent
 pytestmark = pytest.mark.e2e
 
 ECHO = Path(__file__).with_name("echo_agents.py")
-LIMIT_S = 300.0  # how long a test waits for what must come
+LIMIT_S = 200.0  # how long a test waits for what must come
 CFP = {"performative": "cfp", "ontology": "ComputeMarket"}
 POLICY = LinkPolicy(backoff_first_s=0.1, backoff_max_s=1.0)
 

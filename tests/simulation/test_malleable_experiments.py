@@ -9,6 +9,8 @@ import pytest
 
 from simulation.experiments.comparison import Verdict
 from simulation.experiments.discovery import find_experiment
+from simulation.experiments.koala import logs_runs, logs_study
+from simulation.experiments.koala.logs_runs import OURS, LogSetting
 from simulation.experiments.koala.runs import Setting, clusters_of, run_setting
 from simulation.experiments.koala.statements import comparisons, outcome_two
 
@@ -82,3 +84,36 @@ def test_the_quick_study_leaves_its_files(tmp_path: Path) -> None:
     with (tmp_path / "figure7b.csv").open(encoding="utf-8", newline="") as stream:
         mixed = [row for row in csv.DictReader(stream) if row["combination"] == "FPSMA/Wmr"]
     assert sum(float(row["value"]) == 2 for row in mixed) >= 40
+
+
+def test_malleable_logs_tell_where_ours_is_better(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A strategy that is better than all others by the intervals is said to be so, and one that is not is named."""
+
+    def made(setting: LogSetting) -> dict:
+        hours = {"EASY": 10.0, OURS: 5.0 if setting.log == "CTC" else 8.0}.get(setting.strategy, 6.0)
+        row = dict.fromkeys(("wait_h", "rigid_wait_h", "malleable_wait_h", "longest_wait_h", "makespan_h"), hours)
+        named = {"log": setting.log, "first": 0, "jobs": 1, "strategy": setting.strategy, "share": setting.share}
+        more = {"seed": setting.seed, "speed_up_known": setting.known, "utilisation": 0.5, "changes": 3}
+        return {**named, **more, **row, "turnaround_h": hours + 0.01 * setting.seed}
+
+    monkeypatch.setattr(logs_study, "run_log_setting", made)
+    summary = logs_study.run(tmp_path, quick=True, seed=1, processes=1, on_progress=None)
+    exactly, _ = summary["notes"]
+    assert "in 2 of 4 cases" in exactly
+    assert "not in SDSC at 20%, SDSC at 100%" in exactly
+    assert [row["verdict"].split()[0] for row in summary["comparison"]] == ["agrees", "DIFFERS", "agrees"] * 2
+    assert {"gains.csv", "gains.png", "runs.csv"} <= {one.name for one in tmp_path.iterdir()}
+    assert len(find_experiment("malleable-logs").tell(summary)) > 10
+
+
+@pytest.mark.slow
+def test_which_jobs_are_malleable_grows_with_the_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a log a synthetic one stands in; more malleable jobs, less wait than under rigid EASY."""
+    monkeypatch.setattr(logs_runs, "find_log", lambda name: None)
+    logs_runs.jobs_of.cache_clear()
+    waits = [
+        logs_runs.run_log_setting(LogSetting("SDSC", 0, 400, strategy, share, 1))["wait_h"]
+        for strategy, share in (("EASY", 0.0), ("minimum", 0.5), ("minimum", 1.0))
+    ]
+    logs_runs.jobs_of.cache_clear()
+    assert waits[0] > waits[1] > waits[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 import threading
 import time
@@ -17,7 +18,8 @@ from ramp.cli.views.output import console, count_text, moment_text, print_json, 
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
 from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
-from ramp.control.status import AgentStatus, SwarmStatus, status_object
+from ramp.control.headline import ILL, headline, state_text
+from ramp.control.status import SwarmStatus, status_object
 from ramp.errors import RampError
 from ramp.model.instant import from_iso
 from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
@@ -32,8 +34,8 @@ STOP_PAUSE_S: Final = 0.05
 BEGUN_LIMIT_S: Final = 10.0
 """How long a market that is just coming up may take until it can be stopped, in seconds."""
 
-ILL: Final = ("failed", "degraded", "broken")
-"""States of an agent that is not well; its detail says why."""
+WATCH_S: Final = 1.0
+"""Pause between two looks of `ramp ps --watch`, in seconds."""
 
 
 @click.command(
@@ -61,6 +63,7 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
 
     config = load_market(find_config(name), state)
     check_none_is_up(state)
+    _tell_unreachable(config)
     if detach:
         found = launch_in_background(config, state)
         if as_json:
@@ -94,6 +97,16 @@ def launch_in_background(config: SwarmConfig, state: StateFolder) -> SwarmStatus
             _stop_what_was_begun(state)
         raise
     return running(state)
+
+
+def _tell_unreachable(config: SwarmConfig) -> None:
+    """Say at once that nobody answers at an external server; it is waited for all the same."""
+    from ramp.servers.process import probe_problem
+
+    problems = [probe_problem(host, port, config.domain) for host, port in config.server.addresses]
+    if problems and all(problems):
+        where = ", ".join(f"{host}:{port}" for host, port in config.server.addresses)
+        say(f"ramp: warning: no server: {where} {problems[0]}; it is waited for")
 
 
 def tell_missing(missing: Sequence[str]) -> None:
@@ -185,13 +198,10 @@ def launching(config: SwarmConfig) -> Iterator[OnEvent]:
 
 
 def up_text(found: SwarmStatus) -> str:
-    """A market, in one line: whether all of it is up, what it is, and where its server is."""
-    server = found.server
-    up = sum(agent.is_up for agent in found.agents)
-    whole = up == len(found.agents)
+    """A market in one line: the truth about it, what it is, and where its server is."""
+    server, told = found.server, headline(found)
     return (
-        f"The market is {'up' if whole else f'not whole, {up} of {len(found.agents)} agents are up'}: "
-        f"{count_text(len(found.names('resource')), 'resource')}, "
+        f"{told.sentence}{'; ' if told.why else ': '}{count_text(len(found.names('resource')), 'resource')}, "
         f"{count_text(len(found.names('user')), 'user')}, a bank and a directory "
         f"on the {server.kind} XMPP server at {server.host}:{server.port} "
         f"(process {found.pid})"
@@ -204,11 +214,6 @@ def warn_of_ill(found: SwarmStatus) -> None:
         if agent.state in ILL:
             what = "is up, but" if agent.is_up else "is not up, the rest is;"
             say(f"ramp: warning: {agent.name} ({agent.role}) {what} {state_text(agent)}")
-
-
-def state_text(agent: AgentStatus) -> str:
-    """An agent's state, with the reason where it is not well."""
-    return f"{agent.state}: {agent.detail}" if agent.state in ILL else agent.state
 
 
 @click.command(epilog=example("ramp down"))
@@ -224,26 +229,67 @@ def down(state: StateFolder, as_json: bool) -> None:
         say("the market is stopped" if stopped else f"no market is running with the state folder {state.path}")
 
 
-@click.command(epilog=example("ramp ps --json"))
+@click.command(epilog=example("ramp ps", "ramp ps --watch", "ramp ps --json"))
+@click.option("--watch", is_flag=True, help="Go on until Ctrl-C; in a pipe, a line whenever the headline changes.")
 @state_option
 @json_option
 @click.pass_context
-def ps(ctx: click.Context, state: StateFolder, as_json: bool) -> None:
-    """Show the running agents: role, process, state, restarts. Exit code 1 when no market is running.
+def ps(ctx: click.Context, watch: bool, state: StateFolder, as_json: bool) -> None:
+    """Show how the market is, in one line, and its agents: role, process, state, restarts.
 
-    A `degraded` agent cannot write what it must remember (the disk is full), so it promises nothing and tries again; a
-    `broken` one cannot read it, and stays down until the file that it names is put right. A resource is `degraded` as
-    well while its plug-in or price strategy fails: it is up, refuses what it cannot have answered, and asks again soon.
-    Clock: by how much the clock of a user or resource is ahead of the bank's; over a second is warned of.
+    The first line says `up`, `degraded` with who and why, `starting`, or `no server` where the XMPP server cannot be
+    reached (known within 5 s). A `degraded` agent cannot write what it must remember (the disk is full), so it promises
+    nothing and tries again; a `broken` one cannot read it, and stays down until the file that it names is put right. A
+    resource is `degraded` as well while its plug-in or price strategy fails: it is up, refuses what it cannot have
+    answered, and asks again soon. Clock: by how much the clock of a user or resource is ahead of the bank's; over a
+    second is warned of. Exit code 1 when no market is running. --json adds `headline` (`state`, `why`); with --watch it
+    prints one object a line.
     """
+    if watch:
+        _watch(state, as_json)
+        return
     found = status(state)
     if as_json:
-        shown = {"agents": []} if found is None else status_object(found)
-        print_json({"running": found is not None, "state_dir": str(state.path), **shown})
+        print_json(_ps_object(found, state))
         ctx.exit(0 if found is not None else 1)
     if found is None:
-        say(f"ramp: no market is running with the state folder {state.path}; `ramp up` launches one")
+        say(_none_text(state))
         ctx.exit(1)
+    _show(found, state)
+
+
+def _none_text(state: StateFolder) -> str:
+    return f"ramp: no market is running with the state folder {state.path}; `ramp up` launches one"
+
+
+def _ps_object(found: SwarmStatus | None, state: StateFolder) -> dict[str, object]:
+    shown: dict[str, object] = {"agents": []}
+    if found is not None:
+        told = headline(found)
+        shown = {"headline": {"state": told.health.value, "why": told.why}, **status_object(found)}
+    return {"running": found is not None, "state_dir": str(state.path), **shown}
+
+
+def _watch(state: StateFolder, as_json: bool) -> None:
+    """Show it again and again: on a terminal the whole, else what has changed."""
+    before = ""
+    while True:
+        found = status(state)
+        line = _none_text(state) if found is None else headline(found).sentence
+        if sys.stdout.isatty() and not as_json:
+            click.clear()
+            if found is None:
+                click.echo(line)
+            else:
+                _show(found, state)
+        elif line != before:
+            click.echo(json.dumps(_ps_object(found, state)) if as_json else line)
+            sys.stdout.flush()
+        before = line
+        time.sleep(WATCH_S)
+
+
+def _show(found: SwarmStatus, state: StateFolder) -> None:
     click.echo(up_text(found))
     if found.note:
         say(f"ramp: {found.note}")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.queue_bound.runs import DEADLINES_S, EASY, PLANNED, Row
+from simulation.experiments.queue_bound.scores import FEWEST
 
 CALIBRATION_PICTURE: Final = "calibration.png"
 COVERAGE_PICTURE: Final = "coverage.png"
@@ -40,8 +41,13 @@ def goals(log: str, tables: dict[str, list[Row]]) -> list[Comparison]:
         return []
     ours = bounds[PLANNED]
     others = [row for name, row in bounds.items() if name != PLANNED]
+    if ours["waiting_jobs"] < FEWEST:
+        why = f"fewer than {FEWEST} jobs that wait tell nothing"
+        return [Comparison(f"{log}: jobs that the plan lets wait", "", ours["waiting_jobs"], "jobs", why=why)]
     loss = ours["loss_s"] / min(row["loss_s"] for row in others)
-    median = ours["median_bound_s"] / min(row["median_scaled_s"] for row in others)
+    # nothing makes bounds of 0 as wide as ours
+    medians = [row["median_scaled_s"] for row in others if row["median_scaled_s"] != ""]
+    median = ours["median_bound_s"] / min(medians) if medians else 0.0
     low, high = COVERAGE
     return [
         Comparison(

@@ -22,6 +22,8 @@ from simulation.plots.style import (
 )
 
 _COLOURS: Final = dict(zip(DEADLINES_S, (BLUE, VERMILION, GREEN), strict=True))
+_BIN_JOBS: Final = 30
+"""Jobs of a bin below which its share is chance."""
 _STYLES: Final = {PLANNED: "-", "bmbp size-length": "--"}
 
 
@@ -34,11 +36,11 @@ def draw_calibration(source: Path, target: Path, *, quick: bool, note: str) -> N
         quick: whether it shows the small version.
         note: small print.
     """
-    rows = [row for row in read_rows(source) if row["waits"] == EASY]
+    rows = [row for row in read_rows(source) if row["waits"] == EASY and int(row["jobs"]) >= _BIN_JOBS]
     logs = sorted({row["log"] for row in rows})
-    figure = new_figure(3.6 * max(len(logs), 2), 4.6, "Chance that a waiting job starts in time", quick=quick)
-    panels = figure.subplots(1, len(logs), sharey=True, squeeze=False)[0]
-    for axes, log in zip(panels, logs, strict=True):
+    figure = new_figure(max(3.6 * len(logs), 8.6), 4.8, "Chance that a waiting job starts in time", quick=quick)
+    panels = figure.subplots(1, max(len(logs), 1), sharey=True, squeeze=False)[0]
+    for axes, log in zip(panels, logs, strict=False):
         axes.plot([0, 1], [0, 1], color=PAPER, linewidth=0.8, label="as stated")
         for predictor, style in _STYLES.items():
             for within, colour in _COLOURS.items():
@@ -51,8 +53,8 @@ def draw_calibration(source: Path, target: Path, *, quick: bool, note: str) -> N
         axes.set_xlabel("chance stated")
         quiet_grid(axes)
     panels[0].set_ylabel("share that started in time")
-    legend_below(figure, *panels, columns=4)
-    footnote(figure, note)
+    legend_below(figure, *panels, columns=3)
+    footnote(figure, f"Bins of {_BIN_JOBS} jobs or more. {note}")
     save_figure(figure, target)
 
 
@@ -67,7 +69,7 @@ def draw_coverage(source: Path, target: Path, *, quick: bool, note: str) -> None
     """
     rows = [row for row in read_rows(source) if row["waits"] == EASY and row["kind"] == "size"]
     logs = sorted({row["log"] for row in rows})
-    figure = new_figure(3.6 * max(len(logs), 2), 4.6, "Waiting jobs that start within their bound", quick=quick)
+    figure = new_figure(max(3.6 * len(logs), 8.6), 4.8, "Waiting jobs that start within their bound", quick=quick)
     panels = figure.subplots(1, max(len(logs), 1), sharey=True, squeeze=False)[0]
     for axes, log in zip(panels, logs, strict=False):
         here = [row for row in rows if row["log"] == log]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -178,9 +179,14 @@ def scored(history: QueueHistory, planned: Int64Array, said: Mapping[str, Predic
         history: of the queue.
         planned: planned waits, microseconds, shape (jobs,).
         said: by predictor.
+
+    Returns:
+        Rows by table; empty where no such job had to wait.
     """
     known = np.all([each.bound != UNKNOWN for each in said.values()], axis=0)
     waits = known & (planned > 0)
+    if not waits.any():
+        return {}
     at_coverage = coverage(history.wait[waits], said[PLANNED].bound[waits])
     tables: dict[str, list[Row]] = {"bounds": [], "classes": [], "chances": [], "reliability": []}
     for name, each in said.items():
@@ -227,8 +233,11 @@ def _bound_scores(
         "bound_at_once_s": float(bound[at_once].max(initial=0)) / MICROSECONDS_PER_SECOND,
         "loss_s": quantile_loss(wait[known], bound[known], QUANTILE),
         "median_bound_s": float(np.median(bound[waits])) / MICROSECONDS_PER_SECOND,
-        "scale": factor,
-        "median_scaled_s": factor * float(np.median(bound[waits])) / MICROSECONDS_PER_SECOND,
+        # bounds of 0 cover no more by being multiplied
+        "scale": factor if isfinite(factor) else "",
+        "median_scaled_s": (
+            factor * float(np.median(bound[waits])) / MICROSECONDS_PER_SECOND if isfinite(factor) else ""
+        ),
     }
 
 

@@ -56,8 +56,10 @@ _COLUMNS: Final[Columns] = {
     "bound_at_once_s": Column("s", "largest bound of a job that was planned to start at once"),
     "loss_s": Column("s", f"mean quantile loss at {QUANTILE} over all jobs"),
     "median_bound_s": Column("s", "of the jobs that the plan lets wait"),
-    "scale": Column("", "by which bounds must be multiplied to cover as many of the waiting jobs as `planned` does"),
-    "median_scaled_s": Column("s", "median bound of the waiting jobs after that"),
+    "scale": Column(
+        "", "by which bounds must be multiplied to cover as many of the waiting jobs as `planned`; empty: none does"
+    ),
+    "median_scaled_s": Column("s", "median bound of the waiting jobs after that; empty: as `scale`"),
     "kind": Column("", "what makes a class: size in processors, or month of 30 days"),
     "class": Column("", "of jobs that the plan lets wait; only those of 500 or more"),
     "within_s": Column("s", "wait for which the chance was asked"),

@@ -29,7 +29,7 @@ from slixmpp import ClientXMPP
 
 from ramp.xmpp import wire
 
-LIMIT_S = 300.0
+LIMIT_S = 200.0
 """How long a rogue waits for what must come, in seconds."""
 
 REQUEST = {"performative": "request"}

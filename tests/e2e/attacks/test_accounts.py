@@ -61,7 +61,7 @@ async def test_a_visitor_has_an_account_and_no_password_is_told(market):
     await visitor.close()
     passwords = market.state.passwords([]).values()
     assert len(passwords) == 9  # bank, directory, keeper, alice, four machines, visitor
-    told = [path.read_text(errors="replace") for path in market.state.logs.iterdir()]
+    told = [path.read_text(errors="replace") for path in market.state.logs.rglob("*") if path.is_file()]
     told += [path.read_text(errors="replace") for path in market.state.server.glob("*.log")]
     for pid in set(market.pids()):
         told.append(" ".join([*psutil.Process(pid).cmdline(), *psutil.Process(pid).environ().values()]))

@@ -70,7 +70,7 @@ def command(market, *arguments):
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=200,
     )
     assert run.stdout, run.stderr
     return json.loads(run.stdout)

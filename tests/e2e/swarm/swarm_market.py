@@ -30,8 +30,11 @@ from ramp.runtime.state_folder import StateFolder
 
 ROOT = Path(__file__).parents[3]
 ARMED_SWARM = Path(__file__).with_name("armed_swarm.py")
-WAIT_S = 300.0
-"""How long a test waits for what must come, in seconds: for what hangs, on however busy a computer."""
+WAIT_S = 200.0
+"""How long a test waits for what must come, in seconds: for what hangs, on however busy a computer.
+
+Less than `make e2e` gives a test in all, so that it says what it waited for, and is tried again.
+"""
 
 SHORT_TIMING = {
     "retry_first_s": 0.5,
@@ -223,7 +226,9 @@ class Market:
 
     def logs(self) -> str:
         """The ends of all logs, for messages."""
-        return "\n".join(f"== {path.name}: {path.read_text()[-2000:]}" for path in sorted(self.state.logs.glob("*")))
+        return "\n".join(
+            f"== {path.name}: {path.read_text()[-2000:]}" for path in sorted(self.state.logs.glob("*.log"))
+        )
 
     # -- traps ---------------------------------------------------------------------------------------------------
 

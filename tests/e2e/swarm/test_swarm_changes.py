@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import pytest
 from swarm_market import WAIT_S, Machine, unit, until
@@ -140,6 +142,34 @@ def test_the_file_is_taken_as_it_is_said_first(market, operator, capsys):
     assert market.ask("robert", {"verb": "account"})["balance"] == 1_000_00
     assert main([*command, "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "[timing] heartbeat_s: at the next `ramp up`"
+
+
+def test_a_server_that_is_silent_is_told_in_the_headline(market, capsys):
+    def told():
+        assert main(["ps", "--json", "--state-dir", str(market.state.path)]) == 0
+        return json.loads(capsys.readouterr().out)["headline"]["state"]
+
+    until(lambda: told() == "up", "all is well at first")
+    server = market.status()["server"]["pid"]
+    os.kill(server, signal.SIGSTOP)
+    try:
+        until(lambda: told() == "no server", "the server is missed")
+    finally:
+        os.kill(server, signal.SIGCONT)
+    until(lambda: told() == "up", "the server is there again")
+
+
+def test_what_a_person_wants_to_know_is_told_a_line_each(market, operator, capsys):
+    market.buy("alice", "to-be-told", in_some_hours(price=24))
+    operator.restart("small2")
+    command = ["events", "--last", "1000", "--json", "--state-dir", str(market.state.path)]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"sale", "refusal", "request", "change", "ready"} <= {each["event"] for each in found}
+    (sold,) = [each for each in found if each["event"] == "sale" and each["fields"]["request_id"] == "to-be-told"]
+    assert (sold["agent"], sold["fields"]["buyer"]) == ("small1", "alice@localhost")
+    assert {each["fields"]["code"] for each in found if each["event"] == "refusal"} >= {"price_below_minimum"}
+    assert [each["time"] for each in found] == sorted(each["time"] for each in found)
 
 
 def test_what_was_changed_outlives_the_market_and_is_written_down(market, operator):

@@ -154,7 +154,7 @@ def test_a_market_of_which_not_all_is_up_does_not_say_that_it_is(capsys):
         AgentStatus("curie1", "resource", 3, "starting", "", 0, ""),
     )
     found = SwarmStatus("up", "2026-12-01T10:00:00Z", 1, "swarm.toml", server, agents)
-    assert up_text(found).startswith("The market is not whole, 1 of 2 agents are up: 1 resource, 1 user")
+    assert up_text(found).startswith("The market is degraded: curie1 (resource) is starting; 1 resource, 1 user")
     assert up_text(replace(found, agents=agents[:1])).startswith("The market is up: 0 resources, 1 user")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import plan_starts
 from ramp.queue_bound.predictor import PREDICTORS
 from simulation.experiments.queue_bound.goals import goals
-from simulation.experiments.queue_bound.replay import QueueHistory, planned_waits, predict
+from simulation.experiments.queue_bound.replay import Predictions, QueueHistory, planned_waits, predict
 from simulation.experiments.queue_bound.runs import (
     EASY,
     RECORDED,
@@ -22,6 +23,7 @@ from simulation.experiments.queue_bound.runs import (
     named_log,
     read_log,
     run_setting,
+    scored,
 )
 from simulation.experiments.queue_bound.scores import (
     brier,
@@ -82,8 +84,15 @@ def test_a_log_without_waits_has_nothing_to_bound() -> None:
 
 
 def test_goals_are_judged_by_the_worst_class_and_the_best_rival() -> None:
-    def row(predictor: str, loss: float, median: float) -> Row:
-        common = {"log": "L", "waits": EASY, "predictor": predictor, "late_at_once": 0, "coverage_waiting": 0.96}
+    def row(predictor: str, loss: float, median: float | str, jobs: int = 500) -> Row:
+        common = {
+            "log": "L",
+            "waits": EASY,
+            "predictor": predictor,
+            "late_at_once": 0,
+            "coverage_waiting": 0.96,
+            "waiting_jobs": jobs,
+        }
         return {**common, "loss_s": loss, "median_bound_s": median, "median_scaled_s": median}
 
     classes = [
@@ -91,7 +100,7 @@ def test_goals_are_judged_by_the_worst_class_and_the_best_rival() -> None:
         for kind, share in (("size", 0.96), ("size", 0.90), ("size", 0.985), ("month", 0.92))
     ]
     tables = {
-        "bounds": [row("planned", 4, 5), row("bmbp one", 20, 8), row("bmbp size", 10, 12)],
+        "bounds": [row("planned", 4, 5), row("bmbp one", 20, 8), row("bmbp size", 10, 12), row("bmbp x", 11, "")],
         "classes": classes,
         "chances": [],
     }
@@ -105,6 +114,9 @@ def test_goals_are_judged_by_the_worst_class_and_the_best_rival() -> None:
         "L: loss over the best bmbp's": (0.4, "agrees"),
         "L: median bound of the jobs that wait over the best bmbp's at one coverage": (0.625, "DIFFERS"),
     }
+    tables["bounds"][0] = row("planned", 4, 5, jobs=499)
+    (only,) = goals("L", tables)
+    assert (only.ours, str(only.verdict), only.why) == (499, "no number", "fewer than 500 jobs that wait tell nothing")
 
 
 def test_a_log_is_named_with_its_processors(tmp_path: Path) -> None:
@@ -118,6 +130,20 @@ def test_a_log_is_named_with_its_processors(tmp_path: Path) -> None:
         named_log(str(path), EASY, 1)
     with pytest.raises(ConfigurationError, match=r"there is no log 'none\.swf'; give a file, or one of LLNL"):
         named_log("none.swf", EASY, 1)
+
+
+def test_nobody_waits_and_bounds_of_0() -> None:
+    """Three jobs on an idle machine; then two that wait, one of them beyond a bound of 0."""
+    moments = np.array([0, 1, 2]) * S
+    arrays = [np.array([1, 1, 1]), np.array([S, S, S]), moments, moments, moments + S]
+    history = QueueHistory(["", "", ""], *arrays, 4)  # type: ignore[arg-type]
+    none = Predictions(np.zeros(3, np.int64), np.full((3, 3), np.nan))
+    assert scored(history, np.zeros(3, np.int64), {"planned": none, "bmbp": none}) == {}
+    late = replace(history, start=moments + S)
+    ours = Predictions(np.full(3, 2 * S), np.full((3, 3), np.nan))
+    rows = {row["predictor"]: row for row in scored(late, np.full(3, S), {"planned": ours, "bmbp": none})["bounds"]}
+    assert (rows["bmbp"]["scale"], rows["bmbp"]["median_scaled_s"]) == ("", "")
+    assert (rows["planned"]["scale"], rows["planned"]["coverage_waiting"]) == (0.5, 1.0)
 
 
 @pytest.mark.slow

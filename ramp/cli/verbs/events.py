@@ -1,0 +1,57 @@
+"""`ramp events`: what has happened on the market that a person wants to know of."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+
+import click
+
+from ramp.cli.moments import MomentType
+from ramp.cli.options import WholeNumber, example, json_option, state_option
+from ramp.cli.views.output import moment_text, print_json
+from ramp.model.instant import Instant
+from ramp.runtime.logs.events import MarketEvent, follow_events, read_events
+from ramp.runtime.state_folder import StateFolder
+
+SHOWN: int = 50
+"""Events shown where nothing else is said."""
+
+
+@click.command(epilog=example("ramp events", "ramp events curie1 --follow", "ramp events --since -1h --json"))
+@click.argument("name", default="", required=False)
+@click.option("--follow", "-f", is_flag=True, help="Go on with new ones as they come, until Ctrl-C.")
+@click.option("--since", type=MomentType(), metavar="TIME", help=f"First moment (default: the last {SHOWN} events).")
+@click.option("--last", type=WholeNumber(min=0), metavar="N", help="Only the last N.")
+@state_option
+@json_option
+def events(name: str, follow: bool, since: Instant | None, last: int | None, state: StateFolder, as_json: bool) -> None:
+    """Show sales, refusals by reason, ended requests, deposits, changes, and what becomes of agents: one line each.
+
+    NAME is an agent's local name; `server` and `supervisor` have events too. A resource's refusals of one buyer for one
+    reason are told at most once a minute, with how many there were. The lines come from `logs/events` of the state
+    folder, which outlive the market until they are rotated away (`[logs]`). With --follow, --json prints one object a
+    line.
+    """
+    found = read_events(state.events, name, since or 0)
+    most = last if last is not None else None if since is not None else SHOWN
+    found = found if most is None else found[len(found) - min(most, len(found)) :]
+    if as_json and not follow:
+        print_json([asdict(event) for event in found])
+        return
+    for event in found:
+        _print(event, as_json)
+    if not found and not follow:
+        click.echo("Nothing has happened")
+    for new in follow_events(state.events, name) if follow else ():
+        if new is not None:
+            _print(new, as_json)
+
+
+def _print(event: MarketEvent, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(asdict(event), ensure_ascii=False))
+    else:
+        click.echo(f"{moment_text(event.at)}  {event.agent}  {event.event}  {event.text}")
+    sys.stdout.flush()

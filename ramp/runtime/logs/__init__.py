@@ -1,0 +1,1 @@
+"""What processes write for people and programs: logs that are rotated, and events, one line each."""

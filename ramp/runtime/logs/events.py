@@ -1,0 +1,173 @@
+"""Events that a person wants to know of: a sale, a refusal by reason, a restart, a change; one JSON line each.
+
+Every process writes a file of its own under `logs/events`, so that none waits for another; readers put them together by
+time. The same events are lines of the process's log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import logging.handlers
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.model.instant import SECOND, Instant, from_iso, iso
+
+LOOK_S: Final = 0.3
+"""Pause between two looks for new lines while they are followed, in seconds."""
+
+_ATTRIBUTE: Final = "market_event"
+_log = logging.getLogger("ramp.events")
+
+
+@dataclass(frozen=True, slots=True)
+class MarketEvent:
+    """One event.
+
+    Attributes:
+        time: when, ISO 8601.
+        agent: whose, by local name; `supervisor` and `server` are no agents.
+        event: its kind, such as `sale`, `refusal`, `request`, `cancellation`, `deposit`, `change`, or an agent's state.
+        text: the sentence for people.
+        fields: what programs want besides.
+    """
+
+    time: str
+    agent: str
+    event: str
+    text: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def at(self) -> Instant:
+        """When."""
+        return from_iso(self.time)
+
+
+def record(agent: str, event: str, text: str, **fields: str | int) -> None:
+    """Write an event down.
+
+    Args:
+        agent: whose, by local or full name.
+        event: its kind.
+        text: the sentence for people.
+        **fields: what programs want besides.
+    """
+    told = {"agent": agent.partition("@")[0], "event": event, "text": text, "fields": fields}
+    _log.info("%s: %s: %s", told["agent"], event, text, extra={_ATTRIBUTE: told})
+
+
+class _EventLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        told = getattr(record, _ATTRIBUTE, {})
+        return json.dumps({"time": _moment(record), **told}, ensure_ascii=False)
+
+
+class JsonLines(logging.Formatter):
+    """A log as JSON lines: `time`, `level`, `logger`, `message`, and of an event its `agent`, `event` and `fields`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        line: dict[str, Any] = {"time": _moment(record), "level": record.levelname, "logger": record.name}
+        line["message"] = record.getMessage()
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps({**line, **getattr(record, _ATTRIBUTE, {})}, ensure_ascii=False)
+
+
+class _EventFile(logging.handlers.RotatingFileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 -- logging's name
+        """A disk that is full costs the line; agents say themselves what they cannot write."""
+
+
+def as_json_lines() -> None:
+    """Let this process write its log as JSON lines from now on."""
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(JsonLines())
+
+
+def keep_events(path: Path, *, rotate_bytes: int, keep: int, in_log: bool = True) -> Callable[[], None]:
+    """Let this process write its events to a file from now on; returns what ends that.
+
+    Args:
+        path: the file.
+        rotate_bytes: at which size it is put aside.
+        keep: how many of those that were put aside are kept.
+        in_log: whether they are lines of the process's log as well.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handler = _EventFile(path, maxBytes=rotate_bytes, backupCount=keep, encoding="utf-8", delay=True)
+    handler.setFormatter(_EventLines())
+    _log.setLevel(logging.INFO)
+    _log.addHandler(handler)
+    _log.propagate = in_log
+
+    def end() -> None:
+        _log.removeHandler(handler)
+        _log.propagate = True
+        handler.close()
+
+    return end
+
+
+def read_events(folder: Path, name: str = "", since: Instant = 0) -> list[MarketEvent]:
+    """All events that are kept, by time.
+
+    Args:
+        folder: where the processes write them.
+        name: of the agent, or empty for all.
+        since: first moment.
+    """
+    found = [event for path in sorted(folder.glob("*.jsonl*")) for event in _events(_text(path))]
+    wanted = [event for event in found if name in ("", event.agent) and event.time >= iso(since)]
+    return sorted(wanted, key=lambda event: event.time)
+
+
+def follow_events(
+    folder: Path, name: str = "", *, wait: Callable[[float], None] = time.sleep
+) -> Iterator[MarketEvent | None]:
+    """Events as they come, without end; None whenever there was nothing new.
+
+    Args:
+        folder: where the processes write them.
+        name: of the agent, or empty for all.
+        wait: waits so many seconds.
+    """
+    read: dict[Path, int] = {path: path.stat().st_size for path in folder.glob("*.jsonl")}
+    while True:
+        new: list[MarketEvent] = []
+        for path in folder.glob("*.jsonl"):
+            data = path.read_bytes()
+            begin = read.get(path, 0)
+            begin = begin if begin <= len(data) else 0  # it has been put aside, and begun anew
+            whole = data[begin : data.rfind(b"\n") + 1]
+            read[path] = begin + len(whole)
+            new += _events(whole.decode("utf-8", errors="replace"))
+        yield from sorted((event for event in new if name in ("", event.agent)), key=lambda event: event.time)
+        yield None
+        wait(LOOK_S)
+
+
+def _events(text: str) -> Iterator[MarketEvent]:
+    for line in text.splitlines():
+        try:
+            event = MarketEvent(**json.loads(line))
+            event.at  # noqa: B018 -- a time that is none raises
+        except (ValueError, TypeError):  # a line that a full disk has cut short
+            continue
+        yield event
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except OSError:  # put aside meanwhile
+        return ""
+
+
+def _moment(record: logging.LogRecord) -> str:
+    return iso(round(record.created * SECOND))

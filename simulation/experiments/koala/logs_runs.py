@@ -1,0 +1,165 @@
+"""Real logs with some of their jobs made malleable: how jobs are made, and one simulation of a strategy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulation.queueing.job_table import JobTable, jobs_of_log
+from simulation.schedulers.compiled.malleable import (
+    AVERAGE_POOL,
+    AVERAGE_STEAL,
+    MARGINAL_GAIN,
+    MINIMUM,
+    PREFERRED,
+    RIGID,
+    easy_malleable,
+)
+from simulation.workload.generators.lublin import synthetic_log
+from simulation.workload.logs import find_log
+from simulation.workload.swf import read_swf
+
+HOUR: Final = 3_600_000_000
+"""Microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogOfStudy:
+    """A log and the machine that it is run on.
+
+    Attributes:
+        file: name of the log.
+        capacity: units of the machine.
+        divisor: processors of the log that make one unit.
+    """
+
+    file: str
+    capacity: int
+    divisor: int = 1
+
+
+LOGS: Final = {
+    "CTC": LogOfStudy("CTC-SP2-1996-3.1-cln", 338),
+    "SDSC": LogOfStudy("SDSC-SP2-1998-4.2-cln", 128),
+    "Curie": LogOfStudy("CEA-Curie-2011-2.1-cln", 5832, 16),
+    "RICC": LogOfStudy("RICC-2010-2", 1024, 8),
+}
+"""Curie and RICC by nodes, of 16 and 8 cores; jobs that are larger than the machine are left out."""
+
+STRATEGIES: Final = {
+    "EASY": RIGID,
+    "minimum": MINIMUM,
+    "preferred": PREFERRED,
+    "average pool": AVERAGE_POOL,
+    "average steal": AVERAGE_STEAL,
+    "marginal gain (ours)": MARGINAL_GAIN,
+}
+OURS: Final = "marginal gain (ours)"
+SMALLER: Final = 4
+"""A malleable job's minimum is its size in the log, which it prefers, over this, rounded up."""
+LARGER: Final = 4
+"""Its maximum is so many times that size, but not above the machine."""
+PARALLELISM_BITS: Final = 2.0
+"""Its average parallelism is its size times 2^x, x uniform from 0 to this."""
+VARIANCE_MAX: Final = 2.0
+"""Its variance of parallelism (Downey's sigma) is uniform from 0 to this."""
+BELIEF_ERROR: Final = 0.3
+"""The believed average parallelism is off by a factor uniform within 1 plus and minus this, where it is not known."""
+STAND_IN_DAYS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class LogSetting:
+    """All that decides one simulation.
+
+    Attributes:
+        log: name in `LOGS`.
+        first: first job taken, in order of submission.
+        jobs: how many are taken.
+        strategy: name in `STRATEGIES`.
+        share: probability that a job is malleable.
+        seed: of what is drawn; jobs that are malleable at a share are so at every larger one.
+        known: the scheduler knows the speed-up exactly.
+    """
+
+    log: str
+    first: int
+    jobs: int
+    strategy: str
+    share: float
+    seed: int
+    known: bool = True
+
+
+def is_stand_in(log: str) -> bool:
+    """Whether the log is not on this computer, so that a synthetic one is taken."""
+    return find_log(LOGS[log].file) is None
+
+
+@lru_cache(maxsize=4)
+def jobs_of(log: str) -> JobTable:
+    """The jobs of a log that fit its machine."""
+    chosen = LOGS[log]
+    path = find_log(chosen.file)
+    if path is None:
+        table = jobs_of_log(synthetic_log(chosen.capacity, STAND_IN_DAYS * 86_400, 1, load=0.9))
+    else:
+        table = jobs_of_log(read_swf(path), size_divisor=chosen.divisor)
+    return table.select(table.size <= chosen.capacity)
+
+
+def run_log_setting(setting: LogSetting) -> dict[str, Any]:
+    """Run one simulation; setting and measures as one row."""
+    capacity = LOGS[setting.log].capacity
+    table = jobs_of(setting.log).select(slice(setting.first, setting.first + setting.jobs))
+    count = len(table)
+    draw = np.random.default_rng([setting.seed, setting.first])
+    malleable = draw.random(count) < setting.share
+    parallelism = np.maximum(1.0, table.size * 2 ** draw.uniform(0, PARALLELISM_BITS, count))
+    variance = draw.uniform(0, VARIANCE_MAX, count)
+    error = draw.uniform(1 - BELIEF_ERROR, 1 + BELIEF_ERROR, count)
+    believed = parallelism if setting.known else np.maximum(1.0, parallelism * error)
+    requested = np.maximum(table.requested_time, 1)
+    start, end, area, changes, _ = easy_malleable(
+        table.submit_time,
+        np.minimum(table.run_time, requested),
+        requested,
+        table.size,
+        np.where(malleable, -(-table.size // SMALLER), table.size),
+        np.where(malleable, np.minimum(LARGER * table.size, capacity), table.size),
+        parallelism,
+        variance,
+        believed,
+        variance,
+        capacity,
+        STRATEGIES[setting.strategy],
+        False,
+    )
+    wait, turnaround = start - table.submit_time, end - table.submit_time
+    makespan = int(end.max() - table.submit_time.min())
+    return {
+        "log": setting.log,
+        "first": setting.first,
+        "jobs": count,
+        "strategy": setting.strategy,
+        "share": setting.share,
+        "seed": setting.seed,
+        "speed_up_known": setting.known,
+        "turnaround_h": _hours(turnaround),
+        "wait_h": _hours(wait),
+        "rigid_wait_h": _hours(wait[~malleable]),
+        "malleable_wait_h": _hours(wait[malleable]),
+        "longest_wait_h": float(wait.max()) / HOUR,
+        "makespan_h": makespan / HOUR,
+        "utilisation": float(area.sum()) / (capacity * makespan),
+        "changes": int(changes),
+    }
+
+
+def _hours(times: NDArray[np.int64]) -> float | str:
+    """Mean in hours; empty without jobs."""
+    return float(times.mean()) / HOUR if len(times) else ""

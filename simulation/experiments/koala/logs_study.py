@@ -1,0 +1,203 @@
+"""Malleable jobs on real logs, against EASY with rigid jobs.
+
+After P. Zojer, J. Posner, T. Oezden, "Evaluating Malleable Job Scheduling in HPC Clusters using Real-World Workloads",
+arXiv 2602.17318, 2026, whose logs are Cori's, Eagle's and Theta's. Its strategies are read from its description:
+rigid jobs and starts as under EASY; who shrinks and grows first differs. A strategy of our own stands beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from simulation.experiments.comparison import Comparison, tell_comparison
+from simulation.experiments.discovery import Experiment, Progress
+from simulation.experiments.koala.logs_plots import draw_gains
+from simulation.experiments.koala.logs_runs import (
+    BELIEF_ERROR,
+    LARGER,
+    LOGS,
+    OURS,
+    SMALLER,
+    STRATEGIES,
+    LogSetting,
+    is_stand_in,
+    run_log_setting,
+)
+from simulation.experiments.result import Column, Columns, write_rows, write_summary
+from simulation.experiments.spread import spread
+from simulation.experiments.worker_processes import run_all
+
+SHARES: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
+QUICK_SHARES: Final = (0.2, 1.0)
+SEEDS: Final = 5
+QUICK_SEEDS: Final = 2
+JOBS: Final = 20_000
+FIRST: Final = 10_000
+"""Of each log the jobs from this one on are taken, so many: the same span for all."""
+QUICK_JOBS: Final = 2_000
+MEASURES: Final = ("turnaround_h", "wait_h", "makespan_h", "utilisation")
+EASY: Final = "EASY"
+
+_COLUMNS: Final[Columns] = {
+    "log": Column("", "workload log"),
+    "first": Column("", "first job taken, in order of submission"),
+    "jobs": Column("jobs", "taken"),
+    "strategy": Column("", "who shrinks and grows"),
+    "share": Column("share of jobs", "probability that a job is malleable"),
+    "speed_up_known": Column("", "whether the scheduler knows the speed-up exactly, or within 30 %"),
+    "turnaround_h": Column("h", "mean from submission to end"),
+    "wait_h": Column("h", "mean from submission to start"),
+    "rigid_wait_h": Column("h", "the same of rigid jobs"),
+    "malleable_wait_h": Column("h", "the same of malleable jobs"),
+    "longest_wait_h": Column("h", "the longest of all"),
+    "makespan_h": Column("h", "from the first submission to the last end"),
+    "utilisation": Column("share", "units held x time / (units x makespan)"),
+    "changes": Column("", "changes of size"),
+    **{f"{name}_percent": Column("%", f"{name} against EASY with rigid jobs, mean over seeds") for name in MEASURES},
+    **{f"{name}_half": Column("%", f"half of the 95 % interval of {name}_percent") for name in MEASURES},
+}
+
+Row = Mapping[str, Any]
+
+
+def run(out: Path, *, quick: bool, seed: int, processes: int | None, on_progress: Progress | None) -> dict[str, Any]:
+    """Run the study; see `simulation.experiments.discovery.RunExperiment`."""
+    logs = list(LOGS)[:2] if quick else list(LOGS)
+    shares, jobs = (QUICK_SHARES, QUICK_JOBS) if quick else (SHARES, JOBS)
+    seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
+    rigid = [LogSetting(log, FIRST, jobs, EASY, 0.0, seed) for log in logs]
+    main = [
+        LogSetting(log, FIRST, jobs, strategy, share, one, known)
+        for log in logs
+        for strategy in STRATEGIES
+        for known in ((True, False) if strategy == OURS else (True,))
+        for share in shares
+        for one in seeds
+        if strategy != EASY
+    ]
+    rows = run_all(run_log_setting, [*rigid, *main], processes=processes, on_progress=on_progress)
+    plain = {row["log"]: row for row in rows[: len(rigid)]}
+    gains = _gains(rows[len(rigid) :], plain)
+    write_rows(out / "runs.csv", rows)
+    write_rows(out / "gains.csv", gains)
+    draw_gains(out / "gains.csv", out / "gains.png", quick=quick)
+    stand_ins = [log for log in logs if is_stand_in(log)]
+    return write_summary(
+        out,
+        experiment=EXPERIMENTS[0].name,
+        seed=seed,
+        quick=quick,
+        parameters=_parameters(jobs, len(seeds)),
+        comparisons=_comparisons(gains, logs),
+        findings={"gains": gains, "notes": _notes(gains, logs, shares)},
+        columns=_COLUMNS,
+        stand_ins=f"synthetic in place of {', '.join(stand_ins)}" if stand_ins else "",
+    )
+
+
+def _gains(rows: Sequence[Row], plain: Mapping[str, Row]) -> list[dict[str, Any]]:
+    """Every strategy and share against rigid EASY: per cent, mean over seeds with half intervals."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["log"], row["strategy"], row["speed_up_known"], row["share"]), []).append(row)
+    found = []
+    for (log, strategy, known, share), mine in groups.items():
+        line: dict[str, Any] = {"log": log, "strategy": strategy, "speed_up_known": known, "share": share}
+        for measure in MEASURES:
+            base = plain[log][measure]
+            value = spread([100 * (row[measure] / base - 1) if base else 0.0 for row in mine])
+            line |= {f"{measure}_percent": round(value.mean, 2), f"{measure}_half": round(value.half_width, 2)}
+        rigid = [row["rigid_wait_h"] for row in mine if row["rigid_wait_h"] != ""]
+        line["rigid_wait_h"] = round(sum(rigid) / len(rigid), 3) if rigid else ""
+        line["longest_wait_h"] = round(max(row["longest_wait_h"] for row in mine), 1)
+        found.append(line)
+    return found
+
+
+def _of(gains: Sequence[Row], log: str, strategy: str, share: float, *, known: bool = True) -> Row:
+    return next(
+        row
+        for row in gains
+        if (row["log"], row["strategy"], row["share"], row["speed_up_known"]) == (log, strategy, share, known)
+    )
+
+
+def _theirs() -> list[str]:
+    return [name for name in STRATEGIES if name not in {EASY, OURS}]
+
+
+def _comparisons(gains: Sequence[Row], logs: Sequence[str]) -> list[Comparison]:
+    """The study's ranges over its three machines, its best strategy each, beside the best of its strategies here."""
+    found = []
+    for log in logs:
+        best = min((_of(gains, log, name, 1.0) for name in _theirs()), key=lambda row: row["turnaround_h_percent"])
+        few = min((_of(gains, log, name, 0.2) for name in _theirs()), key=lambda row: row["turnaround_h_percent"])
+        why = "another machine's log, and other sizes and speed-ups than theirs"
+        found += [
+            Comparison(f"{log}, all malleable, best of their strategies ({best['strategy']}): turnaround",
+                       "-37 to -67 %", best["turnaround_h_percent"], "%", at_most=-37.0, at_least=-67.0, why=why,
+                       picture="gains.png"),
+            Comparison(f"{log}, the same: wait", "-73 to -99 %", best["wait_h_percent"], "%", at_most=-73.0,
+                       at_least=-99.0, why=why, picture="gains.png"),
+            Comparison(f"{log}, 20 % malleable, best of their strategies ({few['strategy']}): turnaround",
+                       "gains already", few["turnaround_h_percent"], "%", at_most=-1.0, why=why, picture="gains.png"),
+        ]  # fmt: skip
+    return found
+
+
+def _notes(gains: Sequence[Row], logs: Sequence[str], shares: Sequence[float]) -> list[str]:
+    """Where ours has surely the lower mean turnaround than each of the others, and where not."""
+    notes = []
+    for known, words in ((True, "known exactly"), (False, f"known within {BELIEF_ERROR:.0%}")):
+        surely: list[str] = []
+        not_so: list[str] = []
+        for log in logs:
+            for share in shares:
+                ours = _of(gains, log, OURS, share, known=known)
+                top = ours["turnaround_h_percent"] + ours["turnaround_h_half"]
+                others = [_of(gains, log, name, share) for name in _theirs()]
+                lower = all(top < row["turnaround_h_percent"] - row["turnaround_h_half"] for row in others)
+                (surely if lower else not_so).append(f"{log} at {share:.0%}")
+        notes.append(
+            f"Ours, speed-up {words}: lower mean turnaround than each of the others, by their 95 % intervals, in "
+            f"{len(surely)} of {len(surely) + len(not_so)} cases" + (f"; not in {', '.join(not_so)}" if not_so else "")
+        )
+    return notes
+
+
+def _parameters(jobs: int, seeds: int) -> dict[str, Any]:
+    return {
+        "logs": {name: {"file": log.file, "units": log.capacity, "processors_per_unit": log.divisor}
+                 for name, log in LOGS.items()},
+        "jobs": f"{jobs} of each log, from job {FIRST} on, without those larger than the machine",
+        "sizes": f"preferred: the log's; minimum: a {SMALLER}th of it, rounded up; maximum: {LARGER} times it, within "
+                 "the machine; any size in between",
+        "speed-up": "Downey's model: average parallelism size x 2^U(0, 2), variance U(0, 2); run and requested times "
+                    "of the log are at its size, and both change with the size",
+        "resize": "costs nothing",
+        "ends": "jobs end at their requests",
+        "knowledge": f"speed-up known exactly, or the average parallelism within {BELIEF_ERROR:.0%}, uniform; only "
+                     "ours looks at it",
+        "seeds": seeds,
+        "against": "EASY with the same jobs, all rigid",
+    }  # fmt: skip
+
+
+def _tell(summary: Mapping[str, Any]) -> list[str]:
+    lines = [*tell_comparison(summary), "", *(f"Note: {note}" for note in summary["notes"]), ""]
+    lines.append(f"{'log':6} {'share':>5} {'strategy':34} {'turnaround %':>15} {'wait %':>15} {'rigid wait h':>13}")
+    for row in summary["gains"]:
+        name = row["strategy"] + ("" if row["speed_up_known"] else ", within 30 %")
+        lines.append(
+            f"{row['log']:6} {row['share']:5.0%} {name:34}"
+            f" {row['turnaround_h_percent']:8.1f} ±{row['turnaround_h_half']:5.1f}"
+            f" {row['wait_h_percent']:8.1f} ±{row['wait_h_half']:5.1f} {row['rigid_wait_h']!s:>13}"
+        )
+    return lines
+
+
+EXPERIMENTS: Final = (
+    Experiment("malleable-logs", "real logs with malleable jobs, against EASY with rigid ones", run, _tell),
+)
