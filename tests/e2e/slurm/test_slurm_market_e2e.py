@@ -12,7 +12,7 @@ import pytest
 
 import ramp
 from ramp.batch.slurm.emulated import EmulatedCluster
-from ramp.cli.verbs.demo_slurm import MARKET
+from ramp.cli.demo_slurm import MARKET
 from tests.e2e.slurm.cluster_fixture import CORES, NODES, reservation_names, running_cluster, wait_for
 
 pytestmark = pytest.mark.e2e
