@@ -58,19 +58,19 @@ docs: $(DOCS_STAMP) ## the documentation: build/docs/html/index.html, and man pa
 	$(BIN)/python -m sphinx -q -W --keep-going -b man docs build/docs/man
 	@echo "build/docs/html/index.html"
 
-# They mostly wait, so four run at once on two cores; a file's tests share a market for each kind of server, and what
-# measures times has the machine for itself.
+# They mostly wait, so four files run at once on two cores; a file's tests share a market, and what measures times has
+# the machine for itself.
 # Dozens of processes with real clocks: what hangs ends (and is not tried again, for that would have no limit); any other
 # failure is tried once more, which the summary tells.
 AT_ONCE ?= $(shell echo $$((2 * $$(nproc))))
 ON_SERVERS := --timeout 300 --reruns 1 --rerun-show-tracebacks --rerun-except "from pytest-timeout" -raR
 E2E := tests/e2e tests/documents tests/integration/test_purchase_example.py
 e2e: $(STAMP)    ## agents in separate processes on real XMPP servers, and every command of the documentation
-	$(PYTEST) $(ON_SERVERS) -n $(AT_ONCE) --dist loadgroup -m "e2e and not alone and not long" $(E2E)
+	$(PYTEST) $(ON_SERVERS) -n $(AT_ONCE) --dist loadfile -m "e2e and not alone and not long" $(E2E)
 	$(PYTEST) $(ON_SERVERS) -m "e2e and alone" $(E2E)
 
 e2e-long: $(STAMP) ## the rest: every kill point, more on Prosody, a hundred thousand damaged messages; not in .ci/run
-	$(PYTEST) $(ON_SERVERS) -n $(AT_ONCE) --dist loadgroup -m "e2e and long" tests/e2e
+	$(PYTEST) $(ON_SERVERS) -n $(AT_ONCE) --dist loadfile -m "e2e and long" tests/e2e
 	RAMP_MUTANTS=100000 $(PYTEST) tests/e2e/attacks/test_mutants.py
 
 swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checked

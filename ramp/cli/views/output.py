@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -123,13 +124,10 @@ def _print_paragraphs(columns: Sequence[str], rows: Sequence[Sequence[object]], 
     """Rows for a terminal that is too narrow for their table: one cell a line, those that are empty left out."""
     if title:
         click.echo(title, err=error)
-    width = max(len(column) for column in columns)
     for number, row in enumerate(rows):
         if number:
             click.echo("", err=error)
-        for column, cell in zip(columns, row, strict=True):
-            if cell != "":
-                click.echo(f"{column:<{width}}  {cell}", err=error)
+        print_pairs(tuple(zip(columns, row, strict=True)), error=error)
 
 
 @contextmanager
@@ -189,9 +187,18 @@ def bar_text(shares: Sequence[float]) -> str:
     return "".join(_BARS[min(top, max(0, round(share * top)))] for share in shares)
 
 
-def print_pairs(pairs: Sequence[tuple[str, object]]) -> None:
-    """Print names and values in two columns; empty values are left out."""
+def print_pairs(pairs: Sequence[tuple[str, object]], *, error: bool = False) -> None:
+    """Print names and values in two columns; empty values are left out.
+
+    On a terminal a value of many words takes as many lines as it needs; no word is cut, for it may be an id.
+    """
     shown = [(name, str(value)) for name, value in pairs if value not in (None, "")]
     width = max((len(name) for name, _ in shown), default=0)
+    out = console(error=error)
+    room = max(out.width - width - 2, LEAST)
     for name, value in shown:
-        click.echo(f"{name:<{width}}  {value}")
+        lines = [value]
+        if out.is_terminal and len(value) > room:
+            lines = textwrap.wrap(value, room, break_long_words=False, break_on_hyphens=False)
+        for number, line in enumerate(lines):
+            click.echo(f"{'' if number else name:<{width}}  {line}", err=error)

@@ -8,7 +8,16 @@ import pytest
 from rich.console import Console
 
 from ramp.cli.views.launch_snippets import SNIPPETS, clock_text, snippet
-from ramp.cli.views.output import amount_json, amount_text, bar_text, count_text, duration_text, moment_text, print_rows
+from ramp.cli.views.output import (
+    amount_json,
+    amount_text,
+    bar_text,
+    count_text,
+    duration_text,
+    moment_text,
+    print_pairs,
+    print_rows,
+)
 from ramp.errors import ConfigurationError
 from ramp.model.agreement import Agreement
 from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso
@@ -140,14 +149,27 @@ def test_a_table_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys):
     monkeypatch.setattr("ramp.cli.views.output.console", lambda error: drawn)
     print_rows(COLUMNS, ROWS, right=("Cost (credits)",), wrap=("Reason",))
     text = capsys.readouterr().out
-    assert max(len(line) for line in text.splitlines() if "sadly" not in line or width > 60) <= width
+    assert max(len(line) for line in text.splitlines()) <= width
     for row in ROWS:
         for cell in row[:4]:
             assert cell in text
     assert "sadly" in text
-    assert len(text.splitlines()) == {40: 10, 60: 10, 80: 5, 120: 3}[width]
+    assert len(text.splitlines()) == {40: 12, 60: 10, 80: 5, 120: 3}[width]
 
 
 def test_a_table_in_a_pipe_is_as_wide_as_it_must_be(capsys):
     print_rows(COLUMNS, ROWS, right=("Cost (credits)",), wrap=("Reason",))
     assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_pairs_fit_their_terminal_and_cut_no_id(width, monkeypatch, capsys):
+    drawn = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, color_system=None)
+    monkeypatch.setattr("ramp.cli.views.output.console", lambda error: drawn)
+    timing = ", ".join(f"limit_{number}_s {number}" for number in range(20))
+    print_pairs((("File", "agreement-" + "0" * 32), ("Ledger", ""), ("Timing", timing)))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines) <= width
+    assert lines[0] == f"File    agreement-{'0' * 32}"
+    assert " ".join(line[8:] for line in lines[1:]) == timing
+    assert {line[:8] for line in lines[1:]} == {"Timing  ", " " * 8}
