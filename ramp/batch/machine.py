@@ -228,7 +228,8 @@ class BatchMachine:
         """Hand sold slots over to their buyers' accounts, and find those that are lost; see `TendedPlugin.tend`.
 
         A slot is lost when for a minute a node of it is out of service, or the system has lost its reservation and has
-        given the cores to others; after a restart systems say either of what is well. Nothing is lost because the system cannot be asked.
+        given the cores to others; after a restart systems say either of what is well. Nothing is lost because the
+        system cannot be asked.
         """
         self._told(lambda: self.reconciler.sweep(now))
         picture = self._told(lambda: self.picture(now))
