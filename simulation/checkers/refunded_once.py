@@ -1,0 +1,32 @@
+"""What was paid comes back at most once, and whole: after a cancellation, or where its resource has failed."""
+
+from __future__ import annotations
+
+from ramp.ledger.transfer import TransferKind
+from simulation.checkers.observation import Checker, MarketView, posted_transfers
+
+
+class RefundedOnce(Checker):
+    """Looks at every refund that the bank has posted."""
+
+    name = "refunded_once"
+
+    def at_end(self, view: MarketView) -> None:
+        """The same as at any time."""
+        self.at_stop(view)
+
+    def at_stop(self, view: MarketView) -> None:
+        """Each refund reverses one payment of the same amount between the same two, and no other refund does."""
+        paid: dict[str, tuple[str, str, int]] = {}
+        refunded: set[str] = set()
+        for transfer in posted_transfers(view):
+            terms = (transfer.debit_account, transfer.credit_account, transfer.amount)
+            if transfer.kind is TransferKind.PAYMENT:
+                paid[transfer.agreement_id] = terms
+            elif transfer.kind is TransferKind.REFUND:
+                if transfer.agreement_id in refunded:
+                    raise self._violated(f"{transfer.agreement_id} was refunded twice")
+                refunded.add(transfer.agreement_id)
+                user, resource, amount = paid.get(transfer.agreement_id, ("", "", 0))
+                if terms != (resource, user, amount):
+                    raise self._violated(f"{transfer.agreement_id} was refunded otherwise than it was paid")
