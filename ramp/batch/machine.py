@@ -34,6 +34,9 @@ LOAD_SLICES: Final = 24
 SNAPSHOT_AGE_S: Final = 3.0
 """Seconds for which one picture of a system serves all who ask."""
 
+LOST_AFTER_S: Final = 60.0
+"""Seconds for which a sold slot must not be as it should before it is given up."""
+
 _FOREVER: Final[Duration] = 365 * 24 * 3600 * SECOND
 """What a job without a limit counts for in pictures; Slurm itself takes a year."""
 
@@ -80,6 +83,8 @@ class BatchMachine:
         self._spare_planned = spare_planned
         self._snapshot_age_s = snapshot_age_s
         self._monotonic = monotonic
+        self._wanting: dict[str, float] = {}
+        """Since when sold slots are not as they should be."""
         self._picture: tuple[float, SystemSnapshot] | None = None
         self._drawn: tuple[object, Availability] | None = None
 
@@ -222,8 +227,9 @@ class BatchMachine:
     def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str]:
         """Hand sold slots over to their buyers' accounts, and find those that are lost; see `TendedPlugin.tend`.
 
-        A slot is lost when a node of it is out of service, or when the system has lost its reservation and has given
-        the cores to others meanwhile. Nothing is lost because the system cannot be asked.
+        A slot is lost when for a minute a node of it is out of service, or the system has lost its reservation and has
+        given the cores to others; after a restart systems say either of what is well. Nothing is lost because the
+        system cannot be asked.
         """
         self._told(lambda: self.reconciler.sweep(now))
         picture = self._told(lambda: self.picture(now))
@@ -239,7 +245,9 @@ class BatchMachine:
                     entry = self.book.change(key, account=account)
                 if not self.reconciler.fits(there.get(entry.name), entry, now):
                     reason = self._restored(entry, now)
-            if reason:
+            if not reason:
+                self._wanting.pop(key, None)
+            elif self._monotonic() - self._wanting.setdefault(key, self._monotonic()) >= LOST_AFTER_S:
                 lost[key] = reason
         return lost
 

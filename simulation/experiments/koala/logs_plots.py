@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from simulation.plots.style import SERIES, footnote, legend_below, new_figure, quiet_grid, read_rows, save_figure
+from simulation.plots.style import PAPER, SERIES, footnote, legend_below, new_figure, quiet_grid, read_rows, save_figure
 
 _MEASURES: Final = (("turnaround_h", "mean turnaround"), ("wait_h", "mean wait"))
 
@@ -43,7 +43,7 @@ def draw_gains(source: Path, target: Path, *, quick: bool) -> None:
                     label=strategy + ("" if known == "True" else ", speed-up within 30 %"),
                 )
             axes.set_title(f"{log}: {words}", fontsize=9)
-            axes.set_ylim(top=0)
+            axes.axhline(0, color=PAPER, linewidth=0.6)
             quiet_grid(axes)
         panels[-1, column].set_xlabel("malleable jobs (%)")
     for line in range(2):

@@ -16,7 +16,7 @@ import pytest
 from ramp.batch.slurm.emulated import PACKAGES, EmulatedCluster, missing_programs
 
 NODES, CORES = 16, 8
-PATIENCE_S = 120.0
+PATIENCE_S = 200.0
 
 
 def wait_for(condition: Callable[[], object], what: str) -> None:

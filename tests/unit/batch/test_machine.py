@@ -275,21 +275,33 @@ def test_a_hand_over_that_failed_is_made_good_at_the_next_time() -> None:
 
 def test_a_sold_slot_whose_node_fails_is_lost_and_others_are_not() -> None:
     system = FakeSystem()
-    machine = BatchMachine(system, "big1", 64, ForSale(), None, snapshot_age_s=0)
+    clock = [0.0]
+    machine = BatchMachine(system, "big1", 64, ForSale(), None, snapshot_age_s=0, monotonic=lambda: clock[0])
     _sold(machine)
     _sold(machine, "offer-2")
     node = {name for name, _ in system.there["ramp_big1.offer-2"].parts}
     system.nodes = [replace(each, usable=each.name != "n1", state="down", reason="fan") for each in system.nodes]
     assert "n1" not in node - {"n3"}
+    assert machine.tend({"offer-1": "", "offer-2": ""}, NOW) == {}, "it may be a restart"
+    clock[0] = 60.0
     assert machine.tend({"offer-1": "", "offer-2": ""}, NOW) == {"offer-1": "node n1 is down (fan)"}
 
 
 def test_a_sold_slot_that_was_given_to_another_is_lost() -> None:
     system = FakeSystem()
-    machine = _machine(system)
+    clock = [0.0]
+    machine = BatchMachine(system, "big1", 64, ForSale(), None, monotonic=lambda: clock[0], wait=lambda _: None)
     _sold(machine)
+    before = dict(system.there)
     all_nodes = tuple((node.name, 8) for node in system.nodes)
     system.there = {"theirs": SystemReservation("theirs", "theirs", NOW, NOW + 9 * HOUR, all_nodes, ("x",))}
+    assert machine.tend({"offer-1": "buyer1"}, NOW) == {}
+    theirs, system.there = system.there, before
+    clock[0] = 70.0
+    assert machine.tend({"offer-1": "buyer1"}, NOW) == {}, "it was there again in between"
+    system.there = theirs
+    assert machine.tend({"offer-1": "buyer1"}, NOW) == {}
+    clock[0] = 130.0
     assert list(machine.tend({"offer-1": "buyer1"}, NOW)) == ["offer-1"]
 
 

@@ -1,0 +1,134 @@
+"""`ramp demo-slurm`: a Slurm cluster of emulated nodes in the market, half of it sold, a job on a slot, all stopped."""
+
+from __future__ import annotations
+
+import getpass
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+import click
+
+from ramp.batch.slurm.emulated import EmulatedCluster
+from ramp.cli.options import example, json_option
+from ramp.cli.views.output import print_json, waiting
+from ramp.client.connecting import connect
+from ramp.client.launching import launch
+from ramp.client.market import Market
+from ramp.client.request import request
+from ramp.client.results import Purchase
+
+NODES: Final = 64
+CORES: Final = 8
+PRICE: Final = 70
+"""Most that the users pay, credits per core hour."""
+
+JOB_LIMIT_S: Final = 120.0
+"""Seconds for the job to begin and end; the slot begins within some."""
+
+BUYERS: Final = ("alice", "bob")
+
+MARKET: Final = """\
+[market]
+domain = "localhost"
+
+[server]
+kind = "embedded"
+
+[[users]]
+name = "alice"
+deposit = 100000
+
+[[users]]
+name = "bob"
+deposit = 100000
+
+[accounts]
+alice = "{account}"
+bob = "{account}"
+
+[machines.emulated]
+plugin = "slurm"
+cores = {cores}
+cores_per_node = {cores_per_node}
+operating_system = "LINUX"
+architecture = "x86_64"
+
+[machines.emulated.options]
+partition = "debug"
+conf = "{conf}"
+for_sale = {{ share = 0.5 }}
+
+[[resources]]
+name = "emulated"
+machine = "emulated"
+start_price = 45
+minimum_price = 20
+executor = "slurm"
+"""
+
+
+@click.command("demo-slurm", epilog=example("ramp demo-slurm"))
+@json_option
+@click.pass_context
+def demo_slurm(ctx: click.Context, as_json: bool) -> None:
+    """Start a real Slurm of 64 emulated nodes, sell half of it to two users, run a job on a slot, and stop everything.
+
+    Needs Slurm's programs (Debian: apt-get install slurmctld slurmd slurm-client munge), takes well under a minute and
+    leaves nothing running.
+    """
+    begin = time.monotonic()
+
+    def tell(text: str) -> None:
+        if not as_json:
+            click.echo(text)
+
+    with tempfile.TemporaryDirectory(prefix="ramp-", dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # the buyers' account reads slurm.conf there
+        tell(f"Starting Slurm with {NODES} emulated nodes of {CORES} cores; half of all cores are for sale")
+        with EmulatedCluster(folder / "s", "em", NODES, CORES) as cluster:
+            config = folder / "market.toml"
+            user = getpass.getuser()
+            account = "nobody" if user == "root" else user
+            fields = {"cores": NODES * CORES, "cores_per_node": CORES, "conf": cluster.conf}
+            config.write_text(MARKET.format(**fields, account=account), encoding="utf-8")
+            with launch(config, state_dir=folder / "state"):
+                bought = {}
+                for buyer in BUYERS:
+                    bought[buyer] = _buy(connect(folder / "state", user=buyer), NODES * CORES // 4)
+                    tell(_told(buyer, bought[buyer]))
+                tell(cluster.run("sinfo").rstrip())
+                said = ""
+                if bought[BUYERS[0]].committed:
+                    said = _run_job(cluster, bought[BUYERS[0]].units[0].reservation_id, account)
+                    tell(f"alice's job on her slot says:\n{said.rstrip()}")
+    total = time.monotonic() - begin
+    all_bought = all(each.committed for each in bought.values())
+    if as_json:
+        units = {buyer: [unit.reservation_id for unit in each.units] for buyer, each in bought.items()}
+        print_json({"bought": units, "output": said, "total_s": round(total, 3)})
+    tell(f"Everything is stopped after {total:.1f} s")
+    ctx.exit(0 if all_bought and said else 1)
+
+
+def _buy(market: Market, cores: int) -> Purchase:
+    wanted = request(cores=cores, wall_time="30min", end="+2h", price=PRICE)
+    return market.submit(wanted, rounds=2)
+
+
+def _told(buyer: str, purchase: Purchase) -> str:
+    if not purchase.committed:
+        return f"{buyer} bought nothing: {purchase.status}: {purchase.reason}"
+    unit = purchase.units[0]
+    return f"{buyer} bought {unit.cores} cores from {unit.start:%H:%M:%S} UTC: reservation {unit.reservation_id}"
+
+
+def _run_job(cluster: EmulatedCluster, reservation: str | None, account: str) -> str:
+    """What a job of four nodes on a slot prints; it waits for the slot to begin."""
+    with waiting("running a job on the slot"):
+        words = ("sh", "-c", "echo task $SLURM_PROCID on $SLURMD_NODENAME in $SLURM_JOB_RESERVATION as $(id -un)")
+        user = None if account == getpass.getuser() else account
+        argv = ("srun", f"--reservation={reservation}", "-N4", "-n4", "-t5", "--quiet", *words)
+        return cluster.run(*argv, limit_s=JOB_LIMIT_S, user=user)
