@@ -12,5 +12,5 @@ pytestmark = pytest.mark.e2e
 
 def test_keeps_the_contract(plugin_rule, cluster, tmp_path):
     begun = now()
-    settings = PluginSettings("ge1", SLOTS, 1, begun, options_of(cluster))
+    settings = PluginSettings("ge1", SLOTS, 8, begun, options_of(cluster))
     plugin_rule.check(Subject(open_plugin, settings, begun, tmp_path / "states"))
