@@ -14,7 +14,7 @@ from ramp.protocol.resource.launching import OWN_ACCOUNT, LaunchTerms
 NONE: Final = "none"
 LOCAL: Final = "local"
 EXECUTORS: Final = (NONE, LOCAL, "slurm")
-"""Nothing; the agent's own computer, where the machine is simulated; or the buyers themselves, on slots handed to them."""
+"""Nothing; the agent's own computer, where the machine is simulated; or the buyers, on slots handed to them."""
 
 _ACCOUNT: Final = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
 

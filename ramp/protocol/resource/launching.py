@@ -38,7 +38,7 @@ class LaunchTerms:
 
     @property
     def launches(self) -> bool:
-        """Whether jobs are launched at all; else buyers run them by themselves, on slots that their accounts are given."""
+        """Whether jobs are launched; else buyers run them by themselves, on slots that their accounts are given."""
         return self.executor not in HANDED_OVER
 
     def problem(self, user: str) -> str:
