@@ -65,7 +65,7 @@ name = "emulated"
 machine = "emulated"
 start_price = 45
 minimum_price = 20
-executor = "slurm"
+executor = "local"
 """
 
 

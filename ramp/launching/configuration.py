@@ -13,8 +13,8 @@ from ramp.protocol.resource.launching import OWN_ACCOUNT, LaunchTerms
 
 NONE: Final = "none"
 LOCAL: Final = "local"
-EXECUTORS: Final = (NONE, LOCAL)
-"""What may run jobs: nothing, or the agent's own computer where the machine is simulated."""
+EXECUTORS: Final = (NONE, LOCAL, "slurm")
+"""Nothing; the agent's own computer, where the machine is simulated; or the buyers, on slots handed to them."""
 
 _ACCOUNT: Final = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
 
@@ -24,8 +24,8 @@ class LaunchingConfig:
     """How jobs are launched on what was bought.
 
     Attributes:
-        executor: what runs the jobs of resources that name no other: `none` or `local` (on this computer: for simulated
-            machines).
+        executor: what runs the jobs of resources that name no other: `none`, `local` (on this computer: for simulated
+            machines) or `slurm` (the buyer's account gets the slot, and runs what it likes there by itself).
         worker: full path of the installed worker, which `sudo` runs as a buyer's account; not needed where the agents
             run as root.
         python: interpreter for the worker where it need not be installed; by default the system's.

@@ -154,7 +154,7 @@ class JobDesk:
     def _problem(self, order: JobOrder, participant: Participant, now: Instant) -> tuple[str, str] | None:
         """Why a job cannot be run, as code and sentence."""
         offer = participant.offer
-        if self._terms is None:
+        if self._terms is None or not self._terms.launches:
             return "launching_off", "this resource launches no jobs; `ramp show ID --as env` tells how to do it oneself"
         unmapped = self._terms.problem(participant.user)
         if unmapped:

@@ -14,6 +14,9 @@ OWN_ACCOUNT: Final = "@own"
 No Unix account has such a name.
 """
 
+HANDED_OVER: Final = ("slurm",)
+"""Batch systems whose slots are handed over to the buyers' accounts; no job is launched there."""
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchTerms:
@@ -32,6 +35,11 @@ class LaunchTerms:
     accounts: Mapping[str, str] = field(default_factory=dict)
     grace: Duration = 10 * SECOND
     delivery_limit: Duration = 5 * MINUTE
+
+    @property
+    def launches(self) -> bool:
+        """Whether jobs are launched; else buyers run them by themselves, on slots that their accounts are given."""
+        return self.executor not in HANDED_OVER
 
     def problem(self, user: str) -> str:
         """Why a buyer is not dealt with, or the empty string."""
