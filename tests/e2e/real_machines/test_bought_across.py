@@ -154,6 +154,7 @@ def test_an_agent_dies_and_what_is_paid_is_reserved(market, gridengine, slurm, b
     agree(market, gridengine, slurm, bought, outcome)
 
 
+@pytest.mark.long
 def test_a_system_that_hangs_costs_its_site_the_sale_and_nobody_else(market, gridengine, slurm, bought, hours):
     market.wait_ready()
     os.kill(gridengine.master_pid, signal.SIGSTOP)
