@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,16 @@ pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number", "ignore
 
 UNBOUNDED: dict[str, tuple[str, ...]] = {
     "UserParty": ("purchases", "agreements", "_running", "_pages", "_bought", "_claims"),
-    "ResourceParty": ("participants", "_by_agreement", "_open", "_armed_for", "_released"),
+    "ResourceParty": (
+        "participants",
+        "_by_agreement",
+        "_open",
+        "_alarms._set_for",
+        "_released",
+        "jobs._jobs",
+        "jobs._waiting",
+        "jobs._reads",
+    ),
     "BankParty": ("_asked", "_open"),
     "KeeperParty": ("_pages",),
     "DirectoryParty": ("_entries",),
@@ -35,7 +45,7 @@ def sizes(market: OneProcess) -> dict[str, int]:
     for name, agent in market.agents.items():
         party: Any = agent.host.party
         for attribute in UNBOUNDED[type(party).__name__]:
-            found[f"{name}.{attribute}"] = len(getattr(party, attribute))
+            found[f"{name}.{attribute}"] = len(attrgetter(attribute)(party))
         queries = getattr(party, "_queries", None)
         found[f"{name}.queries"] = len(queries._open) if queries is not None else 0
         questions = getattr(party, "_questions", None)

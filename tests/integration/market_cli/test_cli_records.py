@@ -95,7 +95,9 @@ def test_resources_are_those_of_the_directory(ramp):
         line.split() for line in text.splitlines() if line.startswith("beta")
     )
     assert (name, cores, architecture, price) == ("beta", "512", "x86_64", "60")
-    assert [entry.keys() for entry in ramp("resources", "--brief", "--json")[1]] == [{"resource", "address"}] * 3
+    assert [entry.keys() for entry in ramp("resources", "--brief", "--json")[1]] == [
+        {"resource", "address", "draining"}
+    ] * 3
     assert ramp("resources", "--brief", "--load")[0] == 2
 
 
