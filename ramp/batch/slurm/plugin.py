@@ -19,9 +19,6 @@ from ramp.errors import BatchSystemError, ConfigurationError, PluginError
 from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.interface import PluginSettings
 
-CONFIGURATIONS: Final = (Path("/etc/slurm/slurm.conf"), Path("/etc/slurm-llnl/slurm.conf"), Path("/usr/etc/slurm.conf"))
-"""Where `slurm.conf` is looked for, beside the variable `SLURM_CONF`."""
-
 _PARTITION: Final = Wanted("a partition's name", lambda text: re.fullmatch(r"[\w.-]+", text) is not None)
 
 

@@ -67,3 +67,16 @@ def reservation_names(cluster: EmulatedCluster) -> list[str]:
     """What reservations the cluster has."""
     lines = cluster.run("scontrol", "-o", "show", "reservation").splitlines()
     return [line.split()[0].removeprefix("ReservationName=") for line in lines if line.startswith("ReservationName=")]
+
+
+def saved(cluster: EmulatedCluster) -> EmulatedCluster:
+    """The cluster once its controller has written down what was done so far, from which it goes on after a kill.
+
+    A job is made and cancelled, for Slurm writes its jobs only when something has changed, some seconds later.
+    """
+    begun = time.time()
+    job = cluster.run("sbatch", "--parsable", "--hold", "-n1", "-t1", "-o/dev/null", "--wrap", "true").strip()
+    cluster.run("scancel", job)
+    jobs = cluster.folder / "state" / "job_state"
+    wait_for(lambda: jobs.exists() and jobs.stat().st_mtime > begun, "the controller has written its jobs down")
+    return cluster

@@ -20,7 +20,7 @@ from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.contract import Rule, Subject
 from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES, NODES, cleared, reservation_names, running_cluster, wait_for
+from tests.e2e.slurm.cluster_fixture import CORES, NODES, cleared, reservation_names, running_cluster, saved, wait_for
 
 pytestmark = pytest.mark.e2e
 
@@ -133,7 +133,7 @@ def test_a_release_takes_the_jobs_along(cluster: EmulatedCluster) -> None:
 def test_what_a_killed_controller_forgets_is_made_again(
     cluster: EmulatedCluster, tmp_path: Path, confirmed: bool
 ) -> None:
-    machine = _open(cluster, tmp_path)
+    machine = _open(saved(cluster), tmp_path)
     now = _now()
     for number in range(4):
         _held(machine, f"offer-{number}", _unit(8, now), now)
