@@ -21,10 +21,10 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Machine, has_places
 from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
+from simulation.queueing.queue_simulation import EndedJob, Overrun
 from simulation.queueing.reservation_text import reservation_of
 from simulation.queueing.run_history import PlacementRecorder, amount_over_time, bars_without_places
 from simulation.queueing.shaped_jobs import ShapedJobs, shaped_jobs
-from simulation.queueing.simulation import EndedJob, Overrun
 from simulation.queueing.trace import job_line, reservation_line, schedule_as_swf
 from simulation.queueing.whole_log import (
     EventOrder,

@@ -44,7 +44,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Building:
+class PartyBuilder:
     """What agents are built from.
 
     Attributes:
@@ -77,7 +77,7 @@ class Building:
             return self._user(name)
         return self._resource(name)
 
-    def anew(self) -> Building:
+    def anew(self) -> PartyBuilder:
         """The same from the configuration as it is now.
 
         Raises:

@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ramp.agents.building import Building, transport_settings
+from ramp.agents.building import PartyBuilder, transport_settings
 from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.control import UserControl
 from ramp.agents.control_channel import ControlChannel
@@ -86,7 +86,7 @@ class Group:
         names: their local names, in the order of starting.
     """
 
-    def __init__(self, building: Building, names: list[str]) -> None:
+    def __init__(self, building: PartyBuilder, names: list[str]) -> None:
         self._building = building
         self._lives = {name: _Life() for name in names}
         self._stopping = asyncio.Event()
@@ -343,7 +343,7 @@ async def run_agents(config: SwarmConfig, state: StateFolder, settings: Transpor
     Raises:
         ConfigurationError: if an agent can never be built.
     """
-    building = Building(
+    building = PartyBuilder(
         config=config, state=state, settings=settings, passwords=state.passwords(names), clock=SystemClock()
     )
     limits = config.logs

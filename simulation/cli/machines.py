@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from ramp.cli.moments import DurationType
 from ramp.cli.options import example, state_option, user_option
+from ramp.cli.time_arguments import DurationType
 from ramp.errors import ConfigurationError, DocumentError, MachineError, TransportError
 from ramp.model.instant import Duration
 from ramp.runtime.state_folder import StateFolder

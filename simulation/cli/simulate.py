@@ -19,8 +19,8 @@ from rich.table import Table
 from ramp.cli.options import example
 from ramp.errors import ConfigurationError
 from ramp.options import value_of_text
+from simulation.queueing.queue_simulation import EndedJob, Overrun
 from simulation.queueing.reservation_text import RESERVATION_FORM
-from simulation.queueing.simulation import EndedJob, Overrun
 from simulation.queueing.whole_log import EventOrder
 from simulation.schedulers.declaration import SCHEDULERS
 from simulation.simulated_run import PreparedRun, SimulatedRun, left_out

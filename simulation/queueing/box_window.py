@@ -1,6 +1,6 @@
 """Window first-fit on a torus of boxes as one compiled loop: the sweeps of the Angara study in minutes.
 
-The same decisions as `simulation.queueing.simulation` with `WindowFirstFit` (with the allocator `room-ahead`:
+The same decisions as `simulation.queueing.queue_simulation` with `WindowFirstFit` (with the allocator `room-ahead`:
 `WindowRoomAhead`) and an `AngaraMachine` whose nodes are all in service. There are no reservations, and no job runs
 longer than it asks for.
 """

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from simulation.queueing.simulation import EndedJob
+from simulation.queueing.queue_simulation import EndedJob
 from simulation.queueing.whole_log import LogRun
 from simulation.schedulers.interface import AdvanceReservation
 

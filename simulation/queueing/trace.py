@@ -8,7 +8,7 @@ import numpy as np
 
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.interface import Machine, Placement
-from simulation.queueing.simulation import EndedJob
+from simulation.queueing.queue_simulation import EndedJob
 from simulation.queueing.whole_log import LogRun
 from simulation.schedulers.interface import AdvanceReservation
 from simulation.workload.swf import SwfLog

@@ -19,7 +19,7 @@ from ramp.errors import ConfigurationError, SchedulerError
 from simulation.machines.interface import JobRequest, Machine, Placement, has_places
 from simulation.malleable.malleability import Malleability
 from simulation.queueing.job_table import JobTable
-from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
+from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.schedulers.declaration import SCHEDULERS, FlatLoop, SchedulerDeclaration, flat_loop, scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
 from simulation.workload.metrics import Pieces, Schedule

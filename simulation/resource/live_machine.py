@@ -24,7 +24,7 @@ from simulation.machines.interface import GridMachine, Placement
 from simulation.planning.floors import Floors
 from simulation.planning.placers import ALWAYS, placer_of
 from simulation.planning.space_time import SpaceTime
-from simulation.queueing.simulation import EndedJob, Overrun, QueueSimulation
+from simulation.queueing.queue_simulation import EndedJob, Overrun, QueueSimulation
 from simulation.resource.background import Submission
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler

@@ -123,7 +123,7 @@ class ModelledMachine(BookedMachine):
             on_change=self._changed,
             told_bytes=told_bytes,
         )
-        self._rehearse()
+        self._warm_up()
         self._keep_when_due()
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
@@ -178,7 +178,7 @@ class ModelledMachine(BookedMachine):
         shown["map"] = map_of(self._options.machine, self.live, self._book.live(now), self._numbers, self._kind.cores)
         return shown
 
-    def _rehearse(self) -> None:
+    def _warm_up(self) -> None:
         """Plan and search once before anybody waits for it: the first time on a computer, both are compiled first."""
         self.live.outlook().space_time.earliest(JobRequest(-1, 1), 1, self.live.now)
 

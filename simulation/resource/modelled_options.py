@@ -15,7 +15,7 @@ from ramp.options import Bounds, Wanted
 from ramp.plugins.interface import PluginSettings
 from simulation.machine_files import load_machine
 from simulation.machines.interface import GridMachine, has_places
-from simulation.queueing.simulation import Overrun
+from simulation.queueing.queue_simulation import Overrun
 from simulation.resource.background import Workload
 from simulation.resource.live_machine import SCHEDULER_DEFAULT
 from simulation.schedulers.declaration import make_scheduler

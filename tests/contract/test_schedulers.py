@@ -14,7 +14,7 @@ import pytest
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, Machine, has_places
 from simulation.queueing.job_table import JobTable
-from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
+from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.queueing.whole_log import SchedulerOptions, run_log
 from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import Job

@@ -18,7 +18,7 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest
 from simulation.queueing.job_table import JobTable
-from simulation.queueing.simulation import Overrun, QueueSimulation
+from simulation.queueing.queue_simulation import Overrun, QueueSimulation
 from simulation.queueing.whole_log import SchedulerOptions, run_log
 from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import Job

@@ -19,7 +19,7 @@ from simulation.machine_files import load_machine
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest, Machine, NodeState, Placement
-from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
+from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler, Site
 from simulation.schedulers.policies.conservative import ConservativeBackfill

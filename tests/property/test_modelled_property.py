@@ -19,7 +19,7 @@ from simulation.machines.grid import Grid, bits_of
 from simulation.machines.interface import Connection, GridMachine, JobRequest, NodeState, Placement, has_places
 from simulation.planning.placers import placer_of
 from simulation.planning.space_time import SpaceTime
-from simulation.queueing.simulation import EndedJob, EndReason, Overrun
+from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun
 from simulation.resource.background import Submission
 from simulation.resource.live_machine import LiveMachine
 from simulation.schedulers.declaration import make_scheduler

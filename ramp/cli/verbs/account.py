@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import click
 
 from ramp.cli.connection import ask, open_market
-from ramp.cli.moments import MomentType
 from ramp.cli.options import example, market_options
+from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.output import amount_json, amount_text, moment_text, print_json, print_pairs, print_rows
 from ramp.client import dialogues
 from ramp.client.identifiers import shortened

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import click
 
-from ramp.cli.moments import MomentType
 from ramp.cli.options import example, json_option, state_option
+from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.output import amount_json, amount_text, count_text, moment_text, print_json, print_rows, waiting
 from ramp.client import dialogues
 from ramp.client.access import running

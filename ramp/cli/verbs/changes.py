@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import click
 
-from ramp.cli.moments import MomentType
 from ramp.cli.options import example, json_option, state_option
+from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.output import moment_text, print_json, print_rows, say, waiting
 from ramp.client.connecting import operate
 from ramp.control.market_changes import MarketChanged

@@ -8,8 +8,8 @@ from dataclasses import asdict
 
 import click
 
-from ramp.cli.moments import MomentType
 from ramp.cli.options import WholeNumber, example, json_option, state_option
+from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.output import moment_text, print_json
 from ramp.model.instant import Instant
 from ramp.runtime.logs.events import MarketEvent, follow_events, read_events

@@ -10,8 +10,8 @@ from typing import Final
 import click
 
 from ramp.cli.connection import ask, open_market
-from ramp.cli.moments import DurationType
 from ramp.cli.options import example, market_options
+from ramp.cli.time_arguments import DurationType
 from ramp.cli.views.output import bar_text, count_text, duration_text, moment_text, print_json, print_rows, waiting
 from ramp.client import dialogues
 from ramp.client.machine_state import MachineJob, MachineReservation, MachineState

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import click
 
-from ramp.cli.moments import DurationType, MomentType
 from ramp.cli.options import CreditsType, WholeNumber, example, json_option
 from ramp.cli.request_templates import take_template
+from ramp.cli.time_arguments import DurationType, MomentType
 from ramp.cli.views.output import (
     amount_json,
     amount_text,

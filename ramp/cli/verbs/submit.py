@@ -15,8 +15,8 @@ from typing import Any, Final, Self
 import click
 
 from ramp.cli.connection import open_market
-from ramp.cli.moments import DurationType
 from ramp.cli.options import CreditsType, example, file_type, market_options
+from ramp.cli.time_arguments import DurationType
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
 from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
 from ramp.cli.views.output import moment_text, print_json, print_rows, say, silence_output

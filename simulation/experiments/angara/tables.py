@@ -8,8 +8,8 @@ from statistics import fmean
 from typing import Any, Final
 
 from simulation.experiments.comparison import Comparison
+from simulation.experiments.confidence_interval import confidence_interval
 from simulation.experiments.result import Column, Columns
-from simulation.experiments.spread import spread
 
 MEASURES: Final = ("utilisation", "relative_wait")
 UTILISATION_GAIN: Final = 7.0
@@ -56,7 +56,7 @@ def average_table(rows: Sequence[Row]) -> list[dict[str, Any]]:
     for measure in MEASURES:
         scale = 100 if measure == "utilisation" else 1
         for (method, window), group in _grouped(rows, "method", "window").items():
-            values = spread([scale * value for value in means_by_seed(group, measure).values()])
+            values = confidence_interval([scale * value for value in means_by_seed(group, measure).values()])
             table.append(_entry({"measure": measure, "method": method, "window": window}, values))
     return table
 
@@ -67,7 +67,7 @@ def system_table(rows: Sequence[Row]) -> list[dict[str, Any]]:
     for measure in MEASURES:
         scale = 100 if measure == "utilisation" else 1
         for (system, method, window), group in _grouped(rows, "system", "method", "window").items():
-            values = spread([scale * row[measure] for row in group])
+            values = confidence_interval([scale * row[measure] for row in group])
             table.append(_entry({"measure": measure, "system": system, "method": method, "window": window}, values))
     return table
 
@@ -118,7 +118,7 @@ def gain(rows: Sequence[Row], one: str, other: str) -> dict[str, float]:
             columns.setdefault(name, []).append(value)
     result = {}
     for name, values in columns.items():
-        found = spread(values)
+        found = confidence_interval(values)
         result[name] = round(found.mean, 3)
         result[f"{name}_ci"] = round(found.half_width, 3)
     return result

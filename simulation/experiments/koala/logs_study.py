@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from simulation.experiments.comparison import Comparison, tell_comparison
+from simulation.experiments.confidence_interval import confidence_interval
 from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.koala.logs_plots import draw_gains
 from simulation.experiments.koala.logs_runs import (
@@ -26,7 +27,6 @@ from simulation.experiments.koala.logs_runs import (
     run_log_setting,
 )
 from simulation.experiments.result import Column, Columns, write_rows, write_summary
-from simulation.experiments.spread import spread
 from simulation.experiments.worker_processes import run_all
 
 SHARES: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -107,7 +107,7 @@ def _gains(rows: Sequence[Row], plain: Mapping[str, Row]) -> list[dict[str, Any]
         line: dict[str, Any] = {"log": log, "strategy": strategy, "speed_up_known": known, "share": share}
         for measure in MEASURES:
             base = plain[log][measure]
-            value = spread([100 * (row[measure] / base - 1) if base else 0.0 for row in mine])
+            value = confidence_interval([100 * (row[measure] / base - 1) if base else 0.0 for row in mine])
             line |= {f"{measure}_percent": round(value.mean, 2), f"{measure}_half": round(value.half_width, 2)}
         rigid = [row["rigid_wait_h"] for row in mine if row["rigid_wait_h"] != ""]
         line["rigid_wait_h"] = round(sum(rigid) / len(rigid), 3) if rigid else ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.spread import Spread, spread
+from simulation.experiments.confidence_interval import ConfidenceInterval, confidence_interval
 
 Row = Mapping[str, Any]
 
@@ -20,9 +20,11 @@ FAR_WORSE_PERCENT: Final = 20.0
 _LOST: Final = "our copy has no curves; only the axis' end is known"
 
 
-def of(rows: Sequence[Row], workload: str, policy: str, measure: str) -> Spread:
+def of(rows: Sequence[Row], workload: str, policy: str, measure: str) -> ConfidenceInterval:
     """A measure of one combination over the seeds."""
-    return spread([row[measure] for row in rows if row["workload"] == workload and row["policy"] == policy])
+    return confidence_interval(
+        [row[measure] for row in rows if row["workload"] == workload and row["policy"] == policy]
+    )
 
 
 def outcome_two(rows: Sequence[Row]) -> dict[str, Any]:
@@ -52,7 +54,7 @@ def outcome_two(rows: Sequence[Row]) -> dict[str, Any]:
     return found
 
 
-def _above(one: Spread, other: Spread) -> bool:
+def _above(one: ConfidenceInterval, other: ConfidenceInterval) -> bool:
     return one.mean - one.half_width > other.mean + other.half_width
 
 

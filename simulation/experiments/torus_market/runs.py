@@ -24,7 +24,7 @@ from simulation.market.actors import COMPOSITION
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import START, World
-from simulation.queueing.simulation import EndedJob
+from simulation.queueing.queue_simulation import EndedJob
 from simulation.resource.modelled import ModelledMachine
 
 USERS: Final = 5

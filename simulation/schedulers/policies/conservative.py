@@ -96,7 +96,7 @@ class ConservativeBackfill:
     def decide(self, site: Site) -> int | None:
         """Promise, move forward, and start what is promised for this moment."""
         now = site.now
-        self._look_around(site)
+        self._see_what_changed(site)
         if self._queue:
             queue = self._queue
             promised = [
@@ -141,7 +141,7 @@ class ConservativeBackfill:
         if self._compress:
             self._given_back = moved  # those before a job that moved forward look at what it left the next time
 
-    def _look_around(self, site: Site) -> None:
+    def _see_what_changed(self, site: Site) -> None:
         """Note what has been given back since the last decision; drop promises that rest on what is no longer true."""
         now, ends, capacity = site.now, expected_ends(site), site.machine.capacity
         for number, end in self._expected_ends.items():

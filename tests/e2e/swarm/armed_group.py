@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ramp.agents import group
-from ramp.agents.building import Building
+from ramp.agents.building import PartyBuilder
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent
 from ramp.model.acl import Message
@@ -85,9 +85,9 @@ async def _has_left(agent: PartyAgent) -> None:
 
 
 def _arm(folder: Path) -> None:
-    build, send = Building.build, PartyAgent._send
+    build, send = PartyBuilder.build, PartyAgent._send
 
-    def armed_build(self: Building, name: str) -> PartyAgent:
+    def armed_build(self: PartyBuilder, name: str) -> PartyAgent:
         agent = build(self, name)
         agent.traps = Traps(folder / "traps", name, ROLES[type(agent)])
         agent.steps = folder / "steps" / f"{name}.txt"
@@ -103,7 +103,7 @@ def _arm(folder: Path) -> None:
             await _has_left(self)
             self.traps.meet(act, "after")
 
-    Building.build = armed_build
+    PartyBuilder.build = armed_build
     PartyAgent._send = armed_send
 
 

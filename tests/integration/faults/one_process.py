@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ramp.agents.building import Building
+from ramp.agents.building import PartyBuilder
 from ramp.agents.group import end_agent
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import UserAgent
@@ -103,10 +103,10 @@ class OneProcess:
         for name in NAMES:
             await self.bring_up(name)
 
-    def building(self) -> Building:
+    def building(self) -> PartyBuilder:
         quotas = QuotaConfig(messages_per_sender_per_second=10**9, burst=10**9)
         settings = TransportSettings(servers=(("127.0.0.1", 5222),), quotas=quotas)
-        return Building(self.config, self.state, settings, self.state.passwords(list(NAMES)), self.clock)
+        return PartyBuilder(self.config, self.state, settings, self.state.passwords(list(NAMES)), self.clock)
 
     async def bring_up(self, name: str) -> PartyAgent | None:
         """Build and start an agent; None if that fails."""

@@ -13,8 +13,8 @@ from scipy import stats
 from simulation.experiments.angara import study as angara
 from simulation.experiments.angara.runs import SYSTEMS, Setting, System, Variant, run_setting
 from simulation.experiments.angara.tables import average_table, gain
+from simulation.experiments.confidence_interval import confidence_interval
 from simulation.experiments.discovery import find_experiment
-from simulation.experiments.spread import spread
 from simulation.workload.generators.angara_workload import Sizes
 
 SHEET = {
@@ -39,11 +39,11 @@ def row(method: str, seed: int, utilisation: float, wait: float, system: str = "
 
 @pytest.mark.parametrize("values", [[1.0, 2.0], [3.0, 5.0, 4.0, 9.0], [float(i * i) for i in range(20)]])
 def test_intervals_are_students(values: list[float]) -> None:
-    found = spread(values)
+    found = confidence_interval(values)
     low, high = stats.t.interval(0.95, len(values) - 1, fmean(values), stats.sem(values))
     assert found.mean == pytest.approx((low + high) / 2)
     assert found.half_width == pytest.approx((high - low) / 2, rel=1e-3)
-    assert spread(values[:1]).half_width == 0
+    assert confidence_interval(values[:1]).half_width == 0
 
 
 def test_gains_are_paired_by_seed() -> None:
@@ -123,6 +123,6 @@ def test_utilisation_agrees_with_an_independent_implementation(extents: tuple[in
             100 * run_setting(Setting(System(extents), variant, window, 0.65, seed))["utilisation"]
             for seed in range(1, 9)
         ]
-        found = spread(values)
+        found = confidence_interval(values)
         error = found.deviation * (1 / 8 + 1 / 4) ** 0.5
         assert abs(found.mean - expected) < 4 * error, f"{extents} {allocator} w={window}: {found} against {expected}"

@@ -11,7 +11,7 @@ from simulation.machines.boxes.policy import BoxPolicy
 from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.machines.interface import JobRequest
 from simulation.queueing.box_window import run_window_first_fit
-from simulation.queueing.simulation import EndedJob, QueueSimulation
+from simulation.queueing.queue_simulation import EndedJob, QueueSimulation
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
 from simulation.schedulers.policies.window_first_fit import WindowCounts

@@ -7,7 +7,7 @@ import pytest
 from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest
-from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
+from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
 

@@ -13,6 +13,7 @@ from simulation.machines.flat import FlatMachine
 from simulation.machines.grid import bits_of
 from simulation.machines.interface import JobRequest
 from simulation.queueing.job_table import JobTable
+from simulation.queueing.queue_simulation import EndedJob
 from simulation.queueing.run_history import (
     RESERVED,
     Bars,
@@ -21,7 +22,6 @@ from simulation.queueing.run_history import (
     bars_without_places,
     runs_of_bits,
 )
-from simulation.queueing.simulation import EndedJob
 from simulation.queueing.whole_log import ReservationRequest, SchedulerOptions, run_log
 
 

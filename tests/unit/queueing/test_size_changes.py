@@ -16,8 +16,8 @@ from simulation.malleable.malleability import FREE, Malleability, ResizeCost
 from simulation.malleable.sizes import JobClass, Sizes
 from simulation.malleable.speedup import AmdahlLaw
 from simulation.queueing.job_table import JobTable
+from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.queueing.run_history import PlacementRecorder, bars_without_places
-from simulation.queueing.simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.queueing.trace import job_line, schedule_as_swf
 from simulation.queueing.whole_log import SchedulerOptions, run_log
 from simulation.schedulers.interface import Job, Site

@@ -7,7 +7,7 @@ import pytest
 from ramp.errors import ConfigurationError
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest
-from simulation.queueing.simulation import QueueSimulation
+from simulation.queueing.queue_simulation import QueueSimulation
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
 from simulation.schedulers.policies.window_first_fit import WindowCounts

@@ -13,7 +13,7 @@ from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest
 from simulation.queueing.job_table import JobTable, jobs_of_log
-from simulation.queueing.simulation import Overrun
+from simulation.queueing.queue_simulation import Overrun
 from simulation.queueing.whole_log import EventOrder, ReservationRequest, SchedulerOptions, run_log
 from simulation.workload.swf import read_swf
 

@@ -16,7 +16,7 @@ _T_975: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ConfidenceInterval:
     """A mean and how sure it is.
 
     Attributes:
@@ -32,10 +32,10 @@ class Spread:
     count: int
 
 
-def spread(values: Sequence[float]) -> Spread:
+def confidence_interval(values: Sequence[float]) -> ConfidenceInterval:
     """The mean of independent values, one a seed, with Student's t interval."""
     if len(values) < 2:
-        return Spread(fmean(values), 0.0, 0.0, 1)
+        return ConfidenceInterval(fmean(values), 0.0, 0.0, 1)
     deviation = stdev(values)
     quantile = _T_975[min(len(values) - 1, len(_T_975)) - 1]
-    return Spread(fmean(values), quantile * deviation / sqrt(len(values)), deviation, len(values))
+    return ConfidenceInterval(fmean(values), quantile * deviation / sqrt(len(values)), deviation, len(values))
