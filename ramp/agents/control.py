@@ -88,6 +88,10 @@ class UserControl(ControlChannel):
         command = answering.submission(request, request.request_id or self._ids.new("request"))
         self._check_size(command.request_id, command.request)
         yield Submitted(command.request_id, command.request.warnings)
+        if command.request_id in self._agent.party.purchases:  # said once more: what becomes of it, or has
+            async for event in self._watch(command.request_id, reader):
+                yield event
+            return
         clock = self._agent.party.clock
         if clock is not None and clock.wrong:
             yield clock

@@ -17,7 +17,9 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
 import signal
+import stat
 import sys
 import time
 from dataclasses import dataclass, field
@@ -331,6 +333,12 @@ async def _run(options: argparse.Namespace) -> None:
     await run_agents(config, state, settings, options.agents.split(","))
 
 
+def _can_be_asked() -> bool:
+    """Whether a supervisor holds the other end of standard input; a terminal or `/dev/null` asks nothing."""
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
 async def run_agents(config: SwarmConfig, state: StateFolder, settings: TransportSettings, names: list[str]) -> None:
     """Run agents in this process until SIGTERM or SIGINT.
 
@@ -355,7 +363,7 @@ async def run_agents(config: SwarmConfig, state: StateFolder, settings: Transpor
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, group.stop)
     calls = asyncio.StreamReader()
-    with contextlib.suppress(ValueError):  # no pipe: nobody will ask anything
+    if _can_be_asked():
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(calls), sys.stdin)
     listening = loop.create_task(group.listen(calls))
     try:

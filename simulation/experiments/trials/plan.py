@@ -8,7 +8,7 @@ a fixed time after the opening. `simulation.experiments.trials.simulated` runs a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -249,8 +249,8 @@ def swarms_directory() -> Path:
 
 
 def table2_resources() -> tuple[ResourceConfig, ...]:
-    """The paper's twenty machines (Table 2), in its order; a trial buys on them and launches nothing."""
-    return tuple(replace(each, launching=None) for each in load_config(swarms_directory() / "table2.toml").resources)
+    """The paper's twenty machines (Table 2), in its order."""
+    return load_config(swarms_directory() / "table2.toml").resources
 
 
 def workload_of(resource: ResourceConfig) -> str:

@@ -87,6 +87,7 @@ def market(module_market, kind):
     return market
 
 
+@pytest.mark.long_on_prosody  # which may pass the flood on too slowly, beside other work, for anything to be dropped
 def test_an_honest_buyer_buys_amid_a_flood(market):
     begin = in_hours(1)
     targets = ("bank", "directory", "alice", "small1", "big1")

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 from swarm_books import Books
-from swarm_market import ROOT, SMALL_AND_BIG, WAIT_S, Machine, in_hours, unit, until, write_config
+from swarm_market import in_hours, unit, until
 
-from ramp.ledger.account import AccountKind
-from ramp.model.seal import Role
-from ramp.runtime.clock import SystemClock
-from ramp.runtime.keys.store import KeyStore
-from ramp.runtime.ledger.store import LedgerStore
+import ramp
 
 pytestmark = pytest.mark.e2e
 
@@ -24,7 +18,7 @@ EVERYBODY = ["big1", "big2", "small1", "small2"]
 
 @pytest.fixture(scope="module")
 def market(module_market, kind):
-    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000}, accounts=["late"])
+    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000})
     market.up()
     return market
 
@@ -48,33 +42,18 @@ def called(market, request_id, hours):
     return sorted(name.partition("@")[0] for name in names), winner, answers["duration"] / 1e6
 
 
-def test_a_resource_that_joins_sells_at_once_and_one_that_leaves_is_not_waited_for(ready, tmp_path):
+def test_a_resource_that_joins_sells_at_once_and_one_that_leaves_is_not_waited_for(ready):
     market = ready
+    operator = ramp.operate(market.state.path)
     assert called(market, "request-four", 1)[:2] == (EVERYBODY, "small1")
-    cheap = Machine("late", 64, 10)
-    config = write_config(
-        tmp_path / "with_late.toml", users={"alice": 0}, machines=(*SMALL_AND_BIG, cheap), kind="embedded"
+    operator.add_resource(
+        '[[resources]]\nname = "late"\nmachine = "new"\nplugin = "steady"\nstart_price = 10010\nminimum_price = 10\n'
+        "options = { load = 0.0 }\n[machines.new]\ncores = 64\n"
     )
-    # what an operator does for a newcomer, whose XMPP account is in the configuration: a key, an account at the bank
-    now = SystemClock().now()
-    KeyStore(market.state.keys).issue("late@localhost", Role.RESOURCE, now)
-    with LedgerStore.open(market.state.ledger) as ledger:
-        ledger.open_account("late@localhost", AccountKind.RESOURCE, at=now, credit_limit=10**9)
-    server = market.status()["server"]
-    ca_file = market.state.server / "tls" / "ca.pem"
-    assert ca_file.exists(), list(ca_file.parent.iterdir())
-    command = [sys.executable, "-m", "ramp.agents.group", "--parent", str(os.getpid()), "--agents", "late"]
-    command += ["--config", str(config), "--state-dir", str(market.state.path), "--ca-file", str(ca_file)]
-    command += ["--host", server["host"], "--port", str(server["port"])]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as late:
-        try:
-            assert '"ready"' in late.stdout.readline()
-            until(lambda: "late" in market.listed(), "the newcomer is listed")
-            assert called(market, "request-five", 1)[:2] == (sorted([*EVERYBODY, "late"]), "late")
-            late.send_signal(signal.SIGTERM)
-            late.wait(WAIT_S)
-        finally:
-            late.kill()
+    until(lambda: "late" in market.listed(), "the newcomer is listed")
+    assert called(market, "request-five", 1)[:2] == (sorted([*EVERYBODY, "late"]), "late")
+    operator.remove_resource("late", force=True)
+    until(lambda: "late" not in market.listed(), "nobody is told of it any more")
     names, winner, seconds = called(market, "request-four-again", 1)
     assert (names, winner) == (EVERYBODY, "small1")
     assert seconds < 10, "nobody is waited for until the round's limit of 15 s"
