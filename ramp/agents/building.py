@@ -14,6 +14,7 @@ from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
 from ramp.agents.job_launcher import JobLauncher, LauncherSettings, system_python
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, tell_sale
+from ramp.batch.finding import finding_variables
 from ramp.composition import Composition, OpeningAccount, open_accounts
 from ramp.errors import ConfigurationError, StateDamaged
 from ramp.ledger.account import AccountKind
@@ -183,7 +184,14 @@ class PartyBuilder:
             return None
         how, own_folder = self.config.launching, self.state.jobs
         settings = LauncherSettings(
-            resource.launching.executor, how.worker, how.python or system_python(), own_folder, how.environment
+            resource.launching.executor,
+            how.worker,
+            how.python or system_python(),
+            own_folder,
+            how.environment,
+            finding_variables(resource),
+            how.psij_python,
+            how.folder,
         )
         return JobLauncher(settings, deliver, watch)
 
