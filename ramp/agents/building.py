@@ -67,7 +67,7 @@ class PartyBuilder:
         Raises:
             ConfigurationError: if the configuration has no such agent, or its plug-in or files cannot be opened.
         """
-        if name == self.config.directory:
+        if name in self.config.directory_names:
             return self._directory(name)
         if name == self.config.bank:
             return self._bank(name)
@@ -103,8 +103,8 @@ class PartyBuilder:
             await agent.set_selling(resource.prices, draining=resource.draining)
 
     def _directory(self, name: str) -> PartyAgent:
-        party = self._market.directory_party(self.state.registered())
-        return self._agent(DirectoryAgent, name, party, keep=self.state.keep_registered)
+        party = self._market.directory_party(self.config.address(name), self.state.registered(name))
+        return self._agent(DirectoryAgent, name, party, keep=partial(self.state.keep_registered, name))
 
     def _bank(self, name: str) -> PartyAgent:
         return self._agent(
@@ -204,8 +204,9 @@ class PartyBuilder:
     @property
     def _market(self) -> Composition:
         config = self.config
-        bank, directory, keeper = (config.address(each) for each in (config.bank, config.directory, config.keeper))
-        return Composition(bank, directory, keeper, config.timing, config.holds, config.signed_offers)
+        bank, keeper = config.address(config.bank), config.address(config.keeper)
+        directories = tuple(map(config.address, config.directory_names))
+        return Composition(bank, directories, keeper, config.timing, config.holds, config.signed_offers)
 
     def _shelf(self, name: str) -> Callable[[str, Signed, str], None]:
         def keep(agreement_id: str, signed: Signed, payment: str) -> None:

@@ -109,9 +109,11 @@ def write_config(
     quotas: dict[str, float] | None = None,
     signed_offers: bool = False,
     guests: dict[str, Any] | None = None,
+    redundancy: dict[str, Any] | None = None,
 ) -> Path:
     """Write a swarm's configuration; deposits in credits, accounts those of agents that are not started with it."""
     lines = ["[market]", f"resources_per_process = {per_process}", f"signed_offers = {str(signed_offers).lower()}"]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in (redundancy or {}).items()]
     if ledger:
         lines.append(f"ledger = {json.dumps(ledger)}")
     lines += ["[server]", f'kind = "{kind}"', f"accounts = {json.dumps(list(accounts))}", "[quotas]"]
@@ -207,6 +209,12 @@ class Market:
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to an agent's process."""
         os.kill(self.agent(name)["pid"], number)
+
+    def lose(self, name: str) -> None:
+        """Kill an agent's process for good: whatever is started in its place does nothing."""
+        assert self.armed
+        (self._traps / f"{name}.lost").touch()
+        self.kill(name)
 
     def wait_ready(self) -> None:
         """Wait until every agent runs and the directory knows every resource."""
