@@ -148,6 +148,21 @@ class StateFolder:
         """Where the supervisor writes what is up, for those who find nobody at the socket."""
         return self.run / "swarm.json"
 
+    @property
+    def web_sessions(self) -> Path:
+        """Who is signed in to the market's pages, and which login links are open."""
+        return self.path / "web-sessions.sqlite"
+
+    @property
+    def web_address(self) -> Path:
+        """Where the market's pages are served, while they are."""
+        return self.run / "web-address"
+
+    @property
+    def web_opener(self) -> Path:
+        """What a browser is given to open these pages."""
+        return self.run / "web-open.html"
+
     def agreements(self, agent: str) -> Path:
         """Folder of an agent's signed agreements."""
         return self.path / "agreements" / agent
