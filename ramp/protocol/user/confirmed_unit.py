@@ -119,4 +119,6 @@ def check_failure(failed: Failed, agreement: Agreement) -> None:
     """
     sold = agreement.offer.offer_id
     if failed.offer_id != sold:
-        raise RemoteProtocolError(f"{agreement.agreement_id} is of {sold}, and {failed.offer_id} is said to have failed")
+        raise RemoteProtocolError(
+            f"{agreement.agreement_id} is of {sold}, and {failed.offer_id} is said to have failed"
+        )

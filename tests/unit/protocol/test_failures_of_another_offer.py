@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from ramp.errors import RemoteProtocolError
 from ramp.protocol import effects as fx
 from ramp.protocol.records import FailureTold, RefundClaimed
