@@ -252,6 +252,15 @@ class SwarmConfig:
         further = range(2, self.redundancy.directories + 1)
         return self.directory, *(f"{self.directory}-{number}" for number in further)
 
+    @property
+    def bank_names(self) -> tuple[str, ...]:
+        """What the Banking Agents are called here; to the market all are one, `bank`, and one of them speaks."""
+        return (self.bank, f"{self.bank}-2") if self.redundancy.banks.standby else (self.bank,)
+
+    def agents(self) -> dict[str, Role]:
+        """Every agent that runs, also one that has no name of its own on the market, and what it is."""
+        return self.roles() | dict.fromkeys(self.bank_names, Role.BANK)
+
     def roles(self) -> dict[str, Role]:
         """Every agent's local name and what it is certified to be, in the order of starting."""
         directories = dict.fromkeys(self.directory_names, Role.DIRECTORY)

@@ -194,7 +194,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         data: the tables, as TOML has them.
     """
     known = {"version", "market", "server", "timing", "quotas", "guests", "logs", "launching", "accounts"}
-    known |= {"users", "machines", "resources"}
+    known |= {"bank", "users", "machines", "resources"}
     reader.unknown("", data, known)
     market = reader.table(data, "market")
     reader.unknown("market.", market, _MARKET_KEYS | REDUNDANCY_KEYS)
@@ -233,7 +233,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         auction_rule=_read_rule(reader, market),
         logs=_read_logs(reader, reader.table(data, "logs")),
         launching=launching,
-        redundancy=read_redundancy(reader, market),
+        redundancy=read_redundancy(reader, data, market),
     )
     _check_names(reader, config)
     return config
@@ -249,7 +249,7 @@ def _read_rule(reader: Reader, market: Mapping[str, Any]) -> str:
 
 
 def _check_names(reader: Reader, config: SwarmConfig) -> None:
-    names = [config.bank, *config.directory_names, config.keeper]
+    names = [*config.bank_names, *config.directory_names, config.keeper]
     names += [user.name for user in config.users] + [resource.name for resource in config.resources]
     names += config.server.accounts
     for name in names:

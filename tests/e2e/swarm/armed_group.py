@@ -92,7 +92,8 @@ def _arm(folder: Path) -> None:
 
     def armed_build(self: PartyBuilder, name: str) -> PartyAgent:
         agent = build(self, name)
-        agent.traps = Traps(folder / "traps", name, ROLES[type(agent)])
+        role = next(role for kind, role in ROLES.items() if isinstance(agent, kind))
+        agent.traps = Traps(folder / "traps", name, role)
         agent.steps = folder / "steps" / f"{name}.txt"
         return agent
 
