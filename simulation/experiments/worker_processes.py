@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import signal
@@ -57,7 +58,7 @@ def run_all(
             answered(index, function(task))
         return [answers[index] for index in range(len(tasks))]
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(min(count, len(tasks)), mp_context=get_context("spawn"), initializer=_follow_parent)
+    pool = ProcessPoolExecutor(min(count, len(tasks)), mp_context=get_context("spawn"), initializer=_begin_worker)
     try:
         futures = {pool.submit(function, task): index for index, task in enumerate(tasks)}
         for future in as_completed(futures):
@@ -70,6 +71,13 @@ def run_all(
         raise
     pool.shutdown()
     return [answers[index] for index in range(len(tasks))]
+
+
+def _begin_worker() -> None:
+    """Prepare this worker; the collector's walks through what was imported took a fifth of a swarm's time."""
+    gc.freeze()
+    gc.set_threshold(50_000)
+    _follow_parent()
 
 
 def _follow_parent() -> None:
