@@ -12,6 +12,7 @@ from ramp.errors import ConfigurationError
 from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer
+from ramp.servers.federated_prosody import FederatedProsody
 from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer
 
@@ -21,9 +22,10 @@ def grouped(config: SwarmConfig) -> dict[str, list[str]]:
     users = [user.name for user in config.users]
     names = [resource.name for resource in config.resources]
     size = config.resources_per_process
+    own = [config.directory, config.bank, config.keeper] if config.own_agents else []
     if size == 1:
-        return {name: [name] for name in (config.directory, config.bank, config.keeper, *users, *names)}
-    groups = {"market": [config.directory, config.bank, config.keeper], "users": users}
+        return {name: [name] for name in (*own, *users, *names)}
+    groups = {name: agents for name, agents in (("market", own), ("users", users)) if agents}
     for number, first in enumerate(range(0, len(names), size), 1):
         groups[f"resources-{number}"] = names[first : first + size]
     return groups
@@ -34,7 +36,10 @@ def new_server(config: SwarmConfig, state: StateFolder) -> ServerProcess | None:
     if config.server.kind == EMBEDDED:
         return EmbeddedServer(state.server, domain=config.domain)
     if config.server.kind == PROSODY:
-        return ProsodyServer(state.server, domain=config.domain)
+        federation = config.joining.federation
+        if federation is None:
+            return ProsodyServer(state.server, domain=config.domain)
+        return FederatedProsody(state.server, config.domain, federation, state.keys / "ca.pem")
     return None
 
 

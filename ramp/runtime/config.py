@@ -27,6 +27,7 @@ from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
+from ramp.runtime.joining.configuration import JoiningConfig, SiteConfig
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
@@ -222,6 +223,7 @@ class SwarmConfig:
         auction_rule: name of the rule for requests that name none.
         logs: what processes write.
         launching: how jobs are launched on what was bought.
+        joining: what is on other sites: the market that this site has joined, or sites that have joined this market.
     """
 
     path: Path
@@ -242,16 +244,41 @@ class SwarmConfig:
     auction_rule: str = PAPER_RULE
     logs: LogConfig = field(default_factory=LogConfig)
     launching: LaunchingConfig = field(default_factory=LaunchingConfig)
+    joining: JoiningConfig = field(default_factory=JoiningConfig)
+
+    @property
+    def own_agents(self) -> dict[str, Role]:
+        """The market's own agents that run here, and what they are; none on a site that has joined a market."""
+        if self.joining.site is not None:
+            return {}
+        return {self.bank: Role.BANK, self.directory: Role.DIRECTORY, self.keeper: Role.KEEPER}
 
     def roles(self) -> dict[str, Role]:
         """Every agent's local name and what it is certified to be, in the order of starting."""
-        market = {self.bank: Role.BANK, self.directory: Role.DIRECTORY, self.keeper: Role.KEEPER}
+        market = self.own_agents
         users = {user.name: Role.USER for user in self.users}
         return market | users | {resource.name: Role.RESOURCE for resource in self.resources}
 
     def address(self, local_name: str) -> str:
         """Full name of an agent: `name@domain`."""
         return f"{local_name}@{self.domain}"
+
+    def market_address(self, local_name: str) -> str:
+        """Full name of one of the market's own agents, wherever it runs."""
+        site = self.joining.site
+        return f"{local_name}@{self.domain if site is None else site.market}"
+
+    @property
+    def enrolment_name(self) -> str:
+        """Local name of the market's enrolment office, whether there is one or not."""
+        standard = SiteConfig("").enrolment
+        office = self.joining.enrolment
+        return standard if office is None else office.name
+
+    @property
+    def federates(self) -> bool:
+        """Whether agents of other domains take part."""
+        return self.server.federation or self.joining.crosses_sites
 
     def resource(self, local_name: str) -> ResourceConfig:
         """The resource of that name.

@@ -45,6 +45,7 @@ from ramp.runtime.config import (
     SwarmConfig,
     UserConfig,
 )
+from ramp.runtime.joining.configuration import JOINING_TABLES, market_agents, read_joining
 
 
 class Reader:
@@ -193,7 +194,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         data: the tables, as TOML has them.
     """
     known = {"version", "market", "server", "timing", "quotas", "guests", "logs", "launching", "accounts"}
-    known |= {"users", "machines", "resources"}
+    known |= {"users", "machines", "resources", *JOINING_TABLES}
     reader.unknown("", data, known)
     market = reader.table(data, "market")
     reader.unknown("market.", market, _MARKET_KEYS)
@@ -213,25 +214,26 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         _read_resource(reader, index, table, machines, launched)
         for index, table in enumerate(reader.tables(data, "resources"), 1)
     )
+    server = _read_server(reader, reader.table(data, "server"))
+    joining = read_joining(reader, data, server.kind)
     config = SwarmConfig(
         path=reader.path,
         domain=domain,
-        server=_read_server(reader, reader.table(data, "server")),
+        server=server,
         users=users,
         resources=resources,
         timing=_read_timing(reader, reader.table(data, "timing")),
         ledger_url=reader.text("market.", market, "ledger", ""),
         resources_per_process=reader.whole("market.", market, "resources_per_process", 10),
-        bank=reader.text("market.", market, "bank", "bank"),
-        directory=reader.text("market.", market, "directory", "directory"),
-        keeper=reader.text("market.", market, "keeper", "keeper"),
-        signed_offers=reader.truth("market.", market, "signed_offers", False),
+        **market_agents(reader, market, joining),
+        signed_offers=reader.truth("market.", market, "signed_offers", joining.crosses_sites),
         quotas=_read_quotas(reader, reader.table(data, "quotas")),
         holds=_read_holds(reader, reader.table(data, "quotas")),
         guests=_read_guests(reader, reader.table(data, "guests")),
         auction_rule=_read_rule(reader, market),
         logs=_read_logs(reader, reader.table(data, "logs")),
         launching=launching,
+        joining=joining,
     )
     _check_names(reader, config)
     return config
@@ -247,9 +249,8 @@ def _read_rule(reader: Reader, market: Mapping[str, Any]) -> str:
 
 
 def _check_names(reader: Reader, config: SwarmConfig) -> None:
-    names = [config.bank, config.directory, config.keeper]
-    names += [user.name for user in config.users] + [resource.name for resource in config.resources]
-    names += config.server.accounts
+    names = [*config.own_agents, *(user.name for user in config.users)]
+    names += [*(resource.name for resource in config.resources), *config.server.accounts]
     for name in names:
         # NFKC and case folding leave a name alone that has one spelling only; the XMPP server's check is stricter still
         plain = unicodedata.normalize("NFKC", name).casefold()
@@ -257,9 +258,10 @@ def _check_names(reader: Reader, config: SwarmConfig) -> None:
             reader.wrong("name", name, "lower-case letters, digits, dots, hyphens and underscores")
     for name in sorted({name for name in names if names.count(name) > 1}):
         reader.findings.append(f"name: {name!r} is used {names.count(name)} times; every agent needs its own")
-    if not config.resources:
+    site = config.joining.site is not None
+    if not config.resources and not (site and config.users):
         reader.findings.append("resources: there is none; a market needs at least one [[resources]]")
-    if not config.users:
+    if not config.users and not site:
         reader.findings.append("users: there is none; a market needs at least one [[users]]")
 
 
