@@ -28,7 +28,10 @@ from ramp.runtime.config import (
     SwarmConfig,
     UserConfig,
 )
-from ramp.runtime.config_file import CONFIG_VERSION, Reader, read_swarm
+from ramp.runtime.config_file import CONFIG_VERSION, read_swarm
+from ramp.runtime.configuration.reader import Reader
+from ramp.runtime.joining.configuration import FederationConfig, SiteConfig
+from ramp.runtime.redundancy.configuration import BankConfig, RedundancyConfig
 from sentences import attribute_sentences, cell
 
 TOP: Final = ""
@@ -36,7 +39,7 @@ TOP: Final = ""
 
 TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
     TOP: ("Above all tables.", ()),
-    "market": ("The market as a whole.", (SwarmConfig,)),
+    "market": ("The market as a whole.", (SwarmConfig, RedundancyConfig)),
     "server": ("The XMPP server over which the agents speak.", (ServerConfig,)),
     "timing": (
         "The protocol's limits, each in seconds above 0 (fractions allowed).",
@@ -52,6 +55,12 @@ TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
     "accounts": (
         "The local account that each buyer's jobs run as; nobody else is dealt with by resources that launch.",
         (),
+    ),
+    "bank": ("The Banking Agents; two of them need a ledger on PostgreSQL (`docs/operations.md`).", (BankConfig,)),
+    "site": ("That this configuration is of a site that has joined a market (`docs/joining.md`).", (SiteConfig,)),
+    "federation": (
+        "How the server that is started with the market speaks with those of other sites (`docs/joining.md`).",
+        (FederationConfig,),
     ),
     "users": ("One table `[[users]]` for each buyer.", (UserConfig,)),
     "machines": (

@@ -27,7 +27,8 @@ from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
-from ramp.runtime.joining.configuration import JoiningConfig, SiteConfig
+from ramp.runtime.joining.configuration import JoiningConfig
+from ramp.runtime.redundancy.configuration import RedundancyConfig
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
@@ -214,7 +215,7 @@ class SwarmConfig:
         ledger_url: SQLAlchemy URL of the ledger, or empty for SQLite under the state folder.
         resources_per_process: how many Resource Agents share one process; with 1 every agent of any role has its own.
         bank: local name of the Banking Agent.
-        directory: local name of the directory agent.
+        directory: local name of the directory agent; of the first of several.
         keeper: local name of the market's keeper.
         signed_offers: whether calls and proposals are sealed as well.
         quotas: what an agent takes from one sender.
@@ -224,6 +225,7 @@ class SwarmConfig:
         logs: what processes write.
         launching: how jobs are launched on what was bought.
         joining: what is on other sites: the market that this site has joined, or sites that have joined this market.
+        redundancy: what there is several of.
     """
 
     path: Path
@@ -245,13 +247,31 @@ class SwarmConfig:
     logs: LogConfig = field(default_factory=LogConfig)
     launching: LaunchingConfig = field(default_factory=LaunchingConfig)
     joining: JoiningConfig = field(default_factory=JoiningConfig)
+    redundancy: RedundancyConfig = field(default_factory=RedundancyConfig)
+
+    @property
+    def directory_names(self) -> tuple[str, ...]:
+        """Local names of the directory agents."""
+        site = self.joining.site
+        further = range(2, (self.redundancy.directories if site is None else site.directories) + 1)
+        return self.directory, *(f"{self.directory}-{number}" for number in further)
+
+    @property
+    def bank_names(self) -> tuple[str, ...]:
+        """What the Banking Agents are called here; to the market all are one, `bank`, and one of them speaks."""
+        return (self.bank, f"{self.bank}-2") if self.redundancy.banks.standby else (self.bank,)
 
     @property
     def own_agents(self) -> dict[str, Role]:
         """The market's own agents that run here, and what they are; none on a site that has joined a market."""
         if self.joining.site is not None:
             return {}
-        return {self.bank: Role.BANK, self.directory: Role.DIRECTORY, self.keeper: Role.KEEPER}
+        directories = dict.fromkeys(self.directory_names, Role.DIRECTORY)
+        return {self.bank: Role.BANK, **directories, self.keeper: Role.KEEPER}
+
+    def agents(self) -> dict[str, Role]:
+        """Every agent that runs, also one that has no name of its own on the market, and what it is."""
+        return self.roles() | (dict.fromkeys(self.bank_names, Role.BANK) if self.own_agents else {})
 
     def roles(self) -> dict[str, Role]:
         """Every agent's local name and what it is certified to be, in the order of starting."""
@@ -267,13 +287,6 @@ class SwarmConfig:
         """Full name of one of the market's own agents, wherever it runs."""
         site = self.joining.site
         return f"{local_name}@{self.domain if site is None else site.market}"
-
-    @property
-    def enrolment_name(self) -> str:
-        """Local name of the market's enrolment office, whether there is one or not."""
-        standard = SiteConfig("").enrolment
-        office = self.joining.enrolment
-        return standard if office is None else office.name
 
     @property
     def federates(self) -> bool:

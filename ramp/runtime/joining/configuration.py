@@ -1,41 +1,17 @@
-"""What a configuration says of other sites: `[site]`, `[federation]`, `[enrolment]`."""
+"""What a configuration says of other sites: `[site]` and `[federation]`."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Protocol
+from typing import Any, Final
+
+from ramp.runtime.configuration.reader import Reader
 
 CLIENT_PORT: Final = 5222
 SERVER_PORT: Final = 5269
 """Ports of XMPP's clients and servers (RFC 6120, section 14.7)."""
-
-
-class TableReader(Protocol):
-    """What reads tables and notes what is wrong (`ramp.runtime.config_file.Reader`)."""
-
-    findings: list[str]
-
-    def wrong(self, key: str, value: object, right: str) -> None:
-        """Note a value that is wrong, and what would be right."""
-        ...
-
-    def unknown(self, where: str, table: Mapping[str, Any], known: set[str]) -> None:
-        """Note the keys of a table that nobody knows."""
-        ...
-
-    def text(self, where: str, table: Mapping[str, Any], key: str, default: str | None = None) -> str:
-        """A text."""
-        ...
-
-    def whole(self, where: str, table: Mapping[str, Any], key: str, default: int | None, least: int = 1) -> int:
-        """A whole number."""
-        ...
-
-    def table(self, parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-        """A table."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +20,17 @@ class SiteConfig:
 
     Attributes:
         market: domain of the market.
-        enrolment: local name of its enrolment office, which hands out revocation lists.
         bank: local name of its Banking Agent.
         directory: local name of its directory.
+        directories: how many directories it has.
         keeper: local name of its keeper.
-        revocations_s: how often each agent asks for the revocation list, in seconds.
     """
 
     market: str
-    enrolment: str = "enrolment"
     bank: str = "bank"
     directory: str = "directory"
+    directories: int = 1
     keeper: str = "keeper"
-    revocations_s: int = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,35 +51,16 @@ class FederationConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class EnrolmentConfig:
-    """The enrolment office: answers requests for certificates of those who were invited, and tells what is revoked.
-
-    Attributes:
-        name: local name of its agent.
-        attempts_per_minute: requests for certificates that it looks at in a minute, of all senders together.
-        attempts_per_sender_per_minute: the same of one sender.
-        revocations_days: how long a revocation list holds, in days; a new one is signed when half of that is over.
-    """
-
-    name: str = "enrolment"
-    attempts_per_minute: int = 120
-    attempts_per_sender_per_minute: int = 10
-    revocations_days: int = 7
-
-
-@dataclass(frozen=True, slots=True)
 class JoiningConfig:
     """What a configuration says of other sites; nothing, where the market is one site.
 
     Attributes:
         site: the market that this site has joined.
         federation: how the own server speaks with others.
-        enrolment: the market's enrolment office.
     """
 
     site: SiteConfig | None = None
     federation: FederationConfig | None = None
-    enrolment: EnrolmentConfig | None = None
 
     @property
     def crosses_sites(self) -> bool:
@@ -113,10 +68,10 @@ class JoiningConfig:
         return self != JoiningConfig()
 
 
-JOINING_TABLES: Final = frozenset({"site", "federation", "enrolment"})
+JOINING_TABLES: Final = frozenset({"site", "federation"})
 
 
-def read_joining(reader: TableReader, data: Mapping[str, Any], kind: str) -> JoiningConfig:
+def read_joining(reader: Reader, data: Mapping[str, Any], kind: str) -> JoiningConfig:
     """Read the tables of a configuration that are about other sites.
 
     Args:
@@ -124,22 +79,24 @@ def read_joining(reader: TableReader, data: Mapping[str, Any], kind: str) -> Joi
         data: the configuration's tables.
         kind: of the XMPP server.
     """
-    site, federation, enrolment = (reader.table(data, key) for key in ("site", "federation", "enrolment"))
+    site, federation = reader.table(data, "site"), reader.table(data, "federation")
+    read_site, read_federation = _read_site(reader, site), _read_federation(reader, federation)
     found = JoiningConfig(
-        _read_site(reader, site) if "site" in data else None,
-        _read_federation(reader, federation) if "federation" in data else None,
-        _read_enrolment(reader, enrolment) if "enrolment" in data else None,
+        read_site if "site" in data else None,
+        read_federation if "federation" in data else None,
     )
+    if found.site is not None and not found.site.market:
+        reader.wrong(
+            "site.market", found.site.market, 'the domain of the market that was joined, such as "west.example"'
+        )
     if found.federation is not None and kind != "prosody":
         reader.wrong("server.kind", kind, '"prosody" where there is a table [federation]')
-    if found.site is not None and found.enrolment is not None:
-        reader.findings.append("enrolment: a site that has joined a market has no enrolment office; leave it out")
     if found.site is not None and kind == "embedded":
         reader.wrong("server.kind", kind, '"prosody" or "external": the embedded server reaches no other site')
     return found
 
 
-def market_agents(reader: TableReader, market: Mapping[str, Any], joining: JoiningConfig) -> dict[str, str]:
+def market_agents(reader: Reader, market: Mapping[str, Any], joining: JoiningConfig) -> dict[str, str]:
     """Local names of the market's own agents: those of the market that was joined, or of this one.
 
     Args:
@@ -157,18 +114,17 @@ def market_agents(reader: TableReader, market: Mapping[str, Any], joining: Joini
     return {"bank": site.bank, "directory": site.directory, "keeper": site.keeper}
 
 
-def _read_site(reader: TableReader, table: Mapping[str, Any]) -> SiteConfig:
+def _read_site(reader: Reader, table: Mapping[str, Any]) -> SiteConfig:
     reader.unknown("site.", table, {each.name for each in fields(SiteConfig)})
-    names = {key: reader.text("site.", table, key, key) for key in ("enrolment", "bank", "directory", "keeper")}
-    standard = SiteConfig("")
+    names = {key: reader.text("site.", table, key, key) for key in ("bank", "directory", "keeper")}
     return SiteConfig(
-        reader.text("site.", table, "market"),
+        reader.text("site.", table, "market", ""),
         **names,
-        revocations_s=reader.whole("site.", table, "revocations_s", standard.revocations_s),
+        directories=reader.whole("site.", table, "directories", 1),
     )
 
 
-def _read_federation(reader: TableReader, table: Mapping[str, Any]) -> FederationConfig:
+def _read_federation(reader: Reader, table: Mapping[str, Any]) -> FederationConfig:
     reader.unknown("federation.", table, {each.name for each in fields(FederationConfig)})
     standard = FederationConfig()
     listen = reader.text("federation.", table, "listen", standard.listen)
@@ -190,16 +146,6 @@ def _read_federation(reader: TableReader, table: Mapping[str, Any]) -> Federatio
 
 
 _PORTS: Final = ("client_port", "server_port")
-
-
-def _read_enrolment(reader: TableReader, table: Mapping[str, Any]) -> EnrolmentConfig:
-    reader.unknown("enrolment.", table, {each.name for each in fields(EnrolmentConfig)})
-    standard = EnrolmentConfig()
-    numbers = ("attempts_per_minute", "attempts_per_sender_per_minute", "revocations_days")
-    return EnrolmentConfig(
-        reader.text("enrolment.", table, "name", standard.name),
-        **{key: reader.whole("enrolment.", table, key, getattr(standard, key)) for key in numbers},
-    )
 
 
 def address_and_port(text: object) -> tuple[str, int] | None:

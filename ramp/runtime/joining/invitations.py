@@ -58,9 +58,9 @@ class Invitation:
         servers: `host:port` of the XMPP server of the market, for clients.
         server_ca: PEM of the authority of that server's certificate; empty where the system's are trusted.
         ca: PEM of the market's authority.
-        enrolment: local name of the enrolment office.
         bank: local name of the Banking Agent.
         directory: local name of the directory.
+        directories: how many directories there are.
         keeper: local name of the keeper.
         account: local name of the account at the market's server with which to enrol.
         certifies_server: whether the server of the party's own domain is certified with it.
@@ -77,9 +77,9 @@ class Invitation:
     servers: tuple[str, ...]
     server_ca: str
     ca: str
-    enrolment: str
     bank: str
     directory: str
+    directories: int
     keeper: str
     account: str
     certifies_server: bool
@@ -188,7 +188,7 @@ def _signed_part(invitation: Invitation) -> bytes:
     return _SIGNED_LINE + json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
 
-_TEXTS: Final = ("invitation_id", "name", "market", "ca", "enrolment", "bank", "directory", "keeper")
+_TEXTS: Final = ("invitation_id", "name", "market", "ca", "bank", "directory", "keeper")
 
 
 _FLAGS: Final = ("certifies_server", "signed_offers")
@@ -236,6 +236,7 @@ def _check_kinds(plain: Any) -> None:
     texts = (*_TEXTS, "account", "secret", "signature", "role", "ends_at")
     right = {key: isinstance(plain[key], str) and bool(plain[key]) for key in texts}
     right |= {key: isinstance(plain[key], bool) for key in _FLAGS}
+    right["directories"] = type(plain["directories"]) is int and plain["directories"] > 0
     right["server_ca"] = isinstance(plain["server_ca"], str)
     servers = plain["servers"]
     right["servers"] = isinstance(servers, list | tuple) and all(isinstance(each, str) for each in servers)

@@ -117,7 +117,7 @@ def check_configuration(config: SwarmConfig, invitation: Invitation) -> None:
         "site.bank": (site.bank, invitation.bank),
         "site.directory": (site.directory, invitation.directory),
         "site.keeper": (site.keeper, invitation.keeper),
-        "site.enrolment": (site.enrolment, invitation.enrolment),
+        "site.directories": (site.directories, invitation.directories),
     }
     findings = [
         f"{key}: {found!r} is wrong; right would be {right!r}"
@@ -147,7 +147,8 @@ def site_text(invitations: list[Invitation], state: StateFolder) -> str:
         f"signed_offers = {str(first.signed_offers).lower()}",
         "",
         "[site]",
-        *(f'{key} = "{getattr(first, key)}"' for key in ("market", "enrolment", "bank", "directory", "keeper")),
+        *(f'{key} = "{getattr(first, key)}"' for key in ("market", "bank", "directory", "keeper")),
+        f"directories = {first.directories}",
         "",
         "[server]",
         f"addresses = {json.dumps(first.servers)}",

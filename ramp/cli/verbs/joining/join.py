@@ -121,7 +121,7 @@ def _tell_requested(given: Invitation, path: Path, *, as_json: bool) -> None:
         print_json({"name": given.name, "invitation": given.invitation_id, "file": str(path)})
         return
     click.echo(
-        f"{path} is the request of {given.name}: give it to the keeper, for `ramp invite sign`; it holds no secret"
+        f"{path} is the request of {given.name}, without a secret: give it to the keeper, for `ramp invite sign`"
     )
 
 

@@ -1,0 +1,67 @@
+"""What all pages share: whose market it is, who is signed in, and whose each open page is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ramp.client.access import RunningMarket, find_market, market_domain, running
+from ramp.client.asyncio_market import AsyncMarket
+from ramp.errors import NoMarket
+from ramp.runtime.state_folder import StateFolder
+from ramp.web.security.sessions import Role, Session, Sessions
+
+
+@dataclass(slots=True)
+class PageOwners:
+    """The session of every open page, by the page's id."""
+
+    _owners: dict[str, str] = field(default_factory=dict)
+
+    def add(self, page: str, session: Session) -> None:
+        """A page has been opened in a session."""
+        self._owners[page] = session.key
+
+    def remove(self, page: str) -> None:
+        """A page is gone."""
+        self._owners.pop(page, None)
+
+    def owner_of(self, page: str) -> str | None:
+        """The key of a page's session; None for no such page."""
+        return self._owners.get(page)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The pages of one market.
+
+    Attributes:
+        state: the market's state folder.
+        sessions: who is signed in.
+        owners: whose each open page is.
+    """
+
+    state: StateFolder
+    sessions: Sessions
+    owners: PageOwners = field(default_factory=PageOwners)
+
+    def market_of(self, session: Session) -> AsyncMarket:
+        """The market as the user of a session, which signs by that user's agent.
+
+        Raises:
+            NoMarket: if none is running.
+            ConfigurationError: if the user has left the market.
+        """
+        assert session.role is Role.USER, "the keeper buys nothing"
+        return AsyncMarket(find_market(self.state, session.name))
+
+    def keeper_access(self, session: Session) -> RunningMarket:
+        """The way to the keeper's agent.
+
+        Raises:
+            NoMarket: if no market is running, or it has no such keeper.
+        """
+        assert session.role is Role.KEEPER, "users see their own account only"
+        found = running(self.state)
+        if session.name not in found.names("keeper"):
+            raise NoMarket(f"the market that runs has no keeper {session.name}")
+        return RunningMarket(self.state, session.name, market_domain(self.state, found), found.names("user"))
