@@ -68,6 +68,7 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Pace, Timing, earliest
+from ramp.protocol.user.confirmed_unit import check_failure
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.incomplete_records import completed
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
@@ -333,6 +334,7 @@ class UserParty:
                 self._note_refund(content.agreement_id)
                 return effects
             case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
+                check_failure(content, self.agreements[agreement_id])
                 seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
                 return self._returns.claim(content, seal, now)
         purchase = self._purchase_of(message)
