@@ -35,8 +35,9 @@ demo-slurm: $(STAMP)   ## a real Slurm of 64 emulated nodes: half of it sold to 
 	$(BIN)/ramp demo-slurm
 
 # A file's tests stay together: two workers of a fresh clone seldom have to compile the same loops at the same time.
+# Some of them wait for processes and servers, so one file more than there are cores runs at once.
 test: $(STAMP)   ## the fast tests
-	$(PYTEST) -n auto --dist loadfile -m "not e2e and not swarm and not slow" --ignore tests/e2e
+	$(PYTEST) -n $(shell echo $$(($$(nproc) + 1))) --dist loadfile -m "not e2e and not swarm and not slow" --ignore tests/e2e
 
 # PSI/J and its executor for Grid Engine, in an environment of their own: its pins and SPADE's exclude one another.
 PSIJ := .venv-psij/.installed
