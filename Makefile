@@ -32,7 +32,8 @@ demo: $(STAMP)   ## the market at work: launch a swarm, auction a two-unit reque
 	$(BIN)/ramp demo
 
 demo-slurm: $(STAMP)   ## a real Slurm of 64 emulated nodes: half of it sold to two users, a job on a slot, all stopped
-	$(BIN)/ramp demo-slurm
+	$(WITH_PSIJ)
+	$(BIN)/ramp demo-slurm --psij-python .venv-psij/bin/python
 
 # A file's tests stay together: two workers of a fresh clone seldom have to compile the same loops at the same time.
 # Some of them wait for processes and servers, so one file more than there are cores runs at once.
@@ -40,11 +41,12 @@ test: $(STAMP)   ## the fast tests
 	$(PYTEST) -n $(shell echo $$(($$(nproc) + 1))) --dist loadfile -m "not e2e and not swarm and not slow" --ignore tests/e2e
 
 # PSI/J and its executor for Grid Engine, in an environment of their own: its pins and SPADE's exclude one another.
+# The system's interpreter, where it is new enough: accounts that jobs run as cannot see one in somebody's home.
 PSIJ := .venv-psij/.installed
-$(PSIJ): pyproject.toml $(shell find examples/psij_gridengine -name '*.py')
-	$(PYTHON) -m venv .venv-psij
-	.venv-psij/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-	.venv-psij/bin/python -m pip install --quiet --group launch ./examples/psij_gridengine
+PSIJ_PYTHON ?= $(shell /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo /usr/bin/python3 || echo $(PYTHON))
+$(PSIJ): $(STAMP) $(shell find examples/psij_gridengine -name '*.py')
+	$(PSIJ_PYTHON) -m venv --clear --without-pip .venv-psij
+	$(BIN)/python -m pip --python .venv-psij/bin/python install --quiet --group launch ./examples/psij_gridengine
 	@touch $@
 
 psij: $(PSIJ)    ## PSI/J for jobs on batch systems: .venv-psij/bin/python
