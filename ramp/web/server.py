@@ -10,6 +10,7 @@ from typing import Final
 
 import uvicorn
 from fastapi import FastAPI
+from nicegui import app as nicegui_app
 from nicegui import core, ui
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -54,6 +55,7 @@ def application(state: StateFolder, sessions: Sessions, address: ServedAddress) 
         openapi_url=None, routes=[*routes(sessions, address, gate), Route("/healthz", healthy, methods=["GET"])]
     )
     register_pages(site)
+    nicegui_app.on_shutdown(site.feeds.end)
     core.app.config.socket_io_js_transports = ["websocket"]
     ui.run_with(
         app,

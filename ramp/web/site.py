@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import Final
 
 from ramp.client.access import RunningMarket, find_market, market_domain, running
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.errors import NoMarket
 from ramp.runtime.state_folder import StateFolder
+from ramp.web.asking.draft import Draft
+from ramp.web.live.feed import Feeds
 from ramp.web.security.sessions import Role, Session, Sessions
+
+DRAFTS_MAX: Final = 200
+"""Forms that are kept; the oldest goes."""
 
 
 @dataclass(slots=True)
@@ -30,6 +37,24 @@ class PageOwners:
         return self._owners.get(page)
 
 
+@dataclass(slots=True)
+class Drafts:
+    """The form that each session has filled in last, so that after a quotation it is still there."""
+
+    _drafts: OrderedDict[str, Draft] = field(default_factory=OrderedDict)
+
+    def of(self, session: Session) -> Draft:
+        """A session's form."""
+        found = self._drafts.setdefault(session.key, Draft())
+        while len(self._drafts) > DRAFTS_MAX:
+            self._drafts.popitem(last=False)
+        return found
+
+    def keep(self, session: Session, draft: Draft) -> None:
+        """Put another form in its place."""
+        self._drafts[session.key] = draft
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """The pages of one market.
@@ -38,11 +63,15 @@ class Site:
         state: the market's state folder.
         sessions: who is signed in.
         owners: whose each open page is.
+        feeds: what goes on with each user's requests.
+        drafts: what each session is about to ask.
     """
 
     state: StateFolder
     sessions: Sessions
     owners: PageOwners = field(default_factory=PageOwners)
+    feeds: Feeds = field(default_factory=Feeds)
+    drafts: Drafts = field(default_factory=Drafts)
 
     def market_of(self, session: Session) -> AsyncMarket:
         """The market as the user of a session, which signs by that user's agent.

@@ -33,6 +33,7 @@ from ramp.model.contents import (
 )
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
+from ramp.model.probable_start import request_problem
 from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by, sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
@@ -68,6 +69,7 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Pace, Timing, earliest
+from ramp.protocol.user.confirmed_unit import check_failure
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.incomplete_records import completed
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
@@ -271,6 +273,8 @@ class UserParty:
             rule = self._rules.rule(submitted.options)
         except RuleFailed as failed:
             refusal, code = failed.reason, failed.code
+        else:
+            refusal = refusal or request_problem(submitted.request, pays_offer=rule.pays_offer)
         if refusal:  # nobody would take a word of it, and nothing has been said
             status, name = RequestStatus.FAILED, submitted.options.rule
             outcome = RequestOutcome(submitted.request_id, status, refusal, (), (), now, 0, name, code)
@@ -333,6 +337,7 @@ class UserParty:
                 self._note_refund(content.agreement_id)
                 return effects
             case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
+                check_failure(content, self.agreements[agreement_id])
                 seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
                 return self._returns.claim(content, seal, now)
         purchase = self._purchase_of(message)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ramp.runtime.config import EMBEDDED, PROSODY, ServerConfig
 
 if TYPE_CHECKING:
-    from ramp.runtime.config_file import Reader
+    from ramp.runtime.configuration.reader import Reader
 
 EXTERNAL: Final = "external"
 

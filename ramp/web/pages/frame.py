@@ -42,6 +42,9 @@ h1 { font-size: 1.5rem; font-weight: 650; margin: 0; line-height: 1.3 }
 h2 { font-size: 1.1rem; font-weight: 650; margin: 0 0 .4rem; line-height: 1.3 }
 .q-table__card, .q-table { background: transparent !important; color: var(--ramp-ink) !important; box-shadow: none }
 .q-table th { font-weight: 600; color: var(--ramp-quiet) }
+.ramp-columns { display: grid; grid-template-columns: minmax(0, 1fr) 22rem; gap: 1rem; width: 100%; align-items: start }
+.ramp-fields { display: grid; grid-template-columns: repeat(auto-fill, minmax(11.5rem, 1fr)); gap: .2rem .9rem }
+@media (max-width: 900px) { .ramp-columns { grid-template-columns: minmax(0, 1fr) } }
 main a { color: var(--ramp-mark) }
 """
 
@@ -55,7 +58,11 @@ class Place:
     role: Role | None = None
 
 
-PLACES: Final = (Place("/", "Market"),)
+PLACES: Final = (
+    Place("/", "Market"),
+    Place("/ask", "Ask", Role.USER),
+    Place("/requests", "Requests", Role.USER),
+)
 """What the navigation leads to; those of a role are shown to it only."""
 
 
@@ -74,13 +81,12 @@ def build_frame(visit: Visit) -> None:
                 link = ui.link(place.name, place.path)
                 if here == place.path or (place.path != "/" and here.startswith(place.path)):
                     link.props('aria-current="page"')
-        ui.space()
         who = escape(visit.session.name) + (" (keeper)" if visit.session.role is Role.KEEPER else "")
         ui.html(
             f'<form method="post" action="/logout"><span class="q-mr-sm">{who}</span>'
             '<button type="submit">Sign out</button></form>',
             sanitize=False,
-        )
+        ).style("margin-left: auto")
     _build_headline(visit)
 
 

@@ -11,7 +11,7 @@ from nicegui import ui
 from starlette.requests import Request
 
 from ramp.errors import RampError
-from ramp.web.pages import frame, keeper, market
+from ramp.web.pages import ask, auction, frame, keeper, market, requests
 from ramp.web.pages.visit import Builder, Visit
 from ramp.web.security.gate import SESSION_KEY
 from ramp.web.security.sessions import Role
@@ -32,7 +32,12 @@ async def _home(visit: Visit) -> None:
     await (keeper.build if visit.session.role is Role.KEEPER else market.build)(visit)
 
 
-PAGES: Final = (Page("/", "Market", None, _home),)
+PAGES: Final = (
+    Page("/", "Market", None, _home),
+    Page("/ask", "Ask", Role.USER, ask.build),
+    Page("/requests", "Requests", Role.USER, requests.build),
+    Page("/requests/{request_id}", "Request", Role.USER, auction.build),
+)
 
 
 def register_pages(site: Site) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from nicegui import ui
+from nicegui import background_tasks, ui
 from starlette.requests import Request
 
 from ramp.client.asyncio_market import AsyncMarket
+from ramp.web.live.feed import UserFeed
 from ramp.web.security.sessions import Session
 from ramp.web.site import Site
 
@@ -44,6 +45,23 @@ class Visit:
     def market(self) -> AsyncMarket:
         """The market as the user who looks; see `Site.market_of`."""
         return self.site.market_of(self.session)
+
+    def feed(self) -> UserFeed:
+        """What goes on with the requests of the user who looks."""
+        return self.site.feeds.of(self.session.name, self.market)
+
+    def until_gone(self, ends: Callable[[], None]) -> None:
+        """Call something once nobody looks at the page any more."""
+        ui.context.client.on_delete(ends)
+
+    def soon(self, work: Coroutine[None, None, None]) -> None:
+        """Do something for the page, and forget it."""
+        background_tasks.create(work)
+
+    @staticmethod
+    def short_id(identifier: str) -> str:
+        """An id as short as people tell them apart; the command line takes it as well."""
+        return identifier[: identifier.find("-") + 9]
 
     async def ask_browser(self) -> bool:
         """Ask the browser for its scheme and time zone; returns False where nobody looks any more."""
