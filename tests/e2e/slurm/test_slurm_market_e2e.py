@@ -1,4 +1,4 @@
-"""A real cluster behind agents on a real XMPP server: bought, kept through a crash, moved or paid back if nodes fail."""
+"""A real cluster behind agents on a real XMPP server: bought, kept through a crash, moved or paid back at need."""
 
 from __future__ import annotations
 
