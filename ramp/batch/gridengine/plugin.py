@@ -108,7 +108,7 @@ def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEng
         PluginError: it cannot be asked now.
     """
     shown = options.qstat != ("qstat",)
-    run: Runner = CommandRunner(_environment(options, settings.resource), questions.ORDER_S)
+    run: Runner = CommandRunner(environment_of(options, settings.resource), questions.ORDER_S)
     if shown:
         run = _Patient(run)
     programs = _programs(options)
@@ -155,8 +155,12 @@ def _programs(options: GridEngineOptions) -> Programs:
     return Programs(command(*options.qstat), command(*options.qrstat), *map(command, ("qrsub", "qrdel", "qconf")))
 
 
-def _environment(options: GridEngineOptions, resource: str) -> dict[str, str]:
-    """What Grid Engine's commands find it by."""
+def environment_of(options: GridEngineOptions, resource: str) -> dict[str, str]:
+    """What Grid Engine's commands find it by.
+
+    Raises:
+        ConfigurationError: a variable is not for the configuration to set.
+    """
     for name in options.environment:
         if name in _FORBIDDEN or not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise ConfigurationError(
