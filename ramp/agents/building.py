@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
+from zlib import crc32
 
 from ramp.agents.banks.relieved import RelievedBankingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
@@ -235,7 +236,8 @@ class PartyBuilder:
         notary = KeyStore(self.state.keys).notary(party.name)
         ports = partial(Ports, notary=notary, sealed=self._market.sealed, **own_ports)
         clock = clock or self.clock
-        return kind(party.name, self.passwords[name], self.settings, party=party, ports=ports, clock=clock, **more)
+        settings = self.settings.beginning_at(crc32(name.encode())) if self.config.server.spread else self.settings
+        return kind(party.name, self.passwords[name], settings, party=party, ports=ports, clock=clock, **more)
 
     def _memory(self, name: str) -> dict[str, Any]:
         """What users and resources remember by."""

@@ -51,6 +51,7 @@ class ServerConfig:
     Attributes:
         kind: `embedded`, `prosody` (both started with the swarm) or `external`.
         addresses: host and port of an external one; several are tried in turn.
+        spread: whether agents begin with different ones of several; only where these are one cluster.
         ca_file: authorities that sign its certificate; without it the system's.
         register: whether agents make their accounts themselves, on an external server that lets them (XEP-0077).
         federation: whether agents of other domains take part.
@@ -60,6 +61,7 @@ class ServerConfig:
 
     kind: str = EMBEDDED
     addresses: tuple[tuple[str, int], ...] = ()
+    spread: bool = False
     ca_file: Path | None = None
     register: bool = False
     federation: bool = False
