@@ -197,7 +197,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
     known |= {"bank", "users", "machines", "resources"}
     reader.unknown("", data, known)
     market = reader.table(data, "market")
-    reader.unknown("market.", market, _MARKET_KEYS | REDUNDANCY_KEYS)
+    reader.unknown("market.", market, _MARKET_KEYS | REDUNDANCY_KEYS | {"site_agent"})
     machines = reader.table(data, "machines")
     domain = reader.text("market.", market, "domain", "localhost")
     table = reader.table(data, "launching")
@@ -227,6 +227,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         directory=reader.text("market.", market, "directory", "directory"),
         keeper=reader.text("market.", market, "keeper", "keeper"),
         signed_offers=reader.truth("market.", market, "signed_offers", False),
+        site_agent=reader.truth("market.", market, "site_agent", False),
         quotas=_read_quotas(reader, reader.table(data, "quotas")),
         holds=_read_holds(reader, reader.table(data, "quotas")),
         guests=_read_guests(reader, reader.table(data, "guests")),

@@ -323,10 +323,10 @@ def test_two_hundred_calls_in_one_read_are_no_long_stanza(lengths, cut):
 
         depth = ended = 0
 
-        def startElement(self, name, attrs):
+        def startElement(self, name, attrs):  # noqa: N802
             self.depth += 1
 
-        def endElement(self, name):
+        def endElement(self, name):  # noqa: N802
             self.depth -= 1
             if self.depth == 1:
                 connection.stanza_bytes = 0
