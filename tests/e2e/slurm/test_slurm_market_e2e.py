@@ -1,4 +1,4 @@
-"""A real cluster behind agents on a real XMPP server: bought, kept through a crash, paid back when lost."""
+"""A real cluster behind agents on a real XMPP server: bought, kept through a crash, moved or paid back at need."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 import ramp
+from ramp.batch.node_lists import expand
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.cli.demo_slurm import MARKET
 from tests.e2e.slurm.cluster_fixture import CORES, NODES, reservation_names, running_cluster, wait_for
@@ -43,19 +44,33 @@ def _bought(market: ramp.Market, cores: int) -> str:
     return name
 
 
-def test_what_is_cancelled_is_gone_and_what_loses_a_node_is_paid_back(
+def test_what_is_cancelled_is_gone_and_what_loses_nodes_is_moved_or_else_paid_back(
     cluster: EmulatedCluster, market: ramp.Market
 ) -> None:
     before = market.balance().available
     given_back = _bought(market, 8)
     market.cancel(given_back)
     wait_for(lambda: given_back not in reservation_names(cluster), "the reservation is deleted")
-    lost = _bought(market, 24)
-    shown = cluster.run("scontrol", "-o", "show", "reservation", lost)
-    node = shown.split(" Nodes=")[1].split()[0].replace("[", "").split("-")[0].split(",")[0]
-    cluster.run("scontrol", "update", f"NodeName={node}", "State=DRAIN", "Reason=fan")
-    wait_for(lambda: lost not in reservation_names(cluster), "the lost slot is released")
+    moved = _bought(market, 24)
+    first, *others = _nodes(cluster, moved)
+    _drain(cluster, [first])
+    wait_for(lambda: moved in reservation_names(cluster) and first not in _nodes(cluster, moved), "the slot is moved")
+    assert len(_nodes(cluster, moved)) == len([first, *others])
+    assert market.balance().available < before, "nothing is paid back"
+    _drain(cluster, [f"cm{number}" for number in range(1, NODES + 1)])
+    wait_for(lambda: moved not in reservation_names(cluster), "the lost slot is released")
     wait_for(lambda: market.balance().available == before, "its price is paid back")
+    cluster.run("scontrol", "update", f"NodeName=cm[1-{NODES}]", "State=RESUME")
+
+
+def _nodes(cluster: EmulatedCluster, name: str) -> list[str]:
+    """The nodes of a reservation."""
+    shown = cluster.run("scontrol", "-o", "show", "reservation", name)
+    return list(expand(shown.split(" Nodes=")[1].split()[0]))
+
+
+def _drain(cluster: EmulatedCluster, nodes: list[str]) -> None:
+    cluster.run("scontrol", "update", f"NodeName={','.join(nodes)}", "State=DRAIN", "Reason=fan")
 
 
 def test_what_a_killed_controller_forgets_comes_back_for_a_paid_slot(
