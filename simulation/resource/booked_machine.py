@@ -85,11 +85,11 @@ class BookedMachine(ABC):
             return unfit
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
         latest = unit.deadline - duration
+        nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""  # the end that a run begun first would have
         if unit.deadline <= now:
             detail = f"the deadline {iso(unit.deadline)} has passed"
-            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, detail=detail)
+            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, nearest, detail)
         if duration <= 0 or latest < earliest:
-            nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""
             detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
             return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
         slot = self._earliest_slot(unit, duration, earliest, latest, now)
