@@ -150,7 +150,7 @@ class BatchMachine:
             return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{sellable} cores", detail)
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
         latest = unit.deadline - duration
-        nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""  # the end that a run begun first would have
+        nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once
         if unit.deadline <= now:
             detail = f"the deadline {iso(unit.deadline)} has passed"
             return Refusal(unit.number, RefusalCode.WINDOW_PASSED, nearest, detail)
