@@ -57,7 +57,7 @@ def open_plugin(settings: PluginSettings) -> BatchMachine:
         PluginError: the cluster cannot be asked now.
     """
     options = read_options(settings.options, SlurmOptions, within=settings.resource)
-    system = _system(settings, options)
+    system = open_system(settings, options)
     machine = BatchMachine(
         system,
         settings.resource,
@@ -71,7 +71,13 @@ def open_plugin(settings: PluginSettings) -> BatchMachine:
     return machine
 
 
-def _system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
+def open_system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
+    """The cluster that the options name, checked against the static terms; nothing of it is changed.
+
+    Raises:
+        ConfigurationError: an option is wrong, or the cluster is not what the configuration says.
+        PluginError: the cluster cannot be asked now.
+    """
     user = options.market_user or getpass.getuser()
     try:
         pwd.getpwnam(user)
@@ -83,7 +89,7 @@ def _system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
         raise ConfigurationError(f"{options.conf} is no file", key=f"{settings.resource}.conf")
     if shutil.which("scontrol") is None:
         raise ConfigurationError("there is no command scontrol; Slurm's commands are to be installed here")
-    run = CommandRunner({"SLURM_CONF": options.conf} if options.conf else {}, options.command_limit_s)
+    run = runner_of(options)
     system = SlurmSystem(run, options.partition, user, options.wrapper)
     try:
         wrong = check_cluster(run)
@@ -95,3 +101,8 @@ def _system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
     if wrong:
         raise ConfigurationError(wrong, key=settings.resource)
     return system
+
+
+def runner_of(options: SlurmOptions) -> CommandRunner:
+    """What runs the commands of the cluster that the options name."""
+    return CommandRunner({"SLURM_CONF": options.conf} if options.conf else {}, options.command_limit_s)

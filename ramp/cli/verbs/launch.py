@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from ramp.cli.options import example, json_option, state_option
-from ramp.cli.views.output import console, count_text, moment_text, print_json, print_rows, say, waiting
+from ramp.cli.views.output import console, count_text, moment_text, print_json, print_line, print_rows, say, waiting
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
 from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
@@ -290,7 +290,7 @@ def _watch(state: StateFolder, as_json: bool) -> None:
 
 
 def _show(found: SwarmStatus, state: StateFolder) -> None:
-    click.echo(up_text(found))
+    print_line(up_text(found))
     if found.note:
         say(f"ramp: {found.note}")
     columns = ("Agent", "Role", "State", "Process", "Restarts", "Clock (ms)", "Since", "Detail")
@@ -315,4 +315,4 @@ def _show(found: SwarmStatus, state: StateFolder) -> None:
     for agent in found.agents:
         if agent.clock_warning:
             say(f"ramp: warning: {agent.name}: {agent.clock_warning}")
-    click.echo(f"Configuration {found.config}, state folder {state.path}")
+    print_line(f"Configuration {found.config}, state folder {state.path}")

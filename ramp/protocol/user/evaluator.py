@@ -11,8 +11,12 @@ from ramp.model.money import credits_text
 from ramp.model.offer import Offer
 from ramp.protocol.events import Preference
 
+BIDS_SHOWN = 5
+"""Bids of a round that the next call shows of each unit, the lowest: so a call does not grow with the resources, whose
+calls together would grow with their square."""
+
 BIDS_MAX = 400
-"""Bids of a round shown in the next call; keeps a call of many resources and units within the size limit."""
+"""Bids shown in all; keeps a call of many units within the size limit."""
 
 
 @dataclass(slots=True)
@@ -59,14 +63,15 @@ class Ranking:
 
 
 def lowest_bids(offers: Sequence[Offer]) -> tuple[Bid, ...]:
-    """The bids of a round as the next call shows them: all, or the lowest of each unit where there are too many."""
+    """The bids of a round as the next call shows them: the lowest of each unit, in the order of their coming."""
     bids = [Bid(offer.unit, offer.resource, offer.cpu_hour_cost) for offer in offers]
-    if len(bids) <= BIDS_MAX:
-        return tuple(bids)
-    share = max(1, BIDS_MAX // len({bid.unit for bid in bids}))
-    ranked = sorted(bids, key=lambda bid: (bid.unit, bid.cpu_hour_cost))
-    kept = [bid for _, of_unit in groupby(ranked, key=lambda bid: bid.unit) for bid in islice(of_unit, share)]
-    return tuple(kept[:BIDS_MAX])
+    units = {bid.unit for bid in bids}
+    share = max(1, min(BIDS_SHOWN, BIDS_MAX // max(1, len(units))))
+    ranked = sorted(range(len(bids)), key=lambda index: (bids[index].unit, bids[index].cpu_hour_cost))
+    shown = [
+        index for _, of_unit in groupby(ranked, key=lambda index: bids[index].unit) for index in islice(of_unit, share)
+    ]
+    return tuple(bids[index] for index in sorted(shown[:BIDS_MAX]))
 
 
 def over_limit(costs: Iterable[int], max_cost: int | None) -> str:

@@ -58,6 +58,7 @@ h2 { font-size: 1.1rem; font-weight: 650; margin: 0 0 .4rem; line-height: 1.3 }
   border-radius: 8px; white-space: pre-wrap }
 .body--dark .q-btn--outline, .body--dark .q-btn--flat { color: var(--ramp-mark) !important }
 .q-field__label { color: var(--ramp-quiet) !important }
+@media (max-width: 700px) { .ramp-header nav { order: 3; width: 100%; margin: 0 -.6rem } }
 @media (max-width: 900px) { .ramp-columns { grid-template-columns: minmax(0, 1fr) } }
 main a { color: var(--ramp-mark) }
 """
@@ -116,7 +117,7 @@ def _build_reminder(visit: Visit) -> None:
         line.set_text(text)
         line.set_visibility(bool(text))
 
-    ui.timer(REMINDER_S, look)
+    ui.timer(REMINDER_S, lambda: visit.soon(look()))
 
 
 def _build_headline(visit: Visit) -> None:
