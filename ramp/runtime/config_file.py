@@ -20,6 +20,7 @@ from ramp.launching.configuration import launch_terms, read_accounts, read_launc
 from ramp.model.instant import SECOND, Duration
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
+from ramp.plugins.found_terms import with_found_terms
 from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
@@ -90,6 +91,7 @@ def read_tables(data: Mapping[str, Any], path: Path) -> SwarmConfig:
         ConfigurationError: with every finding.
     """
     reader = Reader(path)
+    data = with_found_terms(data)
     version = reader.whole("", data, "version", CONFIG_VERSION)
     if version > CONFIG_VERSION:
         raise VersionTooNew(path, "configuration", version, CONFIG_VERSION)
