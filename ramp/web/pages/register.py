@@ -11,7 +11,7 @@ from nicegui import ui
 from starlette.requests import Request
 
 from ramp.errors import RampError
-from ramp.web.pages import ask, auction, frame, keeper, market, requests
+from ramp.web.pages import account, ask, auction, frame, keeper, market, requests, reservation, reservations
 from ramp.web.pages.visit import Builder, Visit
 from ramp.web.security.gate import SESSION_KEY
 from ramp.web.security.sessions import Role
@@ -37,6 +37,9 @@ PAGES: Final = (
     Page("/ask", "Ask", Role.USER, ask.build),
     Page("/requests", "Requests", Role.USER, requests.build),
     Page("/requests/{request_id}", "Request", Role.USER, auction.build),
+    Page("/reservations", "Reservations", Role.USER, reservations.build),
+    Page("/reservations/{agreement_id}", "Reservation", Role.USER, reservation.build),
+    Page("/account", "Account", Role.USER, account.build),
 )
 
 

@@ -55,8 +55,9 @@ class Visit:
         ui.context.client.on_delete(ends)
 
     def soon(self, work: Coroutine[None, None, None]) -> None:
-        """Do something for the page, and forget it."""
-        background_tasks.create(work)
+        """Do something for the page as long as somebody looks at it."""
+        task = background_tasks.create(work)
+        ui.context.client.on_delete(lambda: task.cancel() and None)
 
     @staticmethod
     def short_id(identifier: str) -> str:
