@@ -154,11 +154,11 @@ class BatchMachine:
             return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{sellable} cores", detail)
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
         latest = unit.deadline - duration
+        nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once
         if unit.deadline <= now:
             detail = f"the deadline {iso(unit.deadline)} has passed"
-            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, detail=detail)
+            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, nearest, detail)
         if duration <= 0 or latest < earliest:
-            nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""
             detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
             return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
         never = None if self._places is None or unit.torus is None else self._places.refused(unit)
