@@ -45,6 +45,7 @@ class RefusalCode(StrEnum):
     OTHER = "other"  # of a later minor version of the wire format, which alone has a word for it
     NO_ACCOUNT = "no_account"
     NOT_DELIVERED = "not_delivered"
+    SIZE_AGAINST_LAW = "size_against_law"
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,16 +68,32 @@ class TorusTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class MoldableTerms:
+    """Extension terms that leave the size to the seller, in a namespace of their own (`ramp.model.sizes.moldable`).
+
+    Attributes:
+        least: fewest cores that will do.
+        most: more cores than these shorten nothing.
+        law: the run's speed-up law as a text (`ramp.model.sizes.speed_up.law_of`).
+    """
+
+    least: int
+    most: int
+    law: str
+
+
+@dataclass(frozen=True, slots=True)
 class RequestUnit:
     """One Request of an RFQL document: one unit of a combinatorial request.
 
     Attributes:
         number: position in the document, from 1; names the unit in every message.
-        cpu_hour_cost: most the user pays, whole credits per core hour; in later rounds the asking price.
+        cpu_hour_cost: most the user pays, whole credits per core hour; in later rounds the asking price. Where the size
+            is the seller's to choose, per core hour at the reference size.
         deadline: EndDate and EndTime: the run is complete by then.
-        cores: cores wanted.
+        cores: cores wanted, or the reference size.
         not_before: StartDate and StartTime: the run starts no earlier; None means as soon as possible.
-        wall_time: WallTime: longest run; None means the whole window.
+        wall_time: WallTime: longest run (at the reference size); None means the whole window.
         operating_system: JSDL 1.0 name, or None.
         os_version: exact version, or None.
         architecture: JSDL 1.0 name, or None.
@@ -86,6 +102,7 @@ class RequestUnit:
         ram_per_core_mb: least memory per core in MB, or None.
         disk: total or per-node disk space, or None.
         torus: extension terms, or None.
+        moldable: the sizes that the seller may choose from, or None.
     """
 
     number: int
@@ -102,6 +119,7 @@ class RequestUnit:
     ram_per_core_mb: int | None = None
     disk: TotalDiskSpace | NodeDiskSpace | None = None
     torus: TorusTerms | None = None
+    moldable: MoldableTerms | None = None
 
     def earliest_start(self, now: Instant) -> Instant:
         """First instant at which the run may start, seen from `now`."""

@@ -18,9 +18,10 @@ from ramp.model import instant
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.money import credits_text, parse_credits
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalCores, TotalDiskSpace
-from ramp.rfql import torus
+from ramp.model.sizes.moldable import moldable_problems
+from ramp.rfql import moldable, torus
 from ramp.rfql.xml import date_and_time, markup, schema
-from ramp.rfql.xml.namespaces import LIMITS, RFQ, TORUS
+from ramp.rfql.xml.namespaces import LIMITS, MOLDABLE, RFQ, TORUS
 from ramp.rfql.xml.parser import Element, parse_file
 
 ROOT: Final = f"{{{RFQ}}}RequestForQuotation"
@@ -165,6 +166,8 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
     parts.append(_write_cores(unit.cores))
     if unit.torus is not None:
         parts.append(torus.write_terms(unit.torus))
+    if unit.moldable is not None:
+        parts.append(moldable.write_terms(unit.moldable))
     parts.append("</Request>")
     return "".join(parts)
 
@@ -285,14 +288,15 @@ class _UnitReader:
         disk = self._disk()
         numbers = {name: self._whole(name) for name in ("CPUSpeed", "InterNodeBandwidth", "RAMPerCore")}
         if deadline is not None and not_before is not None:
-            self._check_window(not_before, deadline, wall_time)
+            self._check_window(not_before, deadline, None if moldable.CORE_RANGE in extensions else wall_time)
         if self.violations or price is None or deadline is None or cores is None:
             return None
         try:
             terms = torus.read_terms(extensions) if extensions else None
         except ValueError:
             return None  # the schema check has told why
-        return RequestUnit(
+        sizes = extensions.get(moldable.CORE_RANGE)
+        unit = RequestUnit(
             number=self.number,
             cpu_hour_cost=price,
             deadline=deadline,
@@ -307,7 +311,11 @@ class _UnitReader:
             ram_per_core_mb=numbers["RAMPerCore"],
             disk=disk,
             torus=terms,
+            moldable=None if sizes is None else moldable.read_terms(sizes),
         )
+        for problem in moldable_problems(unit):
+            self._tell("CoreRange", problem, sizes)
+        return None if self.violations else unit
 
     def _collect(self, request: Element) -> dict[str, Element]:
         extensions: dict[str, Element] = {}
@@ -318,14 +326,14 @@ class _UnitReader:
                 if name in self.elements:
                     self._tell(name, f"given twice in Request {self.number}; right would be once", element)
                 self.elements[name] = element
-            elif tag in torus.TAGS:
+            elif tag in torus.TAGS or tag == moldable.CORE_RANGE:
                 if tag in extensions:
                     self._tell(tag, f"given twice in Request {self.number}; right would be once", element)
                 extensions[tag] = element
             elif element.getparent() is request:
                 # "A resource must be able to satisfy it before responding" (section 5.2): nobody can satisfy this one.
-                known = "Geometry, ConnectionType and NodeUse"
-                self._tell(tag, f"an extension unknown to this market; right would be {known} of {TORUS}", element)
+                known = f"Geometry, ConnectionType and NodeUse of {TORUS}, or CoreRange of {MOLDABLE}"
+                self._tell(tag, f"an extension unknown to this market; right would be {known}", element)
         return extensions
 
     def _tell(self, name: str, what: str, element: Element | None = None) -> None:

@@ -14,7 +14,7 @@ from random import Random
 from ramp.errors import InvariantViolated
 from ramp.ledger.transfer import TransferKind
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.request import MoldableTerms, RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
@@ -39,6 +39,7 @@ from simulation.checkers.orders_settle import OrdersSettle
 from simulation.checkers.paid_and_reserved import PaidAndReserved
 from simulation.checkers.price_owed import PriceOwed
 from simulation.checkers.refunded_once import RefundedOnce
+from simulation.checkers.size_owed import SizeOwed
 from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
@@ -66,6 +67,9 @@ SOON = 20 * MINUTE
 RULES_DRAWN = ("", "sealed-first-price", "second-price", "second-price")
 """Auction rules of the requests in markets that draw them."""
 
+LAWS_DRAWN = ("amdahl:0", "amdahl:0.05", "amdahl:0.5", "table:1=100,16=20,64=12,128=12")
+"""Speed-up laws of moldable units in markets that draw sizes."""
+
 SWARM_TIMING = Timing(hold_time=40 * SECOND, heartbeat=20 * SECOND, lease=60 * SECOND)
 """Shorter holds than in production, so that more of them run out; rarer heartbeats, so that runs are short."""
 
@@ -88,6 +92,7 @@ def new_checkers() -> list[Checker]:
         OrdersSettle(),
         PaidAndReserved(),
         PriceOwed(),
+        SizeOwed(),
         SlotOrMoney(),
         HandedOverIsPaid(),
         RefundedOnce(),
@@ -263,11 +268,12 @@ def _draw_resource(name: str, random: Random) -> ResourceSpec:
 def _run_world(world: World, seed: int, *, ruled: bool) -> None:
     random = stream(seed, "requests")
     rules = draw_rules(seed) if ruled else None
+    sizes = draw_sizes(seed) if rules is not None else None
     submitted = 0
     for user in sorted(world.users):
         for number in range(random.randint(1, 3)):
             rule = rules.choice(RULES_DRAWN) if rules is not None else ""
-            _submit(world, user, f"request-{user}-{number}", random, rule)
+            _submit(world, user, f"request-{user}-{number}", random, rule, sizes)
             submitted += 1
     answers = stream(seed, "approval")
     world.approve = lambda _: answers.random() < 0.8
@@ -316,7 +322,13 @@ def draw_rules(seed: int) -> Random | None:
     return random if random.random() < 0.3 else None
 
 
-def _submit(world: World, user: str, request_id: str, random: Random, rule: str) -> None:
+def draw_sizes(seed: int) -> Random | None:
+    """In two of three markets that draw rules sellers may choose the size of some units, drawn from this stream."""
+    random = stream(seed, "sizes")
+    return random if random.random() < 2 / 3 else None
+
+
+def _submit(world: World, user: str, request_id: str, random: Random, rule: str, sizes: Random | None) -> None:
     at = world.now + int(random.random() * 90 * SECOND)
     units = []
     soon = random.randint(4, 20) * MINUTE if random.random() < 0.15 else 0
@@ -334,6 +346,8 @@ def _submit(world: World, user: str, request_id: str, random: Random, rule: str)
                 wall_time=wall,
             )
         )
+    if sizes is not None:
+        units = [_of_any_size(unit, sizes) for unit in units]
     options = ev.AuctionOptions(
         rounds=random.randint(1, 4),
         round_time=random.choice((2, 5)) * SECOND,
@@ -345,6 +359,15 @@ def _submit(world: World, user: str, request_id: str, random: Random, rule: str)
     world.command(user, ev.RequestSubmitted(request_id, RequestForQuotation(tuple(units)), options), at)
     if random.random() < 0.1:
         world.command(user, ev.RequestWithdrawn(request_id), at + int(random.random() * 20 * SECOND))
+
+
+def _of_any_size(unit: RequestUnit, sizes: Random) -> RequestUnit:
+    """The unit with a range of cores around its own in two of three cases."""
+    if sizes.random() < 1 / 3:
+        return unit
+    cores = unit.cores.total
+    least = max(1, cores // sizes.choice((1, 2, 4)))
+    return replace(unit, moldable=MoldableTerms(least, cores * sizes.choice((1, 2, 4, 8)), sizes.choice(LAWS_DRAWN)))
 
 
 def _cancel_some(world: World, random: Random) -> None:

@@ -26,6 +26,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.price_paid import agreed_price_problem
 from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
+from ramp.model.sizes.moldable import as_offered
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol.agreement_terms import agreement_problem, vote_problem
 from ramp.protocol.effects import ConfirmSlot, Effect, HoldSlot, LookUpSlot, Persist, ReleaseSlot, SaveAgreement, Send
@@ -64,6 +65,7 @@ class Participant(ParticipantAnswers):
     def __init__(self, intended: HoldIntended, *, resource: str, bank: str, pace: Pace) -> None:
         super().__init__(intended, resource=resource)
         self.unit: RequestUnit = intended.unit
+        self._quoted = as_offered(intended.unit, intended.offer)
         self._slot: Slot = intended.slot
         self._intended = intended
         self._bank = bank
@@ -81,7 +83,7 @@ class Participant(ParticipantAnswers):
         """The offer has been accepted: make the intention durable and ask the plug-in for the slot."""
         self._enter(S.HOLDING, "Acceptance")
         self.deadline = self.until
-        return [Persist(self._intended), HoldSlot(self.offer.offer_id, self.unit, self._slot, self.until)]
+        return [Persist(self._intended), HoldSlot(self.offer.offer_id, self._quoted, self._slot, self.until)]
 
     def replay(self, record: Record) -> None:
         """Take one later record of this offer's journal, before `recover`."""
@@ -125,7 +127,7 @@ class Participant(ParticipantAnswers):
             return []
         self._enter(S.HOLDING, "recover")
         self.deadline = self.until
-        return [HoldSlot(self.offer.offer_id, self.unit, self._slot, self.until)]
+        return [HoldSlot(self.offer.offer_id, self._quoted, self._slot, self.until)]
 
     def tick(self, now: Instant) -> list[Effect]:
         """Let a hold run out (step 10), or ask machine or bank again."""
@@ -198,7 +200,7 @@ class Participant(ParticipantAnswers):
         gone = "the machine failed, and has nothing set aside"
         if self.state is S.HOLDING:
             if answer is None and self._transient:
-                return [HoldSlot(self.offer.offer_id, self.unit, self._slot, self.until)]
+                return [HoldSlot(self.offer.offer_id, self._quoted, self._slot, self.until)]
             if answer is None:
                 return self._not_held(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
             return self._held(answer, "SlotLookedUp", now)

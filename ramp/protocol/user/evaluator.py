@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 
 from ramp.model.contents import Bid
 from ramp.model.money import credits_text
-from ramp.model.offer import Offer
+from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.request import RequestUnit
+from ramp.model.sizes.moldable import reference_price, size_problem
 from ramp.protocol.events import Preference
 
 BIDS_MAX = 400
@@ -58,9 +60,14 @@ class Ranking:
         return self._ranked[0][1] if self._ranked else None
 
 
-def lowest_bids(offers: Sequence[Offer]) -> tuple[Bid, ...]:
-    """The bids of a round as the next call shows them: all, or the lowest of each unit where there are too many."""
-    bids = [Bid(offer.unit, offer.resource, offer.cpu_hour_cost) for offer in offers]
+def lowest_bids(offers: Sequence[Offer], units: Mapping[int, RequestUnit]) -> tuple[Bid, ...]:
+    """The bids of a round as the next call shows them: all, or the lowest of each unit where there are too many.
+
+    Args:
+        offers: what was offered.
+        units: as called for, by number; of one whose size the seller chooses, bids are told at its reference size.
+    """
+    bids = [Bid(offer.unit, offer.resource, reference_price(units[offer.unit], offer)) for offer in offers]
     if len(bids) <= BIDS_MAX:
         return tuple(bids)
     share = max(1, BIDS_MAX // len({bid.unit for bid in bids}))
@@ -80,3 +87,17 @@ def over_limit(costs: Iterable[int], max_cost: int | None) -> str:
     if max_cost is None or cost <= max_cost:
         return ""
     return f"the offers cost {credits_text(cost)} credits together, more than the limit of {credits_text(max_cost)}"
+
+
+def sizes_against_law(offers: Iterable[Offer], units: Mapping[int, RequestUnit]) -> tuple[Refusal, ...]:
+    """Coded refusals of the offers whose size and time do not go together by their unit's speed-up law.
+
+    Args:
+        offers: what a resource has offered.
+        units: as called for, by number.
+    """
+    return tuple(
+        Refusal(offer.unit, RefusalCode.SIZE_AGAINST_LAW, detail=problem)
+        for offer in offers
+        if offer.unit in units and (problem := size_problem(units[offer.unit], offer.cores, offer.end - offer.start))
+    )

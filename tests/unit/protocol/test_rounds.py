@@ -21,6 +21,7 @@ from ramp.protocol.user.evaluator import BIDS_MAX, lowest_bids
 from ramp.protocol.user.voting import REQUEST_ENDED
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+BID_FOR = {number: replace(UNIT, number=number) for number in range(1, BIDS_MAX + 10)}
 NOW = 5 * SECOND
 MS = MILLISECOND
 
@@ -187,22 +188,22 @@ def test_a_best_offer_must_still_be_of_some_use(changes: dict[str, Any], taken: 
 
 def test_all_bids_are_shown_in_their_order_while_there_is_room(alice: Any) -> None:
     offers = [alice.offer(f"res{number}", 60 - number % 7, 1 + number % 3) for number in range(BIDS_MAX)]
-    assert lowest_bids(offers) == tuple(c.Bid(each.unit, each.resource, each.cpu_hour_cost) for each in offers)
-    assert len(lowest_bids([*offers, alice.offer("last", 10)])) == 3 * (BIDS_MAX // 3)
+    assert lowest_bids(offers, BID_FOR) == tuple(c.Bid(each.unit, each.resource, each.cpu_hour_cost) for each in offers)
+    assert len(lowest_bids([*offers, alice.offer("last", 10)], BID_FOR)) == 3 * (BIDS_MAX // 3)
 
 
 def test_of_too_many_bids_the_lowest_of_each_unit_are_shown(alice: Any) -> None:
     share = BIDS_MAX // 2
     offers = [alice.offer(f"res{number}", number, unit) for unit in (2, 1) for number in range(share + 5, 0, -1)]
     prices: dict[int, list[int]] = {1: [], 2: []}
-    for bid in lowest_bids(offers):
+    for bid in lowest_bids(offers, BID_FOR):
         prices[bid.unit].append(bid.cpu_hour_cost)
     assert prices == {unit: list(range(1, share + 1)) for unit in (1, 2)}
 
 
 def test_of_more_units_than_there_is_room_for_each_is_shown_once(alice: Any) -> None:
     offers = [alice.offer(f"res{price}", price, unit) for unit in range(1, BIDS_MAX + 6) for price in (7, 6)]
-    shown = lowest_bids(offers)
+    shown = lowest_bids(offers, BID_FOR)
     assert [(bid.unit, bid.cpu_hour_cost) for bid in shown] == [(unit, 6) for unit in range(1, BIDS_MAX + 1)]
 
 
