@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
+from zlib import crc32
 
 from ramp.ledger.account import AccountKind
 from ramp.ledger.interface import Ledger
@@ -73,7 +74,7 @@ class Composition:
 
     Attributes:
         bank: name of its Banking Agent, as parties address it.
-        directory: name of its directory.
+        directories: names of its directories, one or more.
         keeper: name of its keeper.
         timing: the protocol's limits.
         quotas: what a resource grants one buyer who has not paid.
@@ -81,7 +82,7 @@ class Composition:
     """
 
     bank: str
-    directory: str
+    directories: tuple[str, ...]
     keeper: str
     timing: Timing = field(default_factory=Timing)
     quotas: Quotas = field(default_factory=Quotas)
@@ -93,22 +94,24 @@ class Composition:
         return SEALED | OFFERS if self.signed_offers else SEALED
 
     def roles(self, resources: Iterable[str], users: Iterable[str]) -> dict[str, Role]:
-        """Every party and what it is, the market's own three first.
+        """Every party and what it is, the market's own first.
 
         Args:
             resources: names of the sellers.
             users: names of the buyers.
         """
-        own = {self.bank: Role.BANK, self.directory: Role.DIRECTORY, self.keeper: Role.KEEPER}
+        directories = dict.fromkeys(self.directories, Role.DIRECTORY)
+        own = {self.bank: Role.BANK, **directories, self.keeper: Role.KEEPER}
         return own | dict.fromkeys(resources, Role.RESOURCE) | dict.fromkeys(users, Role.USER)
 
-    def directory_party(self, known: Sequence[KnownAgent] = ()) -> DirectoryParty:
-        """The directory's protocol.
+    def directory_party(self, name: str, known: Sequence[KnownAgent] = ()) -> DirectoryParty:
+        """A directory's protocol.
 
         Args:
+            name: the directory.
             known: who was registered in its life before.
         """
-        return DirectoryParty(self.directory, timing=self.timing, known=known)
+        return DirectoryParty(name, timing=self.timing, known=known)
 
     def bank_party(self) -> BankParty:
         """The bank's protocol."""
@@ -129,7 +132,7 @@ class Composition:
         return UserParty(
             name,
             bank=self.bank,
-            directory=self.directory,
+            directories=self._beginning_with(name),
             ids=ids,
             timing=self.timing,
             rules=RuleBook(RULES.find, rule),
@@ -159,13 +162,18 @@ class Composition:
         )
         return ResourceParty(
             name,
-            directory=self.directory,
+            directories=self.directories,
             bank=self.bank,
             seller=seller,
             timing=self.timing,
             quotas=self.quotas,
             launching=selling.launching,
         )
+
+    def _beginning_with(self, name: str) -> tuple[str, ...]:
+        """The directories in the order in which a buyer asks them: buyers begin with different ones."""
+        first = crc32(name.encode()) % len(self.directories)
+        return self.directories[first:] + self.directories[:first]
 
 
 def open_accounts(

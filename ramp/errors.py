@@ -193,6 +193,10 @@ class LedgerUnavailable(RampError):
     exit_code = 1
 
 
+class BankSuperseded(LedgerUnavailable):
+    """Another Banking Agent has taken over: this one may neither change the ledger nor say what it has read there."""
+
+
 class SchedulerError(RampError):
     """A scheduler does what none may: it raises, starts a job twice or never, or decides for the past."""
 

@@ -29,6 +29,7 @@ from ramp.runtime.config import (
     UserConfig,
 )
 from ramp.runtime.config_file import CONFIG_VERSION, Reader, read_swarm
+from ramp.runtime.redundancy.configuration import BankConfig, RedundancyConfig
 from sentences import attribute_sentences, cell
 
 TOP: Final = ""
@@ -36,7 +37,7 @@ TOP: Final = ""
 
 TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
     TOP: ("Above all tables.", ()),
-    "market": ("The market as a whole.", (SwarmConfig,)),
+    "market": ("The market as a whole.", (SwarmConfig, RedundancyConfig)),
     "server": ("The XMPP server over which the agents speak.", (ServerConfig,)),
     "timing": (
         "The protocol's limits, each in seconds above 0 (fractions allowed).",
@@ -53,6 +54,7 @@ TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
         "The local account that each buyer's jobs run as; nobody else is dealt with by resources that launch.",
         (),
     ),
+    "bank": ("The Banking Agents; two of them need a ledger on PostgreSQL (`docs/operations.md`).", (BankConfig,)),
     "users": ("One table `[[users]]` for each buyer.", (UserConfig,)),
     "machines": (
         "One table `[machines.NAME]` for each kind of machine. Requests may ask for what it states, and only for that.",

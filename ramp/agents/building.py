@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ramp.agents.banks.relieved import RelievedBankingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
 from ramp.agents.job_launcher import JobLauncher, LauncherSettings, system_python
@@ -37,6 +38,7 @@ from ramp.xmpp.settings import TransportSettings
 
 if TYPE_CHECKING:
     from ramp.runtime.ledger.store import LedgerStore
+    from ramp.runtime.redundancy.bank_lease import BankLease
 
 AnAgent = TypeVar("AnAgent", bound=PartyAgent)
 
@@ -53,6 +55,7 @@ class PartyBuilder:
         settings: how agents reach the XMPP server.
         passwords: of the agents' accounts, by local name.
         clock: the time.
+        leases: of the banks here, where there are two of which one speaks; by local name.
     """
 
     config: SwarmConfig
@@ -60,6 +63,7 @@ class PartyBuilder:
     settings: TransportSettings
     passwords: dict[str, str]
     clock: SystemClock
+    leases: dict[str, BankLease] = field(default_factory=dict)
 
     def build(self, name: str) -> PartyAgent:
         """Build the agent of a local name, whatever its role.
@@ -67,9 +71,9 @@ class PartyBuilder:
         Raises:
             ConfigurationError: if the configuration has no such agent, or its plug-in or files cannot be opened.
         """
-        if name == self.config.directory:
+        if name in self.config.directory_names:
             return self._directory(name)
-        if name == self.config.bank:
+        if name in self.config.bank_names:
             return self._bank(name)
         if name == self.config.keeper:
             return self._keeper(name)
@@ -103,16 +107,34 @@ class PartyBuilder:
             await agent.set_selling(resource.prices, draining=resource.draining)
 
     def _directory(self, name: str) -> PartyAgent:
-        party = self._market.directory_party(self.state.registered())
-        return self._agent(DirectoryAgent, name, party, keep=self.state.keep_registered)
+        party = self._market.directory_party(self.config.address(name), self.state.registered(name))
+        return self._agent(DirectoryAgent, name, party, keep=partial(self.state.keep_registered, name))
 
     def _bank(self, name: str) -> PartyAgent:
-        return self._agent(
-            BankingAgent, name, self._market.bank_party(), {"ledger": BankLedger(self._audited_ledger())}
-        )
+        party = self._market.bank_party()
+        if not self.config.redundancy.banks.standby:
+            return self._agent(BankingAgent, name, party, {"ledger": BankLedger(self._audited_ledger(None))})
+        lease = self.leases[name]
+        books = {"ledger": BankLedger(self._audited_ledger(lease))}
+        clock = SystemClock(wall=lease.time)  # what its orders end by is one clock, whichever bank looks at it
+        return self._agent(RelievedBankingAgent, self.config.bank, party, books, clock, lease=lease)
 
-    def _audited_ledger(self) -> LedgerStore:
+    def bank_lease(self, name: str) -> BankLease | None:
+        """The lease that an agent has to take before it is built; None for all but a bank that another may relieve."""
+        config = self.config
+        if name not in config.bank_names or not config.redundancy.banks.standby:
+            return None
+        from ramp.runtime.redundancy.bank_lease import BankLease  # brings sqlalchemy, as below
+
+        if name not in self.leases:
+            self.leases[name] = BankLease(config.ledger_url, name, duration=config.redundancy.banks.lease)
+        return self.leases[name]
+
+    def _audited_ledger(self, lease: BankLease | None) -> LedgerStore:
         """Open the ledger; a bank does not run on one whose books contradict each other.
+
+        Args:
+            lease: under which it is, where two banks share it.
 
         Raises:
             StateDamaged: if they do; names the account or transfer.
@@ -121,11 +143,15 @@ class PartyBuilder:
         if not self.config.ledger_url:
             check_room(self.state.path)
         from ramp.runtime.ledger.store import LedgerStore  # brings sqlalchemy, which only the bank needs
+        from ramp.runtime.redundancy.fenced_ledger import FencedLedger
 
-        ledger = LedgerStore.open(self.config.ledger_url or self.state.ledger)
+        location = self.config.ledger_url or self.state.ledger
+        ledger = LedgerStore.open(location) if lease is None else FencedLedger.under(lease, str(location))
         try:
             audit(ledger, self.state.ledger)
             self._open_accounts(ledger)
+            if lease is not None:
+                lease.renew()  # an audit takes its time
         except BaseException:
             ledger.close()
             raise
@@ -188,12 +214,19 @@ class PartyBuilder:
         return JobLauncher(settings, deliver, watch)
 
     def _agent(
-        self, kind: type[AnAgent], name: str, party: Party, own_ports: Mapping[str, Any] = NOTHING, **more: Any
+        self,
+        kind: type[AnAgent],
+        name: str,
+        party: Party,
+        own_ports: Mapping[str, Any] = NOTHING,
+        clock: SystemClock | None = None,
+        **more: Any,
     ) -> AnAgent:
         """An agent of a party; what it has of the world beside a network and a notary is `own_ports`."""
         notary = KeyStore(self.state.keys).notary(party.name)
         ports = partial(Ports, notary=notary, sealed=self._market.sealed, **own_ports)
-        return kind(party.name, self.passwords[name], self.settings, party=party, ports=ports, clock=self.clock, **more)
+        clock = clock or self.clock
+        return kind(party.name, self.passwords[name], self.settings, party=party, ports=ports, clock=clock, **more)
 
     def _memory(self, name: str) -> dict[str, Any]:
         """What users and resources remember by."""
@@ -204,8 +237,9 @@ class PartyBuilder:
     @property
     def _market(self) -> Composition:
         config = self.config
-        bank, directory, keeper = (config.address(each) for each in (config.bank, config.directory, config.keeper))
-        return Composition(bank, directory, keeper, config.timing, config.holds, config.signed_offers)
+        bank, keeper = config.address(config.bank), config.address(config.keeper)
+        directories = tuple(map(config.address, config.directory_names))
+        return Composition(bank, directories, keeper, config.timing, config.holds, config.signed_offers)
 
     def _shelf(self, name: str) -> Callable[[str, Signed, str], None]:
         def keep(agreement_id: str, signed: Signed, payment: str) -> None:

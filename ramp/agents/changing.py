@@ -175,9 +175,9 @@ class Changing:
         return await self._come(name, then, "resource add", what, who)
 
     def _check_free(self, name: str) -> None:
-        taken = name in self._agents.agents or name in self._config.roles() or name in self._config.server.accounts
+        taken = name in self._agents.agents or name in self._config.agents() or name in self._config.server.accounts
         if taken:
-            role = self._config.roles().get(name)
+            role = self._config.agents().get(name)
             what = f"a {role} of the market" if role is not None else "an account of the server"
             raise _refused(MarketRefusalCode.NAME_TAKEN, f"{name} is {what} already; right would be another name")
 
@@ -230,7 +230,7 @@ class Changing:
         """What a party owes and holds that is open, by its own word and the bank's; and what else is to be told."""
         found: list[str] = []
         told: list[str] = []
-        for asked, account in ((name, ""), (self._config.bank, self._config.address(name))):
+        for asked, account in ((name, ""), (self._active_bank, self._config.address(name))):
             try:
                 more, also = await self._agents.call(asked, Act.STANDING, account)
             except TransportError as error:
@@ -364,7 +364,7 @@ class Changing:
     # -- common --------------------------------------------------------------------------------------------------
 
     def _check_there(self, name: str, role: Role | None = None) -> None:
-        roles = self._config.roles()
+        roles = self._config.agents()
         if name in roles and role in (None, roles[name]):
             return
         known = [each for each, its in roles.items() if role in (None, its)]
@@ -398,7 +398,14 @@ class Changing:
 
     async def _tell_bank(self) -> None:
         """Let the bank open accounts and put certificates on file; one that is not up does it when it starts."""
-        await self._update(self._config.bank)
+        for name in self._config.bank_names:
+            await self._update(name)
+
+    @property
+    def _active_bank(self) -> str:
+        """The bank that speaks."""
+        names = self._config.bank_names
+        return next((name for name in names if self._agents.agents[name].is_up), names[0])
 
     def _record(self, verb: str, name: str, what: str, who: str) -> None:
         add_line(self._state, self._clock.now(), who, verb, name, what)

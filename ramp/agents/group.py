@@ -35,6 +35,7 @@ from ramp.agents.group_calls import ANSWERED, Act, GroupCall, read_call, standin
 from ramp.agents.keeper_control import KeeperControl
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
+from ramp.control.status import STANDBY
 from ramp.errors import ConfigurationError, EffectFailed, PluginError, StateDamaged, TransportError
 from ramp.model.instant import MILLISECOND
 from ramp.protocol.clock_comparison import offset_text
@@ -159,6 +160,8 @@ class Group:
             agent: PartyAgent | None = None
             stays_down = False
             try:
+                if not await self._turn(name, life):
+                    continue
                 agent = await self._start(name)
                 life.agent = agent
                 if isinstance(agent, ResourceAgent):
@@ -181,6 +184,21 @@ class Group:
                 await self._told_to_end(life, pause)
                 pause = min(2 * pause, RESTART_LONGEST_S)
         _emit(name, "stopped", "")
+
+    async def _turn(self, name: str, life: _Life) -> bool:
+        """Wait until a bank that stands by is to speak, other agents not at all; False where it shall end before."""
+        lease = self._building.bank_lease(name)
+        if lease is None:
+            return True
+        told = False
+        while not self._stopping.is_set() and not life.ending.is_set():
+            if await asyncio.to_thread(lease.take):
+                return True
+            if not told:
+                _emit(name, STANDBY, f"{lease.active} is the bank")
+                told = True
+            await self._told_to_end(life, lease.pause_s)
+        return False
 
     async def _told_to_end(self, life: _Life, limit_s: float | None = None) -> None:
         """Wait until this process, or the agent, shall end; at most some seconds where a limit is given."""

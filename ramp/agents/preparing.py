@@ -17,13 +17,17 @@ from ramp.servers.prosody import ProsodyServer
 
 
 def grouped(config: SwarmConfig) -> dict[str, list[str]]:
-    """Which agents share a process: the market's own three, the users, the resources in lots; in lots of 1, none do."""
+    """Which agents share a process: the market's own three, the users, the resources in lots; in lots of 1, none do.
+
+    A further directory or bank has its own always: with the process of the first it would be lost as well.
+    """
     users = [user.name for user in config.users]
     names = [resource.name for resource in config.resources]
     size = config.resources_per_process
     if size == 1:
-        return {name: [name] for name in (config.directory, config.bank, config.keeper, *users, *names)}
+        return {name: [name] for name in (*config.directory_names, *config.bank_names, config.keeper, *users, *names)}
     groups = {"market": [config.directory, config.bank, config.keeper], "users": users}
+    groups |= {name: [name] for name in (*config.directory_names[1:], *config.bank_names[1:])}
     for number, first in enumerate(range(0, len(names), size), 1):
         groups[f"resources-{number}"] = names[first : first + size]
     return groups

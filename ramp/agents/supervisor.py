@@ -24,7 +24,7 @@ from ramp.agents.group_calls import ANSWERED, Act, GroupCall
 from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
 from ramp.agents.server_watch import ServerWatch
 from ramp.agents.status_board import StatusBoard
-from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
+from ramp.control.status import READY_LIMIT_S, STANDBY, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso
 from ramp.runtime.changes.overlay import save_overlay, starting
@@ -59,7 +59,7 @@ CALL_LIMIT_S: Final = 20.0
 DEATHS_MAX: Final = 2
 """A process of an agent that was just added and dies so often will not come up."""
 
-SETTLED: Final = frozenset({"ready", "degraded", "broken"})
+SETTLED: Final = frozenset({"ready", "degraded", "broken", STANDBY})
 """States of an agent for which a launch waits no longer: it is there, or it says why it cannot be."""
 
 OnEvent = Callable[[dict[str, str]], None]
@@ -111,7 +111,7 @@ class Supervisor:
         self._server_watch = ServerWatch(self._addresses, config.domain, self._server_told)
         self._groups = [_Group(name, agents) for name, agents in grouped(config).items()]
         self.agents = {
-            name: AgentStatus(name, config.roles()[name].value, 0, "starting", "", 0, "")
+            name: AgentStatus(name, config.agents()[name].value, 0, "starting", "", 0, "")
             for group in self._groups
             for name in group.agents
         }
@@ -167,7 +167,7 @@ class Supervisor:
             keys.issue(self._config.address(name), role, now)
         self._state.started_at(now)
         self._state.forget_registered()
-        names = [*self.agents, *self._config.server.accounts]
+        names = [*self._config.roles(), *self._config.server.accounts]
         passwords = self._state.passwords(names)
         given = self._config.server.passwords
         if given is not None:

@@ -47,6 +47,7 @@ _MARKET, _FILES = "The market", "Documents, keys, configuration"
 
 VERBS: Final[dict[str, Verb]] = {
     "demo": Verb(_TRY, "ramp.cli.verbs.demo:demo", "Launch a market, buy a two-unit request, show everything, stop."),
+    "web": Verb(_TRY, "ramp.cli.web:web", "Serve the market's pages: ask, watch, buy, look, in a browser."),
     "demo-slurm": Verb(_TRY, "ramp.cli.demo_slurm:demo_slurm", "Sell half of a real Slurm of emulated nodes."),
     "up": Verb(_MARKET, "ramp.cli.verbs.launch:up", "Launch a market and stay (or --detach)."),
     "down": Verb(_MARKET, "ramp.cli.verbs.launch:down", "Stop the market."),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ramp.control.status import UP, AgentStatus, SwarmStatus
+from ramp.control.status import STANDBY, UP, AgentStatus, SwarmStatus
 
 TOLD_MAX: Final = 3
 """Agents that are named in the sentence; the table has them all."""
@@ -53,7 +53,7 @@ def headline(found: SwarmStatus) -> Headline:
             Health.NO_SERVER, f"the {server.kind} XMPP server at {server.host}:{server.port} {server.problem}"
         )
     ill = [agent for agent in found.agents if agent.state in ILL]
-    waiting = [agent for agent in found.agents if not agent.is_up and agent not in ill]
+    waiting = [agent for agent in found.agents if not agent.is_up and agent not in ill and agent.state != STANDBY]
     if ill:
         return Headline(Health.DEGRADED, _named([*ill, *waiting]))
     if found.state != UP:

@@ -22,6 +22,9 @@ STOP_LIMIT_S: Final = 10.0
 
 UP: Final = "up"
 
+STANDBY: Final = "standby"
+"""State of a bank that waits for the other one to fall silent; it is well, and not on the market."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
@@ -45,7 +48,7 @@ class AgentStatus:
         name: local name.
         role: `directory`, `bank`, `keeper`, `user` or `resource`.
         pid: of its process.
-        state: `starting`, `ready`, `failed`, `degraded`, `broken` or `stopped`.
+        state: `starting`, `ready`, `failed`, `degraded`, `broken`, `standby` or `stopped`.
         detail: why, where it is not well; what drives a resource's queue, where it is.
         restarts: how often it was started again.
         since: when it came into this state, ISO 8601; empty before the first.

@@ -11,6 +11,7 @@ from ramp.model.contents import Content
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
+from ramp.protocol.directory.directories import Directories
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.progress import Answer, QueryAnswered
 from ramp.protocol.timing import Pace, Retry, earliest
@@ -26,6 +27,7 @@ class _Question:
         retry: when to ask again.
         limit: when to give up.
         role: in which the answer must be sealed; None where it need not be.
+        directories: where any of them may answer; None where only one party may.
         tries: so far.
     """
 
@@ -34,6 +36,7 @@ class _Question:
     retry: Retry
     limit: Instant
     role: Role | None
+    directories: Directories | None = None
     tries: int = 1
 
 
@@ -61,7 +64,7 @@ class Questions:
     def ask(
         self,
         query_id: str,
-        receiver: str,
+        receiver: str | Directories,
         ask: Callable[[int], Content],
         now: Instant,
         *,
@@ -72,17 +75,19 @@ class Questions:
 
         Args:
             query_id: names the question; also its conversation.
-            receiver: who is asked.
+            receiver: who is asked; of several directories another one when one is silent.
             ask: makes the content of the n-th try.
             now: the present.
             role: in which the answer must be sealed; None where it need not be.
             performative: REQUEST where it is an order.
         """
         limit = self._pace.timing.query_limit
-        send = Send(Message(performative, self._name, receiver, query_id, ask(1), reply_with=query_id, reply_by=limit))
+        directories = receiver if isinstance(receiver, Directories) else None
+        name = receiver.preferred if isinstance(receiver, Directories) else receiver
+        send = Send(Message(performative, self._name, name, query_id, ask(1), reply_with=query_id, reply_by=limit))
         retry = Retry(self._pace)
         retry.begin(now)
-        self._open[query_id] = _Question(send, ask, retry, now + limit, role)
+        self._open[query_id] = _Question(send, ask, retry, now + limit, role, directories)
         return [send]
 
     def answered(self, query_id: str, message: Message, answer: Answer, now: Instant) -> list[Effect]:
@@ -106,7 +111,9 @@ class Questions:
             RemoteProtocolError: if not.
         """
         question = self._open[query_id]
-        if question.role is not None:
+        if question.directories is not None:
+            question.directories.said(message)
+        elif question.role is not None:
             said_by(message, question.send.message.receiver, question.role)
         elif message.sender != question.send.message.receiver:
             raise RemoteProtocolError(f"{message.sender} speaks for {question.send.message.receiver}")
@@ -137,6 +144,10 @@ class Questions:
                 effects.append(Report(QueryAnswered(query_id, None)))
             elif question.retry.is_due(now):
                 question.retry.again(now)
+                if question.directories is not None:
+                    silent = question.send.message
+                    another = question.directories.pass_over(silent.receiver)
+                    question.send = Send(replace(silent, receiver=another))
                 effects.append(self._renewed(question))
         return effects
 

@@ -6,6 +6,8 @@ not verify becomes `Unverified`, so that the machines can refuse it with a reaso
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +26,12 @@ from ramp.rfql.xml.later_versions import pass_over_unknown
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire
 from ramp.rfql.xml.record import Record
+
+CALLS_REMEMBERED: Final = 64
+"""Calls for proposals that were read last, with what they say."""
+
+REMEMBERED_CHARACTERS_MAX: Final = 32_768
+"""Longer calls are not remembered."""
 
 _ROOT: Final = re.compile(r"\s*<([A-Za-z]{1,64})[\s/>]")
 
@@ -114,6 +122,9 @@ def read_content(
         DocumentError: if the document is not right. A signed document that does not verify, alone or in a commitment,
             raises nothing: its content is `Unverified`.
     """
+    if len(body) <= REMEMBERED_CHARACTERS_MAX and root_name(body) == contents.CallForProposals.__name__:
+        with contextlib.suppress(DocumentError, ValueError):  # what is wrong is told below, with its source
+            return _read_call(body, later)
     root = parse_wire(body, source)
     tag = str(root.tag)
     if root_name(body) != tag.rpartition("}")[2]:
@@ -134,3 +145,18 @@ def read_content(
     except ValueError as error:
         raise MeaningViolation(str(error), source=source) from error
     return content
+
+
+@functools.lru_cache(maxsize=CALLS_REMEMBERED)
+def _read_call(body: str, later: bool) -> contents.CallForProposals:
+    """A call is said to every resource in the same words, and many of them live in one process: it is read once.
+
+    Nothing in it depends on who reads it, or when; what is wrong is not remembered.
+    """
+    root = parse_wire(body)
+    if str(root.tag) != f"{{{MARKET}}}{contents.CallForProposals.__name__}":
+        raise SchemaViolation(f"root element {root.tag}: no call")
+    if later:
+        pass_over_unknown(root)
+    schema.check(root)
+    return offers.read_call(root)

@@ -27,6 +27,7 @@ from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
+from ramp.runtime.redundancy.configuration import RedundancyConfig
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
@@ -213,7 +214,7 @@ class SwarmConfig:
         ledger_url: SQLAlchemy URL of the ledger, or empty for SQLite under the state folder.
         resources_per_process: how many Resource Agents share one process; with 1 every agent of any role has its own.
         bank: local name of the Banking Agent.
-        directory: local name of the directory agent.
+        directory: local name of the directory agent; of the first of several.
         keeper: local name of the market's keeper.
         signed_offers: whether calls and proposals are sealed as well.
         quotas: what an agent takes from one sender.
@@ -222,6 +223,7 @@ class SwarmConfig:
         auction_rule: name of the rule for requests that name none.
         logs: what processes write.
         launching: how jobs are launched on what was bought.
+        redundancy: what there is several of.
     """
 
     path: Path
@@ -242,10 +244,27 @@ class SwarmConfig:
     auction_rule: str = PAPER_RULE
     logs: LogConfig = field(default_factory=LogConfig)
     launching: LaunchingConfig = field(default_factory=LaunchingConfig)
+    redundancy: RedundancyConfig = field(default_factory=RedundancyConfig)
+
+    @property
+    def directory_names(self) -> tuple[str, ...]:
+        """Local names of the directory agents."""
+        further = range(2, self.redundancy.directories + 1)
+        return self.directory, *(f"{self.directory}-{number}" for number in further)
+
+    @property
+    def bank_names(self) -> tuple[str, ...]:
+        """What the Banking Agents are called here; to the market all are one, `bank`, and one of them speaks."""
+        return (self.bank, f"{self.bank}-2") if self.redundancy.banks.standby else (self.bank,)
+
+    def agents(self) -> dict[str, Role]:
+        """Every agent that runs, also one that has no name of its own on the market, and what it is."""
+        return self.roles() | dict.fromkeys(self.bank_names, Role.BANK)
 
     def roles(self) -> dict[str, Role]:
         """Every agent's local name and what it is certified to be, in the order of starting."""
-        market = {self.bank: Role.BANK, self.directory: Role.DIRECTORY, self.keeper: Role.KEEPER}
+        directories = dict.fromkeys(self.directory_names, Role.DIRECTORY)
+        market = {self.bank: Role.BANK, **directories, self.keeper: Role.KEEPER}
         users = {user.name: Role.USER for user in self.users}
         return market | users | {resource.name: Role.RESOURCE for resource in self.resources}
 

@@ -45,6 +45,7 @@ from ramp.runtime.config import (
     SwarmConfig,
     UserConfig,
 )
+from ramp.runtime.redundancy.configuration import REDUNDANCY_KEYS, read_redundancy
 
 
 class Reader:
@@ -193,10 +194,10 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         data: the tables, as TOML has them.
     """
     known = {"version", "market", "server", "timing", "quotas", "guests", "logs", "launching", "accounts"}
-    known |= {"users", "machines", "resources"}
+    known |= {"bank", "users", "machines", "resources"}
     reader.unknown("", data, known)
     market = reader.table(data, "market")
-    reader.unknown("market.", market, _MARKET_KEYS)
+    reader.unknown("market.", market, _MARKET_KEYS | REDUNDANCY_KEYS)
     machines = reader.table(data, "machines")
     domain = reader.text("market.", market, "domain", "localhost")
     table = reader.table(data, "launching")
@@ -232,6 +233,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         auction_rule=_read_rule(reader, market),
         logs=_read_logs(reader, reader.table(data, "logs")),
         launching=launching,
+        redundancy=read_redundancy(reader, data, market),
     )
     _check_names(reader, config)
     return config
@@ -247,7 +249,7 @@ def _read_rule(reader: Reader, market: Mapping[str, Any]) -> str:
 
 
 def _check_names(reader: Reader, config: SwarmConfig) -> None:
-    names = [config.bank, config.directory, config.keeper]
+    names = [*config.bank_names, *config.directory_names, config.keeper]
     names += [user.name for user in config.users] + [resource.name for resource in config.resources]
     names += config.server.accounts
     for name in names:

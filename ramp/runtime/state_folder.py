@@ -148,6 +148,21 @@ class StateFolder:
         """Where the supervisor writes what is up, for those who find nobody at the socket."""
         return self.run / "swarm.json"
 
+    @property
+    def web_sessions(self) -> Path:
+        """Who is signed in to the market's pages, and which login links are open."""
+        return self.path / "web-sessions.sqlite"
+
+    @property
+    def web_address(self) -> Path:
+        """Where the market's pages are served, while they are."""
+        return self.run / "web-address"
+
+    @property
+    def web_opener(self) -> Path:
+        """What a browser is given to open these pages."""
+        return self.run / "web-open.html"
+
     def agreements(self, agent: str) -> Path:
         """Folder of an agent's signed agreements."""
         return self.path / "agreements" / agent
@@ -174,28 +189,28 @@ class StateFolder:
             write_private(path, json.dumps(known, indent=1, sort_keys=True))
         return known
 
-    def registered(self) -> list[KnownAgent]:
-        """The agents that were registered when the directory ended, in this life of the swarm."""
+    def registered(self, directory: str) -> list[KnownAgent]:
+        """The agents that were registered when a directory ended, in this life of the swarm."""
         from ramp.protocol.directory.party import KnownAgent
 
         try:
-            rows = json.loads(self._registered.read_text("utf-8"))
+            rows = json.loads(self._registered(directory).read_text("utf-8"))
             return [KnownAgent(str(service), str(name), int(number)) for service, name, number in rows]
         except (OSError, ValueError, TypeError):
             return []
 
-    def keep_registered(self, registered: Sequence[KnownAgent]) -> None:
-        """Store who is registered, for the directory's next life."""
+    def keep_registered(self, directory: str, registered: Sequence[KnownAgent]) -> None:
+        """Store who is registered, for a directory's next life."""
         rows = [(agent.service, agent.name, agent.number) for agent in registered]
-        write_private(self._registered, json.dumps(rows))
+        write_private(self._registered(directory), json.dumps(rows))
 
     def forget_registered(self) -> None:
         """The swarm starts anew: nobody is registered."""
-        self._registered.unlink(missing_ok=True)
+        for kept in self.run.glob("registered-*.json"):
+            kept.unlink(missing_ok=True)
 
-    @property
-    def _registered(self) -> Path:
-        return self.run / "registered.json"
+    def _registered(self, directory: str) -> Path:
+        return self.run / f"registered-{directory}.json"
 
     def _once(self, name: str, value: str) -> str:
         path = self.path / name

@@ -69,6 +69,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.counters = TransportCounters()
         self.traces = TraceStore(0)  # SPADE's keeps the last 1,000 messages of every agent
         self.link: Link | None = None
+        self._last: tuple[str, Mapping[str, str], str, wire.PreparedMessage] | None = None
         self._outbox = Outbox(settings.outbox_messages_max)
         self._early: list[Any] = []
         self._default: Courier | None = None
@@ -244,15 +245,11 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         """
         if self._stopped:
             raise TransportError(f"{self.jid}: has been stopped; message to {to} not sent")
-        stanza = wire.encode_message(
-            to=self._checked_address(to),
+        stanza = self._prepare(self._checked_address(to), body, metadata, thread).addressed(
+            to=to,
             sender=str(self.jid),
-            body=body,
-            metadata=metadata,
-            thread=thread,
             stanza_id=uuid.uuid4().hex,
             stanza_max_bytes=self.settings.stanza_max_bytes,
-            compress_from_bytes=self.settings.compress_from_bytes,
         )
         self.counters.sent += 1
         if self.is_connected:
@@ -261,6 +258,16 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             self.client.post(stanza)
         else:
             self._count_dropped(self._outbox.put(stanza))
+
+    def _prepare(self, to: str, body: str, metadata: Mapping[str, str], thread: str) -> wire.PreparedMessage:
+        """A message without its addresses; what was sent last is prepared already."""
+        if self._last is not None and self._last[0] is body and self._last[1:3] == (metadata, thread):
+            return self._last[3]
+        prepared = wire.prepare_message(
+            to=to, body=body, metadata=metadata, thread=thread, compress_from_bytes=self.settings.compress_from_bytes
+        )
+        self._last = body, dict(metadata), thread, prepared
+        return prepared
 
     def _checked_address(self, to: str) -> str:
         bare = sender_of(to)

@@ -87,6 +87,86 @@ class Bounce:
     stanza_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedMessage:
+    """A message checked, compressed and escaped, which only has to be addressed; one to many is prepared once.
+
+    Attributes:
+        content: all of the stanza behind its head.
+        content_bytes: its length as UTF-8.
+    """
+
+    content: str
+    content_bytes: int
+
+    def addressed(self, *, to: str, sender: str, stanza_id: str, stanza_max_bytes: int = STANZA_MAX_BYTES) -> str:
+        """The stanza for one receiver, ready to be written to the stream.
+
+        Args:
+            to: receiver, `user@domain`.
+            sender: our own address.
+            stanza_id: unique id of this stanza.
+            stanza_max_bytes: size limit of the stanza in bytes of UTF-8.
+
+        Raises:
+            DocumentTooLarge: the stanza would be over the limit.
+        """
+        head = (
+            f'<message xmlns="jabber:client" type="chat" to="{escape(to, _QUOTE)}" from="{escape(sender, _QUOTE)}" '
+            f'id="{escape(stanza_id, _QUOTE)}">'
+        )
+        size = len(head.encode("utf-8")) + self.content_bytes
+        if size > stanza_max_bytes:
+            raise DocumentTooLarge(
+                f"the message is {size} bytes as XML, the limit is {stanza_max_bytes}; send a smaller document",
+                source=f"message to {to}",
+            )
+        return head + self.content
+
+
+def prepare_message(
+    *,
+    to: str,
+    body: str,
+    metadata: Mapping[str, str],
+    thread: str,
+    compress_from_bytes: int = COMPRESS_FROM_BYTES,
+) -> PreparedMessage:
+    """Write all of a message but its addresses.
+
+    Args:
+        to: the receiver, or the first of several; for error messages.
+        body: the document; not empty (servers swallow messages without a body).
+        metadata: at least one field; values not empty (Prosody and ejabberd drop those).
+        thread: conversation id; "" for none.
+        compress_from_bytes: bodies of at least this many bytes are sent as zlib+base64 where that is shorter.
+
+    Raises:
+        TransportError: no body, no metadata, an empty or reserved metadata field.
+        MalformedXml: a character that XML 1.0 does not allow (https://www.w3.org/TR/xml/#charsets).
+        DocumentTooLarge: no receiver would unfold the body.
+    """
+    _check_fields(to, body, metadata, thread)
+    fields = dict(metadata)
+    content = _compressed(to, body, compress_from_bytes)
+    if content is None:
+        content = escape(body)
+    else:
+        fields[ENCODING_KEY] = ENCODING_ZLIB
+    if thread:
+        fields[_THREAD_KEY] = thread
+    parts = [
+        f'<body>{content}</body><x xmlns="jabber:x:data" type="form"><title>{_METADATA_TITLE}</title>',
+        *(
+            f'<field var="{escape(key, _QUOTE)}" type="text-single"><value>{escape(value)}</value></field>'
+            for key, value in fields.items()
+        ),
+        "</x></message>",
+    ]
+    written = "".join(parts)
+    return PreparedMessage(written, len(written.encode("utf-8")))
+
+
 def encode_message(
     *,
     to: str,
@@ -98,54 +178,17 @@ def encode_message(
     stanza_max_bytes: int = STANZA_MAX_BYTES,
     compress_from_bytes: int = COMPRESS_FROM_BYTES,
 ) -> str:
-    """Write a message as one XMPP stanza.
-
-    Args:
-        to: receiver, `user@domain`.
-        sender: our own address.
-        body: the document; not empty (servers swallow messages without a body).
-        metadata: at least one field; values not empty (Prosody and ejabberd drop those).
-        thread: conversation id; "" for none.
-        stanza_id: unique id of this stanza.
-        stanza_max_bytes: size limit of the stanza in bytes of UTF-8.
-        compress_from_bytes: bodies of at least this many bytes are sent as zlib+base64 where that is shorter.
-
-    Returns:
-        The stanza, ready to be written to the stream.
+    """Write a message to one receiver as an XMPP stanza; see `prepare_message` and `PreparedMessage.addressed`.
 
     Raises:
         TransportError: no body, no metadata, an empty or reserved metadata field.
-        MalformedXml: a character that XML 1.0 does not allow (https://www.w3.org/TR/xml/#charsets).
+        MalformedXml: a character that XML 1.0 does not allow.
         DocumentTooLarge: the stanza would be over the limit.
     """
-    _check_fields(to, body, metadata, thread)
-    fields = dict(metadata)
-    content = _compressed(to, body, compress_from_bytes)
-    if content is None:
-        content = escape(body)
-    else:
-        fields[ENCODING_KEY] = ENCODING_ZLIB
-    if thread:
-        fields[_THREAD_KEY] = thread
-    head = (
-        f'<message xmlns="jabber:client" type="chat" to="{escape(to, _QUOTE)}" from="{escape(sender, _QUOTE)}" '
-        f'id="{escape(stanza_id, _QUOTE)}"><body>{content}</body>'
-        f'<x xmlns="jabber:x:data" type="form"><title>{_METADATA_TITLE}</title>'
+    prepared = prepare_message(
+        to=to, body=body, metadata=metadata, thread=thread, compress_from_bytes=compress_from_bytes
     )
-    parts = [head]
-    parts += [
-        f'<field var="{escape(key, _QUOTE)}" type="text-single"><value>{escape(value)}</value></field>'
-        for key, value in fields.items()
-    ]
-    parts.append("</x></message>")
-    stanza = "".join(parts)
-    size = len(stanza.encode("utf-8"))
-    if size > stanza_max_bytes:
-        raise DocumentTooLarge(
-            f"the message is {size} bytes as XML, the limit is {stanza_max_bytes}; send a smaller document",
-            source=f"message to {to}",
-        )
-    return stanza
+    return prepared.addressed(to=to, sender=sender, stanza_id=stanza_id, stanza_max_bytes=stanza_max_bytes)
 
 
 def _check_fields(to: str, body: str, metadata: Mapping[str, str], thread: str) -> None:

@@ -33,6 +33,7 @@ class PriceOwed(Checker):
         self._remaining: defaultdict[_Called, dict[tuple[str, str], tuple[Offer, Seal]]] = defaultdict(dict)
         self._decided: set[_Called] = set()
         self._accepted: set[tuple[str, str]] = set()
+        self._ordered_from: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
 
     def on_sent(self, message: Message, view: MarketView) -> None:
         """The price that is called for first is the user's most; an offer is who makes it, to whom, and when."""
@@ -73,6 +74,8 @@ class PriceOwed(Checker):
             for agreement in record.agreements:
                 self._check(agreement)
                 self._check_lowest(agreement)
+            for agreement in record.agreements:
+                self._ordered_from[agreement.user, agreement.request_id].add(agreement.resource)
 
     def _close(self, units: Iterable[_Called], user: str, request_id: str) -> None:
         self._decided.update([called for called in units if called[:2] == (user, request_id)])
@@ -101,6 +104,7 @@ class PriceOwed(Checker):
         """An honest buyer pays no more than the cheapest offer that it has heard of and has not tried asks.
 
         Of a seller with several offers the dearest counts: which of them its buyer keeps is a matter of preference.
+        One from whom an earlier order of the request came to nothing does not count: its buyer need not try it again.
         """
         called = _called(agreement)
         if self._is_paid_as_offered(agreement) or self._rules[called] != SECOND_PRICE:
@@ -109,7 +113,8 @@ class PriceOwed(Checker):
         for key, (offer, seal) in self._remaining[called].items():
             if key not in self._accepted and stands_at(offer, seal, agreement.issued_at):
                 dearest[offer.resource] = max(dearest[offer.resource], offer.cost)
-        dearest.pop(agreement.resource, None)
+        for resource in (agreement.resource, *self._ordered_from[agreement.user, agreement.request_id]):
+            dearest.pop(resource, None)
         owed = min((self._most(agreement), *dearest.values()))
         if agreement.cost > owed:
             raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, but {owed} was the next offer")

@@ -46,7 +46,9 @@ class SlotOrMoney(Checker):
         content = message.content
         if isinstance(content, Failed) and message.receiver in view.honest_users:
             agreement = self._agreements.get(content.agreement_id)
-            if agreement is not None and (agreement.user, agreement.resource) == (message.receiver, message.sender):
+            if agreement is None or content.offer_id != agreement.offer.offer_id:
+                return  # what a seller says of its agreement with another's offer is no word that holds
+            if (agreement.user, agreement.resource) == (message.receiver, message.sender):
                 self._failed.add(content.agreement_id)
 
     def at_end(self, view: MarketView) -> None:

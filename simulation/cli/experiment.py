@@ -16,8 +16,10 @@ from rich.table import Table
 
 from ramp.cli.options import example
 from ramp.errors import ConfigurationError, RampError
+from simulation.cli.executor_option import check_alone, executor_option
 from simulation.experiments.comparison import Verdict
 from simulation.experiments.discovery import Experiment, experiment_names, find_experiment
+from simulation.experiments.executors import check_executor, working_on
 from simulation.experiments.report import MARKDOWN, write_report
 from simulation.experiments.running import REPLACE_OPTION, prepare, run_into
 from simulation.experiments.worker_processes import ending_on_sigterm
@@ -73,6 +75,7 @@ def list_command(as_json: bool) -> None:
 @click.option("--strict", is_flag=True, help="Exit with 1 if anything DIFFERS from a paper.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of all that is drawn.")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to use [default: one a core].")
+@executor_option
 @click.option("--simulated", is_flag=True, help="Markets in virtual time [default].")
 @click.option("--xmpp", is_flag=True, help="Markets over XMPP, agents in their own processes.")
 @click.option("--repeat", type=click.IntRange(min=1), help="Repetitions [default: the paper's].")
@@ -94,6 +97,7 @@ def run_command(
     strict: bool,
     seed: int,
     processes: int | None,
+    executor: str,
     simulated: bool,
     xmpp: bool,
     repeat: int | None,
@@ -110,6 +114,9 @@ def run_command(
         raise ConfigurationError("give the name of an experiment, or --all, and not both", key="experiment")
     if simulated and xmpp:
         raise ConfigurationError("--simulated and --xmpp exclude each other; give one", key="xmpp")
+    check_alone(executor, processes, "--processes")
+    if xmpp and check_executor(executor):
+        raise ConfigurationError("markets over XMPP are of this computer; leave it out with --xmpp", key="--executor")
     mode = "xmpp" if xmpp else "simulated" if simulated else None
     wanted: dict[str, Any] = {"mode": mode, "repeat": repeat, "whole_logs": whole_logs or None}
     wanted |= {"rule": rule, "pricing": pricing, "requests": requests, "swarm": swarm, "log": log or None}
@@ -121,7 +128,7 @@ def run_command(
         chosen = [find_experiment(one) for one in experiment_names()]
         further.setdefault("whole_logs", not quick)
     prepare(chosen, out, replace=replace)
-    with ending_on_sigterm():
+    with ending_on_sigterm(), working_on(executor):
         summaries, not_run = _run(chosen, out, further, quick=quick, seed=seed, processes=processes)
     if as_json:
         click.echo(json.dumps(summaries if everything else summaries[chosen[0].name]))

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from simulation.cli.executor_option import check_alone, executor_option
+from simulation.experiments.executors import working_on
+from simulation.experiments.worker_processes import ending_on_sigterm, run_all
 from simulation.market.faults.planted_bugs import PLANTED_BUGS
 from simulation.market.swarm import SeedReport, SwarmSummary, replay_seed, run_seed, summarise
 
 SEEDS_AT_ONCE = 20
-"""Seeds handed to a worker process at a time; each takes some milliseconds."""
+"""Seeds handed to a worker at a time; each takes some milliseconds."""
 
 SHOWN_MAX = 10
 """Violations printed in full; one is enough to start with."""
@@ -30,9 +30,18 @@ SHOWN_MAX = 10
 @click.option("--first", default=0, show_default=True, type=click.IntRange(min=0), metavar="SEED", help="First seed.")
 @click.option("--plant", type=click.Choice(sorted(PLANTED_BUGS)), help="Plant this bug and see whether it is caught.")
 @click.option("--workers", "--jobs", type=click.IntRange(min=1), help="Processes; default: one for each core.")
+@executor_option
 @click.option("--replay", type=click.IntRange(min=0), metavar="SEED", help="Print what happened in one seed's market.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def swarm(seeds: int, first: int, plant: str | None, workers: int | None, replay: int | None, as_json: bool) -> None:
+def swarm(
+    seeds: int,
+    first: int,
+    plant: str | None,
+    workers: int | None,
+    executor: str,
+    replay: int | None,
+    as_json: bool,
+) -> None:
     """Run simulated markets under faults and check every invariant.
 
     A seed draws machines, users, requests and what goes wrong: messages lost, doubled, late and overtaking, lines cut,
@@ -47,26 +56,26 @@ def swarm(seeds: int, first: int, plant: str | None, workers: int | None, replay
         for line in () if as_json else lines:
             click.echo(line)
         _finish([report], plant, as_json)
-    _finish(_run(range(first, first + seeds), plant, workers or os.cpu_count() or 1), plant, as_json)
+    check_alone(executor, workers, "--workers")
+    with ending_on_sigterm(), working_on(executor):
+        reports = _run(range(first, first + seeds), plant, workers)
+    _finish(reports, plant, as_json)
 
 
-def _run(seeds: range, plant: str | None, workers: int) -> list[SeedReport]:
-    work = partial(run_seed, planted_bug=plant)
-    with _progress(len(seeds)) as bar, _workers(min(workers, len(seeds))) as pool:
-        reports = []
-        for report in pool.imap(work, seeds, SEEDS_AT_ONCE) if pool is not None else map(work, seeds):
-            reports.append(report)
-            bar.advance(bar.task_ids[0])
-    return reports
+def _run(seeds: range, plant: str | None, workers: int | None) -> list[SeedReport]:
+    lots = [(seeds[first : first + SEEDS_AT_ONCE], plant) for first in range(0, len(seeds), SEEDS_AT_ONCE)]
+    with _progress(len(seeds)) as bar:
+
+        def advance(done: int, _: int) -> None:
+            bar.update(bar.task_ids[0], completed=min(done * SEEDS_AT_ONCE, len(seeds)))
+
+        reports = run_all(_run_lot, lots, processes=workers, on_progress=advance)
+    return [report for lot in reports for report in lot]
 
 
-@contextmanager
-def _workers(count: int) -> Iterator[multiprocessing.pool.Pool | None]:
-    if count == 1:
-        yield None
-        return
-    with multiprocessing.get_context("spawn").Pool(count) as pool:
-        yield pool
+def _run_lot(lot: tuple[range, str | None]) -> list[SeedReport]:
+    seeds, plant = lot
+    return [run_seed(seed, planted_bug=plant) for seed in seeds]
 
 
 @contextmanager

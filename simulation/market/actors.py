@@ -19,7 +19,7 @@ BANK = "bank"
 DIRECTORY = "directory"
 KEEPER = "keeper"
 
-COMPOSITION: Final = Composition(BANK, DIRECTORY, KEEPER)
+COMPOSITION: Final = Composition(BANK, (DIRECTORY,), KEEPER)
 """A market with the usual limits."""
 
 

@@ -156,9 +156,10 @@ class World(MarketView):
     # -- parties -------------------------------------------------------------------------------------------------
 
     def _add_market(self) -> None:
-        """Directory, bank and keeper."""
+        """Directories, bank and keeper."""
         market = self.composition
-        self._add(DIRECTORY, Role.DIRECTORY, market.directory_party, {})
+        for name in market.directories:
+            self._add(name, Role.DIRECTORY, partial(market.directory_party, name), {})
         book = WatchedLedger(self._ledger, BANK, lambda effect: self._check_write(BANK, effect))
         self._add(BANK, Role.BANK, market.bank_party, {"ledger": book})
         self._add(KEEPER, Role.KEEPER, market.keeper_party, {})

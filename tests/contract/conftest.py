@@ -9,6 +9,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,13 @@ def postgresql_server() -> Iterator[str]:
 @pytest.fixture
 def postgresql_url(postgresql_server: str) -> Iterator[str]:
     """URL of an empty schema of its own, which is dropped afterwards."""
+    with own_schema(postgresql_server) as url:
+        yield url
+
+
+@contextmanager
+def own_schema(postgresql_server: str) -> Iterator[str]:
+    """URL of an empty schema at a server, which is dropped afterwards."""
     schema = f"ramp_{uuid.uuid4().hex}"
     url = make_url(postgresql_server)
     if url.drivername in {"postgres", "postgresql"}:

@@ -100,7 +100,7 @@ def show(name: str | None, state: StateFolder, as_json: bool) -> None:
             ("Domain", loaded.domain),
             ("Server", _server_text(loaded)),
             ("Ledger", loaded.ledger_url or "SQLite in the state folder"),
-            ("Bank, directory", f"{loaded.bank}, {loaded.directory}"),
+            ("Bank, directories", ", ".join((loaded.bank, *loaded.directory_names))),
             ("Quotas", _quotas_text(loaded)),
             ("Guests", _guests_text(loaded)),
             ("Timing", ", ".join(f"{key} {value:g}" for key, value in _timing(loaded).items())),
@@ -184,6 +184,7 @@ def _object(loaded: SwarmConfig) -> dict[str, object]:
         "ledger": loaded.ledger_url,
         "bank": loaded.bank,
         "directory": loaded.directory,
+        "directories": list(loaded.directory_names),
         "resources_per_process": loaded.resources_per_process,
         "timing": _timing(loaded),
         "users": [

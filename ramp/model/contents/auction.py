@@ -28,7 +28,7 @@ class CallForProposals:
         request_id: the auction.
         round_number: from 1.
         request: the units, `cpu_hour_cost` being the asking price.
-        bids: the offers of the round before.
+        bids: the offers of the round before, of each unit the lowest.
         best_offer: True in the extra round in which resources may offer what does not meet the request (section 4.1).
         rule: name of the auction rule where the price paid may not be the price offered: then proposals have to be
             sealed; empty where the price offered is paid.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import DirectoryListing, DirectoryQuery
 from ramp.model.instant import Duration, Instant
+from ramp.protocol.directory.directories import Directories
 from ramp.protocol.directory.listing_pages import ListingPages
 from ramp.protocol.effects import Effect, Send
 from ramp.protocol.timing import Pace, Retry
@@ -16,7 +17,7 @@ class Discovery:
     Args:
         conversation_id: of what it is for.
         asking: name of the agent that asks.
-        directory: name of the directory agent.
+        directories: those that may be asked; where one is silent, the next one is.
         service: what is looked for.
         pace: of the asking agent.
 
@@ -25,12 +26,15 @@ class Discovery:
         is_empty: whether the directory has said that there is nobody; it may be asked too early.
     """
 
-    def __init__(self, conversation_id: str, *, asking: str, directory: str, service: str, pace: Pace) -> None:
+    def __init__(
+        self, conversation_id: str, *, asking: str, directories: Directories, service: str, pace: Pace
+    ) -> None:
         self.limit: Instant | None = None
         self.is_empty = False
         self._conversation_id = conversation_id
         self._asking = asking
-        self._directory = directory
+        self._directories = directories
+        self._asked = directories.preferred
         self._service = service
         self._timing = pace.timing
         self._retry = Retry(pace)
@@ -77,6 +81,7 @@ class Discovery:
         if not self._retry.is_due(now):
             return []
         self._retry.again(now)
+        self._asked = self._directories.pass_over(self._asked)
         return [self._query()]
 
     def end(self) -> None:
@@ -93,6 +98,7 @@ class Discovery:
 
     def _ask(self, now: Instant) -> list[Effect]:
         self._retry.begin(now)
+        self._asked = self._directories.preferred
         return [self._query()]
 
     def _query(self) -> Send:
@@ -101,7 +107,7 @@ class Discovery:
             Message(
                 Performative.QUERY_REF,
                 self._asking,
-                self._directory,
+                self._asked,
                 self._conversation_id,
                 query,
                 reply_with=f"{self._conversation_id}/directory",

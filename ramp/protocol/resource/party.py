@@ -85,7 +85,7 @@ class ResourceParty:
 
     Args:
         name: the agent's name.
-        directory: name of the directory agent.
+        directories: names of the directories, in each of which it is entered.
         bank: name of the Banking Agent that the resource trusts with its money.
         seller: the bidding side.
         timing: the protocol's limits.
@@ -97,7 +97,7 @@ class ResourceParty:
         self,
         name: str,
         *,
-        directory: str,
+        directories: Sequence[str],
         bank: str,
         seller: Seller,
         timing: Timing,
@@ -107,7 +107,7 @@ class ResourceParty:
         self.name = name
         self.deadline: Instant | None = None
         self.participants: OrderedDict[str, Participant] = OrderedDict()
-        self._entry = DirectoryEntry(name, directory, timing, draining=seller.draining)
+        self._entry = DirectoryEntry(name, directories, timing, draining=seller.draining)
         self._bank = bank
         self._seller = seller
         self._timing = timing
@@ -146,7 +146,7 @@ class ResourceParty:
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """Register with the directory."""
+        """Register with every directory."""
         return self._armed(self._entry.renew(now))
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:

@@ -28,7 +28,8 @@ from ramp.model.seal import Role, Seal
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.shortcoming import shortcoming
 from ramp.model.sizes.moldable import least_cores, size_problem
-from ramp.protocol.belief import said_by, sealed_by
+from ramp.protocol.belief import sealed_by
+from ramp.protocol.directory.directories import Directories
 from ramp.protocol.directory.discovery import Discovery
 from ramp.protocol.effects import Effect, Report, Send, not_understood
 from ramp.protocol.events import Approval, AuctionOptions
@@ -79,7 +80,7 @@ class Auction(StateMachine[AuctionState]):
         options: rounds, round time, ranking, approval.
         rule: what rounds ask, who wins, what is paid.
         user: name of the calling agent.
-        directory: name of the directory agent.
+        directories: whom it asks who sells.
         pace: of the calling agent.
     """
 
@@ -91,7 +92,7 @@ class Auction(StateMachine[AuctionState]):
         *,
         rule: CheckedRule,
         user: str,
-        directory: str,
+        directories: Directories,
         pace: Pace,
     ) -> None:
         super().__init__(request_id, AUCTION, AuctionState.NEW)
@@ -101,10 +102,12 @@ class Auction(StateMachine[AuctionState]):
         self.rounds: list[RoundRecord] = []
         self.result: AuctionResult | None = None
         self._user = user
-        self._directory = directory
+        self._directories = directories
         self._pace = pace
         self._timing = pace.timing
-        self._discovery = Discovery(request_id, asking=user, directory=directory, service=RESOURCE_SERVICE, pace=pace)
+        self._discovery = Discovery(
+            request_id, asking=user, directories=directories, service=RESOURCE_SERVICE, pace=pace
+        )
         self._round: BiddingRound | None = None
         self._limit: Instant | None = None
         self._resources: tuple[str, ...] = ()
@@ -122,7 +125,7 @@ class Auction(StateMachine[AuctionState]):
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """Ask the directory who sells."""
+        """Ask a directory who sells."""
         self._enter(AuctionState.DISCOVERING, "start")
         effects = self._discovery.start(now)
         self._arm()
@@ -136,7 +139,7 @@ class Auction(StateMachine[AuctionState]):
         """
         content = message.content
         if isinstance(content, DirectoryListing):
-            said_by(message, self._directory, Role.DIRECTORY)
+            self._directories.said(message)
             return self._on_listing(content, now)
         if isinstance(content, Proposal):
             return self._on_proposal(message, content, self._seal_of(message), now)

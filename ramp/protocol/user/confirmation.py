@@ -47,7 +47,7 @@ from ramp.protocol.records import (
 )
 from ramp.protocol.tables import CONFIRMATION, ConfirmationState
 from ramp.protocol.timing import Pace, Retry, earliest, moved
-from ramp.protocol.user.confirmed_unit import ConfirmedUnit, UnitStage
+from ramp.protocol.user.confirmed_unit import ConfirmedUnit, UnitStage, check_failure
 from ramp.protocol.user.voting import cancel_hold
 
 S = ConfirmationState
@@ -386,6 +386,7 @@ class Confirmation(StateMachine[ConfirmationState]):
             unit.stage = UnitStage.CONFIRMED
             unit.retry.heard(now)
             return [unit.advanced()]
+        check_failure(content, unit.agreement)
         unit.failed = content, seal
         told = FailureTold(self.conversation_id, content, seal, now)
         return [Persist(told), *self._fail(unit, content, now)]

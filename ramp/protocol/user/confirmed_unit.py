@@ -108,3 +108,18 @@ class ConfirmedUnit:
             None if agreement.price is None else agreement.cost,
             cores_asked=as_offered(agreement.request, agreement.offer).cores.total,
         )
+
+
+def check_failure(failed: Failed, agreement: Agreement) -> None:
+    """Check that a seller says of the unit itself, and not of another offer under its id, that it failed.
+
+    The bank gives no money back for a word that contradicts itself, so no claim can rest on one.
+
+    Raises:
+        RemoteProtocolError: if it does not.
+    """
+    sold = agreement.offer.offer_id
+    if failed.offer_id != sold:
+        raise RemoteProtocolError(
+            f"{agreement.agreement_id} is of {sold}, and {failed.offer_id} is said to have failed"
+        )

@@ -13,8 +13,12 @@ from ramp.model.request import RequestUnit
 from ramp.model.sizes.moldable import reference_price, size_problem
 from ramp.protocol.events import Preference
 
+BIDS_SHOWN = 5
+"""Bids of a round that the next call shows of each unit, the lowest: so a call does not grow with the resources, whose
+calls together would grow with their square."""
+
 BIDS_MAX = 400
-"""Bids of a round shown in the next call; keeps a call of many resources and units within the size limit."""
+"""Bids shown in all; keeps a call of many units within the size limit."""
 
 
 @dataclass(slots=True)
@@ -60,20 +64,21 @@ class Ranking:
         return self._ranked[0][1] if self._ranked else None
 
 
-def lowest_bids(offers: Sequence[Offer], units: Mapping[int, RequestUnit]) -> tuple[Bid, ...]:
-    """The bids of a round as the next call shows them: all, or the lowest of each unit where there are too many.
+def lowest_bids(offers: Sequence[Offer], asked: Mapping[int, RequestUnit]) -> tuple[Bid, ...]:
+    """The bids of a round as the next call shows them: the lowest of each unit, in the order of their coming.
 
     Args:
         offers: what was offered.
-        units: as called for, by number; of one whose size the seller chooses, bids are told at its reference size.
+        asked: the units as called for, by number; bids for a range of sizes are told at the reference one.
     """
-    bids = [Bid(offer.unit, offer.resource, reference_price(units[offer.unit], offer)) for offer in offers]
-    if len(bids) <= BIDS_MAX:
-        return tuple(bids)
-    share = max(1, BIDS_MAX // len({bid.unit for bid in bids}))
-    ranked = sorted(bids, key=lambda bid: (bid.unit, bid.cpu_hour_cost))
-    kept = [bid for _, of_unit in groupby(ranked, key=lambda bid: bid.unit) for bid in islice(of_unit, share)]
-    return tuple(kept[:BIDS_MAX])
+    bids = [Bid(offer.unit, offer.resource, reference_price(asked[offer.unit], offer)) for offer in offers]
+    units = {bid.unit for bid in bids}
+    share = max(1, min(BIDS_SHOWN, BIDS_MAX // max(1, len(units))))
+    ranked = sorted(range(len(bids)), key=lambda index: (bids[index].unit, bids[index].cpu_hour_cost))
+    shown = [
+        index for _, of_unit in groupby(ranked, key=lambda index: bids[index].unit) for index in islice(of_unit, share)
+    ]
+    return tuple(bids[index] for index in sorted(shown[:BIDS_MAX]))
 
 
 def over_limit(costs: Iterable[int], max_cost: int | None) -> str:

@@ -18,7 +18,6 @@ from ramp.model.contents import (
     ClockReading,
     Content,
     DirectoryListing,
-    DirectoryQuery,
     Failed,
     FundsReserved,
     HoldCancelled,
@@ -37,7 +36,8 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by, sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.directory.listing_pages import ListingPages
+from ramp.protocol.directory.directories import Directories
+from ramp.protocol.directory.listings import Listings
 from ramp.protocol.effects import Archive, Effect, Report
 from ramp.protocol.events import (
     AccountAsked,
@@ -68,6 +68,7 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Pace, Timing, earliest
+from ramp.protocol.user.confirmed_unit import check_failure
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.incomplete_records import completed
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
@@ -92,19 +93,21 @@ class UserParty:
     Args:
         name: the agent's name.
         bank: name of the Banking Agent.
-        directory: name of the directory agent.
+        directories: names of the directories; any may be asked.
         ids: where new identifiers come from.
         timing: the protocol's limits.
         rules: the auction rules by name.
     """
 
-    def __init__(self, name: str, *, bank: str, directory: str, ids: IdSource, timing: Timing, rules: RuleBook) -> None:
+    def __init__(
+        self, name: str, *, bank: str, directories: Sequence[str], ids: IdSource, timing: Timing, rules: RuleBook
+    ) -> None:
         self.name = name
         self.deadline: Instant | None = None
         self.purchases: dict[str, Purchase] = {}
         self.agreements: dict[str, Agreement] = {}
         self._bank = bank
-        self._directory = directory
+        self._directories = Directories(directories)
         self._ids = ids
         self._timing = timing
         self._rules = rules
@@ -115,7 +118,7 @@ class UserParty:
         self._questions = Questions(name, self._pace)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions)
         self._clock = ClockComparison(name, bank)
-        self._pages: dict[str, ListingPages] = {}
+        self._listings = Listings(self._questions, self._directories)
         self._bought: set[str] = set()
         self._claims: list[tuple[Failed, Seal]] = []
 
@@ -192,7 +195,7 @@ class UserParty:
         """Let a request or cancellation rest until the next start; see `Recoverable.forget`."""
         self.purchases.pop(reference, None)
         self._running.pop(reference, None)
-        self._pages.pop(reference, None)
+        self._listings.forget(reference)
         self._returns.forget(reference)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
@@ -213,7 +216,7 @@ class UserParty:
                 effects += self._act(purchase, partial(purchase.tick, now), now)
         effects += self._returns.tick(now)
         effects += self._questions.tick(now)
-        self._pages = {query_id: pages for query_id, pages in self._pages.items() if query_id in self._questions}
+        self._listings.tick()
         return self._armed(effects + self._let_go(now))
 
     def clock_set(self, by: Duration) -> None:
@@ -254,14 +257,7 @@ class UserParty:
                     query_id, resource, lambda _: MachineQuery(query_id, horizon), now, role=None
                 )
             case ResourcesAsked(query_id, service):
-                pages = self._pages[query_id] = ListingPages()
-                return self._questions.ask(
-                    query_id,
-                    self._directory,
-                    lambda _: DirectoryQuery(query_id, service, pages.after),
-                    now,
-                    role=Role.DIRECTORY,
-                )
+                return self._listings.ask(query_id, service, now)
             case ClockAsked(query_id):
                 return self._clock.ask(query_id, now)
             case _:
@@ -288,7 +284,7 @@ class UserParty:
             submitted,
             user=self.name,
             bank=self._bank,
-            directory=self._directory,
+            directories=self._directories,
             rule=rule,
             ids=self._ids,
             pace=self._pace,
@@ -332,12 +328,13 @@ class UserParty:
             case MachineStatus(query_id=query_id) if query_id in self._questions:
                 return self._questions.answered(query_id, message, content, now)
             case DirectoryListing(query_id=query_id) if query_id in self._questions:
-                return self._on_listing(message, content, now)
+                return self._listings.answered(message, content, now)
             case CancellationDone() | CancellationRefused() | RefundMade() | RefundRefused():
                 effects = self._returns.handle(message, content, now)
                 self._note_refund(content.agreement_id)
                 return effects
             case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
+                check_failure(content, self.agreements[agreement_id])
                 seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
                 return self._returns.claim(content, seal, now)
         purchase = self._purchase_of(message)
@@ -384,18 +381,6 @@ class UserParty:
         if isinstance(answer, AccountQueryRefused) and answer.code == REPLAYED:
             return []  # a copy of our own query that the network made; the real answer is on its way
         return self._questions.answered(query_id, message, answer, now)
-
-    def _on_listing(self, message: Message, listing: DirectoryListing, now: Instant) -> list[Effect]:
-        query_id = listing.query_id
-        self._questions.check(query_id, message)
-        pages = self._pages[query_id]
-        if not pages.add(listing):
-            return []
-        if pages.complete:
-            del self._pages[query_id]
-            whole = DirectoryListing(query_id, listing.service, pages.names)
-            return self._questions.answered(query_id, message, whole, now)
-        return self._questions.again(query_id, now)
 
     # -- bookkeeping ---------------------------------------------------------------------------------------------
 

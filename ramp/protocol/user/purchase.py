@@ -13,6 +13,7 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
 from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.agreement_terms import draw_up_agreements
+from ramp.protocol.directory.directories import Directories
 from ramp.protocol.effects import Effect, Persist, Report
 from ramp.protocol.events import RequestSubmitted
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
@@ -32,7 +33,7 @@ class Purchase:
         submitted: the owner's command.
         user: name of the buying agent.
         bank: name of the settling agent.
-        directory: name of the directory agent.
+        directories: whom its auction asks who sells.
         rule: of the auction.
         ids: where new identifiers come from.
         pace: of the buying agent.
@@ -45,7 +46,7 @@ class Purchase:
         *,
         user: str,
         bank: str,
-        directory: str,
+        directories: Directories,
         rule: CheckedRule,
         ids: IdSource,
         pace: Pace,
@@ -63,7 +64,7 @@ class Purchase:
         self._ids = ids
         self._pace = pace
         self._clock_warning = clock_warning
-        self._directory = directory
+        self._directories = directories
         self._rule = rule
         self._auction = self._new_auction()
         self._voting: Voting | None = None
@@ -79,7 +80,7 @@ class Purchase:
             self.options,
             rule=self._rule,
             user=self._user,
-            directory=self._directory,
+            directories=self._directories,
             pace=self._pace,
         )
 

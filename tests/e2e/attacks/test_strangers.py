@@ -240,7 +240,7 @@ def test_a_directory_of_10_500_sellers_answers_in_pages(market):
     directory = market.agent("directory")["pid"]
     os.kill(directory, signal.SIGSTOP)
     names = {f"seller{number:05}@localhost" for number in range(NAMES)}
-    market.state.keep_registered([KnownAgent(RESOURCE_SERVICE, name, 1) for name in sorted(names)])
+    market.state.keep_registered("directory", [KnownAgent(RESOURCE_SERVICE, name, 1) for name in sorted(names)])
     os.kill(directory, signal.SIGKILL)
     until(lambda: market.agent("directory")["pid"] != directory, "the directory is started again")
     expected = sorted(name.partition("@")[0] for name in names)

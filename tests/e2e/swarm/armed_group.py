@@ -2,7 +2,9 @@
 
 The trap is `traps/armed.json` in the state folder: the role, the act (`performative Content`), when (`before` the
 message leaves, or `after` it has left), which time from now on, and the signal. Whoever walks into it first takes it
-away, so that it strikes once. What every agent sends is also written down, one line a message, in `steps/`.
+away, so that it strikes once.
+What every agent sends is also written down, one line a message, in `steps/`. A process with an agent for which there is
+`traps/NAME.lost` never gets going.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +92,8 @@ def _arm(folder: Path) -> None:
 
     def armed_build(self: PartyBuilder, name: str) -> PartyAgent:
         agent = build(self, name)
-        agent.traps = Traps(folder / "traps", name, ROLES[type(agent)])
+        role = next(role for kind, role in ROLES.items() if isinstance(agent, kind))
+        agent.traps = Traps(folder / "traps", name, role)
         agent.steps = folder / "steps" / f"{name}.txt"
         return agent
 
@@ -107,6 +111,16 @@ def _arm(folder: Path) -> None:
     PartyAgent._send = armed_send
 
 
+def _lost(folder: Path) -> None:
+    """Do nothing as long as an agent of this process is to be lost (`Market.lose`) and its market is up."""
+    names = sys.argv[sys.argv.index("--agents") + 1].split(",")
+    supervisor = os.getppid()
+    while any((folder / "traps" / f"{name}.lost").exists() for name in names) and os.getppid() == supervisor:
+        time.sleep(0.2)
+
+
 if __name__ == "__main__":
-    _arm(Path(sys.argv[sys.argv.index("--state-dir") + 1]))
+    state = Path(sys.argv[sys.argv.index("--state-dir") + 1])
+    _lost(state)
+    _arm(state)
     sys.exit(group.main())

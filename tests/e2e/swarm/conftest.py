@@ -20,6 +20,13 @@ _spec.loader.exec_module(_databases)
 postgresql_server, postgresql_url = _databases.postgresql_server, _databases.postgresql_url
 
 
+@pytest.fixture(scope="module")
+def module_postgresql_url(postgresql_server):
+    """As `postgresql_url`, for the tests of a module."""
+    with _databases.own_schema(postgresql_server) as url:
+        yield url
+
+
 @pytest.fixture(scope="module", params=["embedded", "prosody"])
 def kind(request):
     """Each kind of XMPP server; skips where it is not installed."""

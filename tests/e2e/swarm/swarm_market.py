@@ -109,11 +109,16 @@ def write_config(
     quotas: dict[str, float] | None = None,
     signed_offers: bool = False,
     guests: dict[str, Any] | None = None,
+    redundancy: dict[str, Any] | None = None,
+    standby_lease_s: int = 0,
 ) -> Path:
     """Write a swarm's configuration; deposits in credits, accounts those of agents that are not started with it."""
     lines = ["[market]", f"resources_per_process = {per_process}", f"signed_offers = {str(signed_offers).lower()}"]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in (redundancy or {}).items()]
     if ledger:
         lines.append(f"ledger = {json.dumps(ledger)}")
+    if standby_lease_s:
+        lines += ["[bank]", "standby = true", f"lease_s = {standby_lease_s}"]
     lines += ["[server]", f'kind = "{kind}"', f"accounts = {json.dumps(list(accounts))}", "[quotas]"]
     lines += [*(f"{key} = {value}" for key, value in (quotas or {}).items()), "[guests]"]
     lines += [*(f"{key} = {json.dumps(value)}" for key, value in (guests or {}).items()), "[timing]"]
@@ -208,13 +213,19 @@ class Market:
         """Send a signal to an agent's process."""
         os.kill(self.agent(name)["pid"], number)
 
+    def lose(self, name: str) -> None:
+        """Kill an agent's process for good: whatever is started in its place does nothing."""
+        assert self.armed
+        (self._traps / f"{name}.lost").touch()
+        self.kill(name)
+
     def wait_ready(self) -> None:
         """Wait until every agent runs and the directory knows every resource."""
         names = sorted(entry["name"] for entry in self.status()["agents"] if entry["role"] == "resource")
 
         def ready() -> bool:
             status = self.status()
-            if status is None or any(entry["state"] != "ready" for entry in status["agents"]):
+            if status is None or any(entry["state"] not in ("ready", "standby") for entry in status["agents"]):
                 return False
             return self.listed() == names
 

@@ -194,7 +194,7 @@ def new_resource(quotas: Quotas, launching: LaunchTerms | None = None) -> Resour
     )
     return ResourceParty(
         "res",
-        directory="directory",
+        directories=["directory"],
         bank="bank",
         seller=seller,
         timing=Timing(),
@@ -207,7 +207,7 @@ def new_user() -> UserParty:
     return UserParty(
         "alice",
         bank="bank",
-        directory="directory",
+        directories=["directory"],
         ids=CountedIds("alice"),
         timing=Timing(),
         rules=RuleBook(RULES.find),

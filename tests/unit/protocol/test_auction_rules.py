@@ -45,7 +45,7 @@ class Buyer:
     def __init__(self, rule: str = "", rules: Callable[[str], AuctionRule] = RULES.find, **options: Any) -> None:
         ids, default = CountedIds("alice"), options.pop("default_rule", "open-rounds")
         self.party = UserParty(
-            "alice", bank="bank", directory="directory", ids=ids, timing=Timing(), rules=RuleBook(rules, default)
+            "alice", bank="bank", directories=["directory"], ids=ids, timing=Timing(), rules=RuleBook(rules, default)
         )
         units = tuple(replace(UNIT, number=number) for number in range(1, options.pop("units", 1) + 1))
         wanted = ev.AuctionOptions(rule=rule, **options)

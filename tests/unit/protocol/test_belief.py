@@ -162,7 +162,7 @@ def fingerprint(one: Any) -> Any:
     match party.name:
         case "res":
             states = [each.state for each in party.participants.values()]
-            return states, party._entry._number, party._seller.offer(OFFER, 0), party.clock
+            return states, dict(party._entry._numbers), party._seller.offer(OFFER, 0), party.clock
         case "alice":
             requests = {key: (each.stage, each.deadline) for key, each in party.purchases.items()}
             agreements = {key: party.agreement_state(key) for key in party.agreements}

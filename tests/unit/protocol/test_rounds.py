@@ -17,7 +17,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import RoundClosed, RoundOpened
 from ramp.protocol.timing import Timing
-from ramp.protocol.user.evaluator import BIDS_MAX, lowest_bids
+from ramp.protocol.user.evaluator import BIDS_MAX, BIDS_SHOWN, lowest_bids
 from ramp.protocol.user.voting import REQUEST_ENDED
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
@@ -186,19 +186,19 @@ def test_a_best_offer_must_still_be_of_some_use(changes: dict[str, Any], taken: 
 # -- the bids that the next call shows -------------------------------------------------------------------------------
 
 
-def test_all_bids_are_shown_in_their_order_while_there_is_room(alice: Any) -> None:
-    offers = [alice.offer(f"res{number}", 60 - number % 7, 1 + number % 3) for number in range(BIDS_MAX)]
+def test_the_lowest_bids_of_each_unit_are_shown_in_the_order_of_their_coming(alice: Any) -> None:
+    offers = [alice.offer(f"res{number}", price, 1 + number % 2) for number, price in enumerate((9, 9, 8, 8, 4, 4))]
     assert lowest_bids(offers, BID_FOR) == tuple(c.Bid(each.unit, each.resource, each.cpu_hour_cost) for each in offers)
-    assert len(lowest_bids([*offers, alice.offer("last", 10)], BID_FOR)) == 3 * (BIDS_MAX // 3)
 
 
-def test_of_too_many_bids_the_lowest_of_each_unit_are_shown(alice: Any) -> None:
-    share = BIDS_MAX // 2
-    offers = [alice.offer(f"res{number}", number, unit) for unit in (2, 1) for number in range(share + 5, 0, -1)]
-    prices: dict[int, list[int]] = {1: [], 2: []}
-    for bid in lowest_bids(offers, BID_FOR):
-        prices[bid.unit].append(bid.cpu_hour_cost)
-    assert prices == {unit: list(range(1, share + 1)) for unit in (1, 2)}
+def test_a_call_does_not_grow_with_the_resources(alice: Any) -> None:
+    """Twice the bids, and a call of the same size, with the lowest prices of both units in it."""
+    for resources in (20, 40):
+        offers = [alice.offer(f"res{number}", number, unit) for unit in (2, 1) for number in range(resources, 0, -1)]
+        prices: dict[int, list[int]] = {1: [], 2: []}
+        for bid in lowest_bids(offers, BID_FOR):
+            prices[bid.unit].append(bid.cpu_hour_cost)
+        assert prices == {unit: list(range(BIDS_SHOWN, 0, -1)) for unit in (1, 2)}
 
 
 def test_of_more_units_than_there_is_room_for_each_is_shown_once(alice: Any) -> None:

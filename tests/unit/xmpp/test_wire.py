@@ -186,3 +186,25 @@ def test_plain_spade_reads_our_stanza_and_we_read_its():
         "t",
         {"performative": "inform"},
     )
+
+
+@pytest.mark.parametrize("body", ["<cfp a='1'>&amp;</cfp>", "x" * 20_000, "a\r\nb"])
+def test_a_message_prepared_once_is_for_each_receiver_what_it_would_be_alone(body):
+    metadata = {"performative": "cfp", "note": "<&>"}
+    prepared = wire.prepare_message(to="first@localhost", body=body, metadata=metadata, thread="t")
+    for to in ("first@localhost", "b&c@localhost"):
+        alone = wire.encode_message(
+            to=to, sender="me@localhost", body=body, metadata=metadata, thread="t", stanza_id=f"id-{to}"
+        )
+        assert prepared.addressed(to=to, sender="me@localhost", stanza_id=f"id-{to}") == alone
+        found = wire.decode_element(ElementTree.fromstring(alone))
+        assert (found.body, found.metadata, found.thread) == (body, metadata, "t")
+
+
+def test_the_limit_of_a_prepared_message_counts_its_addresses():
+    prepared = wire.prepare_message(to="a@localhost", body="<a/>", metadata={"performative": "cfp"}, thread="")
+    size = len(prepared.addressed(to="a@localhost", sender="me@localhost", stanza_id="1"))
+    limited = {"sender": "me@localhost", "stanza_id": "1", "stanza_max_bytes": size}
+    prepared.addressed(to="a@localhost", **limited)
+    with pytest.raises(DocumentTooLarge, match=f"is {size + 1} bytes"):
+        prepared.addressed(to="aa@localhost", **limited)

@@ -1,0 +1,1 @@
+"""Banking Agents of which one speaks and the other stands by."""

@@ -1,0 +1,144 @@
+"""`ramp web`: the market in a browser, and the links that sign in to it."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import sys
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from ramp.cli.options import example, json_option, state_option, user_option
+from ramp.cli.views.output import print_json, say
+from ramp.client.access import running
+from ramp.control.status import SwarmStatus
+from ramp.errors import ConfigurationError, NoMarket
+from ramp.runtime.state_folder import StateFolder, write_private
+from ramp.web.security.address import PORT_DEFAULT, served_address
+from ramp.web.security.sessions import Role, Sessions
+
+OPENER: Final = """<!doctype html>
+<meta charset="utf-8"><title>RAMP</title><meta http-equiv="refresh" content="0;url={link}">
+"""
+"""A page that leads to a login link: on a browser's command line everybody on this computer could read it."""
+
+
+@click.group(
+    invoke_without_command=True,
+    epilog=example(
+        "ramp web --open                # serve, and open the first user's pages",
+        "ramp web link --user bob       # a login link for bob, while it is served",
+    ),
+)
+@click.option("--open", "open_it", is_flag=True, help="Open the first login link in a browser.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="What is bound; beyond loopback only with TLS.")
+@click.option("--port", default=PORT_DEFAULT, show_default=True, type=click.IntRange(1, 65_535), help="TCP port.")
+@click.option("--name", help="What browsers call this computer, where that is not --host.")
+@click.option("--tls-certificate", type=click.Path(path_type=Path), help="PEM file: the certificate with its chain.")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="PEM file: the certificate's private key.")
+@state_option
+@click.pass_context
+def web(
+    ctx: click.Context,
+    open_it: bool,
+    host: str,
+    port: int,
+    name: str | None,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    state: StateFolder,
+) -> None:
+    """Serve the running market's pages, until Ctrl-C.
+
+    Prints a login link for every user and one for the market's keeper, each good once and for fifteen minutes. A
+    session is one user's and signs by that user's agent. The market may stop and start meanwhile.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    _check_installed()
+    from ramp.web.server import serve
+
+    address = served_address(host, port, name=name, certificate=tls_certificate, key=tls_key)
+    found = running(state)
+    sessions = Sessions(state.web_sessions)
+
+    served = []
+
+    def ready() -> None:
+        write_private(state.web_address, address.url)
+        served.append(address.url)
+        links = [(who, _link(sessions, address.url, who, Role.USER)) for who in found.names("user")]
+        links += [(f"{who} (keeper)", _link(sessions, address.url, who, Role.KEEPER)) for who in found.names("keeper")]
+        say(f"The market's pages are at {address.url}; Ctrl-C ends them. Login links, each good once, for 15 minutes:")
+        for who, printed in links:
+            click.echo(f"{who}: {printed}")
+        sys.stdout.flush()
+        if open_it and links:
+            write_private(state.web_opener, OPENER.format(link=links[0][1]))
+            webbrowser.open(state.web_opener.as_uri())
+
+    logging.basicConfig(level=logging.WARNING, format="ramp web: %(name)s: %(message)s")
+    try:
+        serve(state, sessions, address, ready)
+    finally:
+        sessions.close()
+        if _served_at(state) in served:  # it may be another server's
+            for path in (state.web_address, state.web_opener):
+                path.unlink(missing_ok=True)
+
+
+@web.command(epilog=example("ramp web link --user bob", "ramp web link --keeper --json"))
+@user_option
+@click.option("--keeper", is_flag=True, help="For the market's keeper.")
+@state_option
+@json_option
+def link(user: str | None, keeper: bool, state: StateFolder, as_json: bool) -> None:
+    """Print a login link to the pages that `ramp web` serves; it is good once and for fifteen minutes."""
+    _check_installed()
+    if user is not None and keeper:
+        raise click.UsageError("--user and --keeper are two links")
+    url = _served_at(state)
+    if url is None:
+        raise NoMarket("no pages are served with this state folder; `ramp web` serves them")
+    role = Role.KEEPER if keeper else Role.USER
+    who = _named(running(state), user, role)
+    sessions = Sessions(state.web_sessions)
+    try:
+        found = _link(sessions, url, who, role)
+    finally:
+        sessions.close()
+    if as_json:
+        print_json({"name": who, "role": role.value, "link": found})
+    else:
+        click.echo(found)
+
+
+def _served_at(state: StateFolder) -> str | None:
+    """Where the pages are served; None where they are not."""
+    try:
+        return state.web_address.read_text("ascii")
+    except FileNotFoundError:
+        return None
+
+
+def _named(found: SwarmStatus, user: str | None, role: Role) -> str:
+    names: Sequence[str] = found.names(role.value)
+    if user is None and names:
+        return names[0]
+    if user not in names:
+        raise ConfigurationError(f"no {role.value} is called {user!r}; there are {', '.join(names)}", key="--user")
+    assert user is not None
+    return user
+
+
+def _link(sessions: Sessions, url: str, name: str, role: Role) -> str:
+    return f"{url}/login?token={sessions.issue_link(name, role)}"
+
+
+def _check_installed() -> None:
+    if importlib.util.find_spec("nicegui") is None:
+        raise ConfigurationError("`ramp web` needs the package nicegui; pip install 'ramp-market[web]' brings it")

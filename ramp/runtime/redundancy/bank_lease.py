@@ -1,0 +1,242 @@
+"""Which of two Banking Agents is the bank: an epoch that only rises, and a lease by the database's own clock.
+
+The epoch is what keeps the ledger right: every transaction of a bank locks its row and fails where another bank has
+raised it. The lease only says when to raise it, so a lease that ends too early costs time and nothing else. A stopped
+process cannot keep the row locked: the database ends a transaction whose client is idle for longer than the lease.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    Row,
+    Table,
+    Text,
+    event,
+    exc,
+    insert,
+    select,
+    text,
+    update,
+)
+
+from ramp.errors import BankSuperseded, LedgerUnavailable
+from ramp.model.instant import MILLISECOND, SECOND, Duration, Instant
+from ramp.runtime.ledger.schema import open_engine
+
+Answer = TypeVar("Answer")
+
+RENEWALS: Final = 3
+"""So often a lease is renewed while it lasts, and looked at by whoever waits for its end."""
+
+LOCK_LIMIT_MS: Final = 2_000
+"""So long a bank that takes over waits for transactions of the other one, in milliseconds, before it looks again."""
+
+JITTER: Final[Duration] = 10 * MILLISECOND
+"""The database's clock is compared over a connection: what is less, beside half of the round trip, is no difference."""
+
+_KEY: Final = 0x52414D51
+"""Of the advisory lock under which the tables are made."""
+
+_ONLY: Final = 1
+"""Each table has one row."""
+
+_METADATA: Final = MetaData()
+_EPOCH: Final = Table(
+    "bank_epoch",
+    _METADATA,
+    Column("only", Integer, primary_key=True),
+    Column("epoch", BigInteger, nullable=False),
+    Column("holder", Text, nullable=False),
+)
+_LEASE: Final = Table(
+    "bank_lease",
+    _METADATA,
+    Column("only", Integer, primary_key=True),
+    Column("epoch", BigInteger, nullable=False),
+    Column("until", BigInteger, nullable=False),
+)
+_NOW: Final = text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+_HELD: Final = select(_EPOCH.c.epoch, _EPOCH.c.holder).with_for_update(read=True)
+_TAKEN: Final = select(_EPOCH.c.epoch, _EPOCH.c.holder).with_for_update()
+
+
+def _steady_time() -> Instant:
+    return time.monotonic_ns() // 1000
+
+
+class BankLease:
+    """One Banking Agent's claim to be the bank.
+
+    Args:
+        location: URL of the ledger's database.
+        holder: what the agent is called; different for each.
+        duration: how long it is the bank after its last sign.
+        steady: a clock that is never set, in microseconds.
+
+    Attributes:
+        epoch: under which this agent is the bank; 0 before the first.
+        active: what the agent is called that is the bank, as far as is known.
+        duration: as given.
+    """
+
+    def __init__(
+        self, location: str, holder: str, *, duration: Duration, steady: Callable[[], Instant] = _steady_time
+    ) -> None:
+        self.epoch = 0
+        self.active = ""
+        self.duration = duration
+        self._holder = holder
+        self._steady = steady
+        self._ahead: Duration | None = None
+        self._engine = fenced_engine(location, duration)
+        self._made = False
+
+    @property
+    def pause_s(self) -> float:
+        """Between two renewals, or two looks, in seconds."""
+        return self.duration / RENEWALS / SECOND
+
+    def time(self) -> Instant:
+        """The database's time, as it was compared last."""
+        if self._ahead is None:
+            self._work(self._compare)
+        assert self._ahead is not None, "it has just been compared"
+        return self._steady() + self._ahead
+
+    def take(self) -> bool:
+        """Become the bank if there is none, or none that gave a sign lately.
+
+        Whoever has the holder's own name has died, or may not go on.
+
+        Returns:
+            Whether this agent is the bank now.
+
+        Raises:
+            LedgerUnavailable: if the database does not answer.
+        """
+        if not self._made:
+            self._work(_make)
+            self._made = True
+        try:
+            return self._work(self._take)
+        except LedgerUnavailable as error:
+            if getattr(getattr(error.__cause__, "orig", None), "sqlstate", None) == "55P03":
+                return False  # the other one is at work: whoever stands still loses the lock in the end
+            raise
+
+    def renew(self) -> None:
+        """Give a sign.
+
+        Raises:
+            BankSuperseded: if another agent is the bank.
+            LedgerUnavailable: if the database does not answer.
+        """
+        self._work(self._renew)
+
+    def give_up(self) -> None:
+        """End the lease at once, so that the other one need not wait; nothing where this one is not the bank."""
+        ended = update(_LEASE).where(_LEASE.c.epoch == self.epoch).values(until=0)
+        self._work(lambda connection: connection.execute(ended).rowcount)
+
+    def check(self, connection: Connection) -> None:
+        """See, in a transaction, that this agent is the bank, and keep others from becoming it until it ends.
+
+        Raises:
+            BankSuperseded: if another one is.
+        """
+        held = connection.execute(_HELD).one()
+        if held.epoch != self.epoch:
+            raise self._superseded(held)
+
+    def assert_held(self) -> None:
+        """See that this agent is the bank.
+
+        Raises:
+            BankSuperseded: if another one is.
+            LedgerUnavailable: if the database does not answer.
+        """
+        self._work(self.check)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    # -- units of work -------------------------------------------------------------------------------------------
+
+    def _work(self, work: Callable[[Connection], Answer]) -> Answer:
+        try:
+            with self._engine.begin() as connection:
+                return work(connection)
+        except exc.DBAPIError as error:
+            raise LedgerUnavailable(f"the ledger's database does not answer: {error.orig}") from error
+
+    def _take(self, connection: Connection) -> bool:
+        connection.execute(text(f"SET LOCAL lock_timeout = {LOCK_LIMIT_MS}"))
+        held = connection.execute(_TAKEN).one()
+        now = self._compare(connection)
+        until = connection.execute(select(_LEASE.c.until)).scalar_one()
+        self.active = held.holder
+        if held.holder != self._holder and now < until:
+            return False
+        epoch = held.epoch + 1
+        connection.execute(update(_EPOCH).values(epoch=epoch, holder=self._holder))
+        connection.execute(update(_LEASE).values(epoch=epoch, until=now + self.duration))
+        self.epoch, self.active = epoch, self._holder
+        return True
+
+    def _renew(self, connection: Connection) -> None:
+        now = self._compare(connection)
+        renewed = update(_LEASE).where(_LEASE.c.epoch == self.epoch).values(until=now + self.duration)
+        if connection.execute(renewed).rowcount == 0:
+            raise self._superseded(connection.execute(select(_EPOCH)).one())
+
+    def _superseded(self, held: Row[Any]) -> BankSuperseded:
+        self.active = held.holder
+        return BankSuperseded(f"{held.holder} has taken over (epoch {held.epoch}, this one had {self.epoch})")
+
+    def _compare(self, connection: Connection) -> Instant:
+        """The database's time; what it is ahead of the steady clock is kept where it has changed beyond doubt."""
+        before = self._steady()
+        now = int(connection.execute(_NOW).scalar_one())
+        after = self._steady()
+        ahead = now - (before + after) // 2
+        if self._ahead is None or abs(ahead - self._ahead) > (after - before) // 2 + JITTER:
+            self._ahead = ahead
+        return now
+
+
+def fenced_engine(location: str, duration: Duration) -> Engine:
+    """An engine whose transactions the database ends where the client stands still for longer than a lease.
+
+    Raises:
+        ConfigurationError: if there is no driver for the database.
+    """
+    engine = open_engine(location)
+    limit_ms = duration // MILLISECOND
+
+    def set_up(dbapi_connection: Any, _record: object) -> None:
+        with dbapi_connection.cursor() as cursor:
+            cursor.execute(f"SET SESSION idle_in_transaction_session_timeout = {limit_ms}")
+        dbapi_connection.commit()
+
+    event.listen(engine, "connect", set_up)
+    return engine
+
+
+def _make(connection: Connection) -> None:
+    """Make the two tables with their rows where there are none."""
+    connection.execute(text(f"SELECT pg_advisory_xact_lock({_KEY})"))
+    _METADATA.create_all(connection)
+    if connection.execute(select(_EPOCH.c.epoch)).one_or_none() is None:
+        connection.execute(insert(_EPOCH).values(only=_ONLY, epoch=0, holder=""))
+        connection.execute(insert(_LEASE).values(only=_ONLY, epoch=0, until=0))

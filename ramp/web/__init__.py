@@ -1,0 +1,1 @@
+"""The market in a browser: `ramp web` serves it; what it needs is in the extra `web`."""

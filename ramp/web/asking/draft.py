@@ -1,0 +1,216 @@
+"""The form of a request: its fields as texts, the document that they make, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ramp.client.request import combined, request
+from ramp.errors import ConfigurationError
+from ramp.model import money
+from ramp.model.instant import SECOND, Duration, Instant, iso
+from ramp.model.money import credits_text, parse_credits
+from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalDiskSpace
+from ramp.rfql.request_for_quotation import parse_request, write_request
+
+UNITS_MAX: Final = 32
+"""Units that a form holds; a document of more is submitted by `ramp submit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a unit's form.
+
+    Attributes:
+        name: keyword of `ramp.request`.
+        elements: of the schema that it writes; none for what is an extension's.
+        label: with its unit.
+        hint: an example.
+        whole: whether it holds a whole number.
+        choices: name of the element whose choices it offers, or the choices themselves.
+    """
+
+    name: str
+    elements: tuple[str, ...]
+    label: str
+    hint: str = ""
+    whole: bool = False
+    choices: str | tuple[str, ...] = ""
+
+
+MAIN: Final = (
+    Field("cores", ("TotalCores",), "Cores in all", "64", whole=True),
+    Field("nodes", ("NodeCount",), "or nodes", "8", whole=True),
+    Field("node_cores", ("NodeCores",), "with cores each", "8", whole=True),
+    Field("price", ("CPUHourCost",), "Most to pay (credits/core-hour)", "70", whole=True),
+    Field("wall_time", ("WallTime",), "Length of the run", "1h30min"),
+    Field("start", ("StartDate", "StartTime"), "Not before", "+5min, tomorrow 08:00"),
+    Field("end", ("EndDate", "EndTime"), "Complete by", "+12h"),
+)
+MORE: Final = (
+    Field("operating_system", ("OperatingSystem",), "Operating system", choices="OperatingSystem"),
+    Field("os_version", ("OSVersion",), "Its exact version", "12"),
+    Field("architecture", ("Architecture",), "Architecture", choices="Architecture"),
+    Field("cpu_speed_mhz", ("CPUSpeed",), "Least clock rate (MHz)", "2000", whole=True),
+    Field("inter_node_bandwidth_mbps", ("InterNodeBandwidth",), "Least bandwidth (Mbit/s)", "1000", whole=True),
+    Field("ram_per_core_mb", ("RAMPerCore",), "Least memory per core (MB)", "2048", whole=True),
+    Field("disk_gb", ("TotalDiskSpace",), "Disk space in all (GB)", "100", whole=True),
+    Field("node_disk_gb", ("NodeDiskSpace",), "or on each node (GB)", "10", whole=True),
+)
+TORUS: Final = (
+    Field("geometry", (), "Extents on a torus", "8x8x16"),
+    Field("connection", (), "Wiring", choices=("torus", "mesh", "any")),
+    Field("node_use", (), "Use of Blue Gene's nodes", choices=("coprocessor", "virtual")),
+)
+FIELDS: Final = {each.name: each for each in (*MAIN, *MORE, *TORUS)}
+
+
+@dataclass(slots=True)
+class UnitDraft:
+    """One unit as it is being written: the texts of its fields, empty where nothing is said."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    rotate: bool = True
+
+    def text(self, name: str) -> str:
+        """What a field holds."""
+        return self.texts.get(name, "").strip()
+
+    def at(self, now: Instant) -> RequestForQuotation:
+        """The unit as a document of its own, with times fixed.
+
+        Raises:
+            ConfigurationError: naming the field, what it holds and what would be right.
+        """
+        given: dict[str, object] = {}
+        for name, each in FIELDS.items():
+            text = self.text(name)
+            if text:
+                given[name] = _whole(text, each) if each.whole else text
+        if "price" not in given:
+            raise ConfigurationError(f"{FIELDS['price'].label}: nothing is said; right would be for example 70")
+        return request(**given, rotate=self.rotate).at(now)  # type: ignore[arg-type]
+
+    @classmethod
+    def of(cls, unit: RequestUnit) -> UnitDraft:
+        """The form of a unit of a document."""
+        torus = unit.torus
+        values: dict[str, object] = {
+            "price": unit.cpu_hour_cost,
+            "wall_time": None if unit.wall_time is None else f"{unit.wall_time // SECOND}s",
+            "start": None if unit.not_before is None else iso(unit.not_before),
+            "end": iso(unit.deadline),
+            "operating_system": unit.operating_system,
+            "os_version": unit.os_version,
+            "architecture": unit.architecture,
+            "cpu_speed_mhz": unit.cpu_speed_mhz,
+            "inter_node_bandwidth_mbps": unit.inter_node_bandwidth_mbps,
+            "ram_per_core_mb": unit.ram_per_core_mb,
+            "geometry": None if torus is None or not torus.geometry else "x".join(str(each) for each in torus.geometry),
+            "connection": None if torus is None else torus.connection,
+            "node_use": None if torus is None else torus.node_use,
+        }
+        if isinstance(unit.cores, Nodes):
+            values |= {"nodes": unit.cores.count, "node_cores": unit.cores.cores_per_node}
+        else:
+            values["cores"] = unit.cores.count
+        if isinstance(unit.disk, TotalDiskSpace):
+            values["disk_gb"] = unit.disk.gigabytes
+        elif isinstance(unit.disk, NodeDiskSpace):
+            values["node_disk_gb"] = unit.disk.gigabytes
+        texts = {name: str(value) for name, value in values.items() if value not in (None, "")}
+        return cls(texts, torus is None or torus.rotate)
+
+
+@dataclass(slots=True)
+class Draft:
+    """A request as it is being written.
+
+    Attributes:
+        units: bought together or not at all.
+        max_cost: most to pay for all of them, in credits; empty for no limit but the units' prices.
+    """
+
+    units: list[UnitDraft] = field(default_factory=lambda: [UnitDraft(dict(FIRST))])
+    max_cost: str = ""
+
+    def document(self, now: Instant) -> RequestForQuotation:
+        """The document, checked as `ramp rfq validate` does.
+
+        Raises:
+            ConfigurationError: if a field makes no sense; with the unit's number where there are several.
+            DocumentError: if the document would not be valid.
+        """
+        parts = []
+        for number, unit in enumerate(self.units, 1):
+            try:
+                parts.append(unit.at(now))
+            except ConfigurationError as error:
+                raise ConfigurationError(f"unit {number}: {labelled(error.reason)}") from error
+        try:
+            limit = parse_credits(self.max_cost.strip()) if self.max_cost.strip() else None
+        except ValueError as error:
+            raise ConfigurationError(f"most to pay in all: {error}") from error
+        return parse_request(write_request(replace(combined(parts), max_cost=limit)), "the form")
+
+    def text(self, now: Instant) -> str:
+        """The document as RFQL; see `document` for what is raised."""
+        return write_request(self.document(now))
+
+    @classmethod
+    def of(cls, document: RequestForQuotation) -> Draft:
+        """The form of a document.
+
+        Raises:
+            ConfigurationError: if it has more units than a form holds.
+        """
+        if len(document.units) > UNITS_MAX:
+            raise ConfigurationError(
+                f"the document has {len(document.units)} units, a form holds {UNITS_MAX}; `ramp submit` takes it"
+            )
+        limit = "" if document.max_cost is None else credits_text(document.max_cost).replace(" ", "")
+        return cls([UnitDraft.of(unit) for unit in document.units], limit)
+
+
+FIRST: Final[Mapping[str, str]] = {
+    "cores": "64",
+    "price": "70",
+    "wall_time": "1h",
+    "start": "+10min",
+    "end": "+12h",
+}
+"""What the form begins with: a request that most markets can serve."""
+
+
+def greatest_cost(document: RequestForQuotation, now: Instant) -> int:
+    """What a request costs at most for the cores that it asks for, in minor units.
+
+    A machine that sells only whole parts of itself may charge more cores; only `MaxCost` bounds that as well.
+    """
+    costs = (
+        money.cost(unit.cpu_hour_cost, unit.cores.total, _length(unit.run_duration(now))) for unit in document.units
+    )
+    total = sum(costs)
+    return total if document.max_cost is None else min(total, document.max_cost)
+
+
+def labelled(reason: str) -> str:
+    """A message of `ramp.request` with the form's labels in place of its keywords."""
+    for name, each in FIELDS.items():
+        reason = reason.replace(f"{name}=", f"{each.label}: ") if f" {name}=" in f" {reason}" else reason
+    return reason
+
+
+def _length(duration: Duration) -> Duration:
+    return max(duration, 0)
+
+
+def _whole(text: str, each: Field) -> int:
+    try:
+        found = int(text.replace(" ", ""))
+    except ValueError:
+        found = 0
+    if found < 1:
+        raise ConfigurationError(f"{each.label}: {text!r} is no whole number from 1; right would be {each.hint}")
+    return found

@@ -1,0 +1,273 @@
+"""What goes on with one user's requests, followed as long as the server runs, and told to the pages that are open.
+
+A feed survives restarts of the market and of its user's agent: it asks again after pauses that grow, and fills what it
+has missed from the agent's record. It keeps the last requests only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing
+from typing import Final
+
+from ramp.client import dialogues
+from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.following import Following
+from ramp.client.line import refused
+from ramp.control.events import Event, Refused, RequestEnded, RequestStanding, Submitted, Watching
+from ramp.control.requests import Approve, Submit, Watch
+from ramp.errors import RampError, TransportError
+from ramp.protocol.outcome import CancellationOutcome
+from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.runtime.clock import SystemClock
+from ramp.web.live.story import AuctionStory
+
+STORIES_MAX: Final = 60
+"""Requests that are kept; earlier ones are asked for when somebody looks."""
+
+PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0)
+"""Pauses before a market that does not answer is asked again, in seconds; the last from then on."""
+
+Listener = Callable[[str], None]
+"""Told the id of a request that is different; the empty string for everything else."""
+
+FindMarket = Callable[[], AsyncMarket]
+"""The market as it is now; raises `RampError` where none runs."""
+
+
+class UserFeed:
+    """The requests of one user.
+
+    Args:
+        find_market: the market as this user.
+
+    Attributes:
+        problem: why nothing is heard at present, or empty.
+        cancelled: the last cancellation that has ended.
+    """
+
+    def __init__(self, find_market: FindMarket) -> None:
+        self._find_market = find_market
+        self._stories: OrderedDict[str, AuctionStory] = OrderedDict()
+        self._listeners: set[Listener] = set()
+        self._approvals: dict[str, asyncio.Future[bool]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._clock = SystemClock()
+        self.problem = ""
+        self.cancelled: CancellationOutcome | None = None
+
+    def begin(self) -> None:
+        """Follow what goes on from now on."""
+        self._keep(self._follow_all())
+
+    async def end(self) -> None:
+        """Stop; what was submitted goes on at the user's agent."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Tell a page of everything that changes; returns what ends that."""
+        self._listeners.add(listener)
+        return lambda: self._listeners.discard(listener)
+
+    def story(self, request_id: str) -> AuctionStory | None:
+        """What is known of a request."""
+        return self._stories.get(request_id)
+
+    async def find(self, request_id: str) -> AuctionStory:
+        """What is known of a request, also of one that ended long ago.
+
+        Raises:
+            RampError: if it is none of this user's, or nobody answers.
+        """
+        found = self._stories.get(request_id)
+        if found is not None and (found.outcome is None or found.rounds):
+            return found
+        story = found or AuctionStory(request_id)
+        market = self._find_market()
+        listed = await market.requests()
+        standing = next((each for each in listed if each.request_id == request_id), None)
+        if standing is None:
+            raise TransportError(f"no request of {market.user} has the id {request_id}")
+        await self._fill(market, story, standing)
+        return story
+
+    async def submit(self, submission: Submit) -> str:
+        """Submit a request and follow it, so that its owner can be asked; returns its id once it is taken.
+
+        Raises:
+            RampError: if it is refused.
+        """
+        taken: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._keep(self._follow_one(submission, taken))
+        return await taken
+
+    def answer(self, request_id: str, approved: bool) -> None:
+        """The owner's answer to what a request asks."""
+        waiting = self._approvals.pop(request_id, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(approved)
+        story = self._stories.get(request_id)
+        if story is not None:
+            story.approval = None
+            self._tell(request_id)
+
+    # -- following -----------------------------------------------------------------------------------------------
+
+    async def _follow_all(self) -> None:
+        failures = 0
+        while True:
+            try:
+                market = self._find_market()
+                await self._watch(market)
+            except RampError as error:
+                heard = not self.problem
+                failures = 0 if heard else failures + 1
+                self.problem = str(error)
+                self._tell("")
+            except Exception:
+                logging.getLogger(__name__).exception("following requests")
+                failures += 1
+            await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+
+    async def _watch(self, market: AsyncMarket) -> None:
+        async with aclosing(_watched(market)) as events:
+            async for event in events:
+                if event is None:  # it is watched; what happened before is on record
+                    self.problem = ""
+                    await self._catch_up(market)
+                    self._tell("")
+                else:
+                    self._take(event)
+        raise TransportError("the User Agent has ended")
+
+    async def _catch_up(self, market: AsyncMarket) -> None:
+        listed = await market.requests()
+        for standing in listed[-STORIES_MAX:]:
+            story = self._made(standing.request_id)
+            if standing.outcome is not None and story.outcome is None:
+                with contextlib.suppress(RampError):
+                    await self._fill(market, story, standing)
+
+    async def _fill(self, market: AsyncMarket, story: AuctionStory, standing: RequestStanding) -> None:
+        if standing.outcome is None:
+            return
+        whole = None if standing.archived else await market.ask(dialogues.outcome(story.request_id))
+        story.end(whole or standing.outcome)
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, CancellationEnded):
+            self.cancelled = event.outcome
+            self._tell("")
+            return
+        request_id = _request_of(event)
+        if request_id and self._made(request_id).take(event, self._clock.now()):
+            self._tell(request_id)
+
+    async def _follow_one(self, submission: Submit, taken: asyncio.Future[str]) -> None:
+        """Hold a connection for a request until it has ended, for only there its owner can answer."""
+        following = Following.begin(submission)
+        try:
+            access = self._find_market().access
+            line = await access.open_async()
+            while following.ended is None:
+                try:
+                    async with line, aclosing(line.events(following.request)) as events:
+                        async for event in events:
+                            asked = following.heard(event)
+                            if isinstance(event, Submitted):
+                                story = self._made(submission.request_id)
+                                story.quote_only = submission.options.quote_only
+                                self._tell(submission.request_id)
+                                if not taken.done():
+                                    taken.set_result(submission.request_id)
+                            if asked is not None:
+                                await line.send(Approve(await self._asked(asked)))
+                            elif isinstance(event, RequestEnded):
+                                self._take(event)
+                except TransportError as error:
+                    following.lost(error)
+                if following.ended is None:
+                    line = await access.reopen_async()
+        except RampError as error:
+            if not taken.done():
+                taken.set_exception(error)
+            else:
+                self.problem = str(error)
+                self._tell("")
+        finally:
+            if not taken.done():
+                taken.cancel()
+
+    async def _asked(self, asked: ApprovalAsked) -> bool:
+        answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._approvals[asked.request_id] = answered
+        self._take(asked)
+        try:
+            return await answered
+        finally:
+            self._approvals.pop(asked.request_id, None)
+
+    def _made(self, request_id: str) -> AuctionStory:
+        story = self._stories.setdefault(request_id, AuctionStory(request_id))
+        over = [key for key, each in self._stories.items() if each.outcome is not None and key != request_id]
+        for key in over[: max(len(self._stories) - STORIES_MAX, 0)]:
+            del self._stories[key]
+        return story
+
+    def _tell(self, request_id: str) -> None:
+        for listener in list(self._listeners):
+            try:
+                listener(request_id)
+            except Exception:
+                logging.getLogger(__name__).exception("telling a page")
+                self._listeners.discard(listener)
+
+    def _keep(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _watched(market: AsyncMarket) -> AsyncGenerator[Event | None, None]:
+    """Everything that goes on with a user's requests; None once it is heard."""
+    async with await market.access.open_async() as line, aclosing(line.events(Watch())) as events:
+        async for event in events:
+            if isinstance(event, Refused):
+                raise refused(event)
+            yield None if isinstance(event, Watching) else event
+
+
+def _request_of(event: Event) -> str:
+    match event:
+        case RoundOpened() | RoundClosed() | ApprovalAsked() | UnitAdvanced():
+            return event.request_id
+        case RequestEnded():
+            return event.outcome.request_id
+        case _:
+            return ""
+
+
+class Feeds:
+    """The feeds of all users that are signed in, by name."""
+
+    def __init__(self) -> None:
+        self._feeds: dict[str, UserFeed] = {}
+
+    def of(self, user: str, find_market: FindMarket) -> UserFeed:
+        """The feed of a user; begun when first asked for."""
+        found = self._feeds.get(user)
+        if found is None:
+            found = self._feeds[user] = UserFeed(find_market)
+            found.begin()
+        return found
+
+    async def end(self) -> None:
+        """Stop them all."""
+        await asyncio.gather(*(each.end() for each in self._feeds.values()))
+        self._feeds.clear()

@@ -1,0 +1,200 @@
+"""What is known of one request for people who look: rounds, what became of its units, and what is asked of its owner.
+
+Pure: events and the present go in. Bounded, however long an auction goes on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from ramp.control.events import Event, RequestEnded
+from ramp.model.instant import Duration, Instant
+from ramp.model.offer import Offer, RefusalCode, ease
+from ramp.protocol.outcome import RequestOutcome, ResourceRefusal, RoundRecord
+from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened, UnitAdvanced
+
+ROUNDS_MAX: Final = 60
+"""Rounds that are kept; earlier ones are in the user's journal."""
+
+MOMENTS_MAX: Final = 300
+"""Messages that are kept for the timeline."""
+
+NEAREST_SHOWN: Final = 3
+"""So many nearest values that would pass are shown for a reason, as `ramp submit` does."""
+
+STAGES: Final[Mapping[str, str]] = {
+    "asking": "asked to hold the slot and to vote",
+    "agreed": "voted yes and holds the slot",
+    "refused": "voted no",
+    "reserving": "the bank is asked to set the money aside",
+    "confirming": "agreement signed by the buyer and sent, with the bank's vote",
+    "confirmed": "slot is firm, agreement countersigned",
+    "settled": "paid: both signatures and the bank's word are here",
+    "failed": "failed",
+    "voided": "voided, nothing is paid",
+}
+"""The stages of a unit's purchase in words."""
+
+
+@dataclass(slots=True)
+class Round:
+    """One round of bidding as far as it has come.
+
+    Attributes:
+        number: from 1.
+        best_offer: whether it is the extra round for best offers.
+        asked: asking price by unit, credits per core-hour.
+        resources: how many are called; 0 where that is not known.
+        record: how it went, once it is closed.
+        best: the best offer of each unit so far.
+    """
+
+    number: int
+    best_offer: bool
+    asked: Mapping[int, int]
+    resources: int = 0
+    record: RoundRecord | None = None
+    best: Mapping[int, Offer] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.number} (best offers)" if self.best_offer else str(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Something that has happened to a unit."""
+
+    at: Instant
+    unit: int
+    resource: str
+    stage: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a unit was refused: by how many, and what would pass, the easiest first."""
+
+    unit: int
+    code: str
+    count: int
+    passing: tuple[tuple[str, str], ...]
+    more: int
+
+
+@dataclass(slots=True)
+class AuctionStory:
+    """One request.
+
+    Attributes:
+        request_id: which.
+        rounds: by number.
+        moments: what has happened since the auction, in order.
+        approval: what the owner is asked, until it is answered.
+        outcome: how it ended, once it has.
+        files: path of every signed agreement by its id.
+        quote_only: whether it stops before accepting; None where that is not known.
+    """
+
+    request_id: str
+    rounds: dict[int, Round] = field(default_factory=dict)
+    moments: deque[Moment] = field(default_factory=lambda: deque(maxlen=MOMENTS_MAX))
+    approval: ApprovalAsked | None = None
+    outcome: RequestOutcome | None = None
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    quote_only: bool | None = None
+
+    def take(self, event: Event, now: Instant) -> bool:
+        """Take an event of this request; returns whether anything is different."""
+        match event:
+            case RoundOpened():
+                self._open(Round(event.round_number, event.best_offer, dict(event.asked), event.resources))
+            case RoundClosed(record=record):
+                known = self.rounds.get(record.round_number)
+                resources = 0 if known is None else known.resources
+                self._open(
+                    Round(
+                        record.round_number, record.best_offer, dict(record.asked), resources, record, dict(event.best)
+                    )
+                )
+            case UnitAdvanced():
+                self.moments.append(Moment(now, event.unit, event.resource, event.stage, event.detail))
+            case ApprovalAsked():
+                self.approval = event
+            case RequestEnded():
+                self.approval = None
+                self.files = event.files
+                self.end(event.outcome)
+            case _:
+                return False
+        return True
+
+    def end(self, outcome: RequestOutcome) -> None:
+        """Take its end; the rounds on record fill those that were not seen."""
+        self.outcome = outcome
+        best: dict[int, Offer] = {}
+        for record in outcome.rounds:
+            for offer in () if record.best_offer else record.offers:
+                if offer.unit not in best or offer.cpu_hour_cost < best[offer.unit].cpu_hour_cost:
+                    best[offer.unit] = offer
+            known = self.rounds.get(record.round_number)
+            if known is None or known.record is None:
+                self._open(Round(record.round_number, record.best_offer, dict(record.asked), 0, record, dict(best)))
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """Numbers of the units that are known."""
+        return tuple(sorted({unit for each in self.rounds.values() for unit in each.asked}))
+
+    @property
+    def stage(self) -> str:
+        """Where it is, in a word or two."""
+        if self.outcome is not None:
+            return self.outcome.status.replace("_", " ")
+        if self.approval is not None:
+            return "waits for your approval"
+        if self.moments:
+            return "buying"
+        if not self.rounds:
+            return "asking who sells"
+        last = self.rounds[max(self.rounds)]
+        return f"round {last.name}" + ("" if last.record is not None else ": waiting for offers")
+
+    def leader(self, unit: int) -> Offer | None:
+        """The best offer of a unit so far."""
+        for number in sorted(self.rounds, reverse=True):
+            found = self.rounds[number].best.get(unit)
+            if found is not None:
+                return found
+        return None
+
+    def reasons(self) -> list[Reason]:
+        """Refusals of the last round that is closed, by unit and reason, the most frequent first."""
+        closed = [each.record for each in self.rounds.values() if each.record is not None and not each.best_offer]
+        if not closed:
+            return []
+        by_reason: dict[tuple[int, RefusalCode], list[ResourceRefusal]] = {}
+        for entry in max(closed, key=lambda record: record.round_number).refusals:
+            by_reason.setdefault((entry.refusal.unit, entry.refusal.code), []).append(entry)
+        found = []
+        for (unit, code), entries in sorted(by_reason.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])):
+            nearest = [each for each in entries if each.refusal.nearest]
+            nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
+            passing = tuple((each.resource, each.refusal.nearest) for each in nearest[:NEAREST_SHOWN])
+            found.append(Reason(unit, code.value, len(entries), passing, max(len(nearest) - NEAREST_SHOWN, 0)))
+        return found
+
+    def _open(self, found: Round) -> None:
+        self.rounds[found.number] = found
+        for number in sorted(self.rounds)[: max(len(self.rounds) - ROUNDS_MAX, 0)]:
+            del self.rounds[number]
+
+
+def duration_ms(duration: Duration) -> int:
+    """Whole milliseconds of a duration, for charts and tables."""
+    return duration // 1000

@@ -1,0 +1,297 @@
+"""Asking: the form of a request, what it makes, a quotation, and the submission."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from nicegui import events, ui
+
+from ramp.client import submission
+from ramp.errors import ConfigurationError, DocumentError, RampError
+from ramp.model.instant import to_datetime
+from ramp.model.money import credits_text
+from ramp.model.request import RequestForQuotation
+from ramp.protocol.events import Approval, AuctionOptions, Preference
+from ramp.rfql.request_for_quotation import parse_request
+from ramp.rfql.schema_terms import schema_terms
+from ramp.runtime.clock import SystemClock
+from ramp.web.asking.draft import FIRST, MAIN, MORE, TORUS, UNITS_MAX, Draft, Field, UnitDraft, greatest_cost
+from ramp.web.pages import frame
+from ramp.web.pages.visit import Visit
+
+DOCUMENT_MAX: Final = 1 << 20
+"""Bytes of a document that is taken; one of 256 units has a tenth of them."""
+
+ROUNDS_MAX: Final = 50
+
+
+@dataclass(slots=True)
+class Wishes:
+    """How the request shall be auctioned, as the form has it."""
+
+    rounds: float | None = 3
+    prefer: str = Preference.CHEAPEST.value
+    approval: str = Approval.AUTO.value
+
+
+class AskPage:
+    """One open form.
+
+    Args:
+        visit: who asks.
+    """
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._draft = visit.site.drafts.of(visit.session)
+        self._clock = SystemClock()
+        self._wishes = Wishes()
+        self._pictures: dict[int, ui.element] = {}
+
+    def build(self) -> None:
+        """Draw it."""
+        frame.heading("Ask for machine time")
+        with ui.element("div").classes("ramp-columns"):
+            with ui.element("div").classes("column").style("gap: 1rem; min-width: 0"):
+                self._units = ui.element("div").classes("column full-width").style("gap: 1rem")
+                with ui.element("div").classes("row").style("gap: .6rem"):
+                    ui.button("Add a unit", on_click=self._add).props("outline no-caps icon=add")
+                    upload = ui.upload(
+                        auto_upload=True,
+                        max_file_size=DOCUMENT_MAX,
+                        on_upload=self._upload,
+                        on_rejected=lambda: ui.notify("An RFQL document has at most 1 MB.", type="negative"),
+                    )
+                    upload.props('accept=".xml,.rfql" aria-hidden="true"').style("display: none")
+                    ui.button("Take an RFQL document").props("outline no-caps icon=upload_file").on(
+                        "click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])"
+                    )
+            with frame.card().classes("ramp-summary"):
+                self._build_summary()
+        self._draw_units()
+        self._check()
+        ui.timer(5.0, self._check)  # `+5min` moves on
+
+    def _build_summary(self) -> None:
+        frame.subheading("What is asked")
+        self._said = ui.element("div").classes("column").style("gap: .3rem").props('aria-live="polite"')
+        ui.input(
+            "Most to pay in all (credits)",
+            value=self._draft.max_cost,
+            placeholder="no limit",
+            on_change=lambda event: self._limit(event.value),
+        ).props("clearable").classes("full-width")
+        ui.number("Rounds of bidding", value=3, min=1, max=ROUNDS_MAX, format="%d").bind_value(
+            self._wishes, "rounds"
+        ).classes("full-width")
+        ui.select({each.value: each.value for each in Preference}, label="Rank offers by", value="cheapest").bind_value(
+            self._wishes, "prefer"
+        ).classes("full-width")
+        ui.select(
+            {
+                Approval.AUTO.value: "buy what meets the request",
+                Approval.ASK.value: "ask me before buying",
+                Approval.BEST_OFFER.value: "buy the best offers, even if they do not meet it",
+            },
+            label="Before buying",
+            value=Approval.AUTO.value,
+        ).bind_value(self._wishes, "approval").classes("full-width")
+        with ui.element("div").classes("row q-mt-md").style("gap: .6rem"):
+            self._quote = ui.button("Quote", on_click=lambda: self._submit(quote_only=True)).props("outline no-caps")
+            self._buy = ui.button("Auction and buy", on_click=lambda: self._submit(quote_only=False)).props("no-caps")
+            ui.button("Download", on_click=self._download).props("flat no-caps")
+        ui.label("A quotation auctions the request without holding or buying anything.").classes(
+            "ramp-quiet text-caption"
+        )
+
+    # -- the units -----------------------------------------------------------------------------------------------
+
+    def _draw_units(self) -> None:
+        self._units.clear()
+        self._pictures.clear()
+        with self._units:
+            for number, unit in enumerate(self._draft.units, 1):
+                self._build_unit(number, unit)
+
+    def _build_unit(self, number: int, unit: UnitDraft) -> None:
+        with frame.card().props(f'aria-label="Unit {number}"'):
+            with ui.element("div").classes("row items-center full-width"):
+                frame.subheading(f"Unit {number}")
+                ui.space()
+                if len(self._draft.units) > 1:
+                    ui.button(icon="close", on_click=lambda: self._remove(unit)).props(
+                        f'flat round dense aria-label="Remove unit {number}"'
+                    )
+            with ui.element("div").classes("ramp-fields"):
+                for each in MAIN:
+                    self._build_field(unit, each)
+            with ui.expansion("More terms").classes("full-width"), ui.element("div").classes("ramp-fields"):
+                for each in MORE:
+                    self._build_field(unit, each)
+            opened = any(unit.text(each.name) for each in TORUS)
+            with ui.expansion("Torus", value=opened).classes("full-width"):
+                with ui.element("div").classes("ramp-fields"):
+                    for each in TORUS:
+                        self._build_field(unit, each)
+                    turned = ui.checkbox("Extents may be turned", value=unit.rotate)
+                    turned.on_value_change(lambda event: self._turned(unit, bool(event.value)))
+                picture = ui.element("div").classes("full-width")
+                self._draw_box(unit, picture)
+                self._pictures[id(unit)] = picture
+
+    def _build_field(self, unit: UnitDraft, each: Field) -> None:
+        value = unit.texts.get(each.name, "")
+        if each.choices:
+            choices = each.choices
+            if isinstance(choices, str):
+                choices = next(term.choices for term in schema_terms() if term.name == each.choices)
+            drawn: ui.select | ui.input = ui.select(
+                ["", *choices], label=each.label, value=value if value in choices else "", with_input=len(choices) > 8
+            )
+        else:
+            drawn = ui.input(each.label, value=value, placeholder=each.hint)
+        drawn.classes("full-width").on_value_change(lambda event: self._typed(unit, each, str(event.value or "")))
+
+    def _typed(self, unit: UnitDraft, each: Field, text: str) -> None:
+        unit.texts[each.name] = text
+        if each in TORUS and id(unit) in self._pictures:
+            self._draw_box(unit, self._pictures[id(unit)])
+        self._check()
+
+    def _turned(self, unit: UnitDraft, rotate: bool) -> None:
+        unit.rotate = rotate
+        self._check()
+
+    def _draw_box(self, unit: UnitDraft, picture: ui.element) -> None:
+        """A small picture of the extents, as far as they are three."""
+        picture.clear()
+        extents = _extents(unit.text("geometry"))
+        if extents is None:
+            return
+        x, y, z = extents
+        size = 6 / max(extents)
+        with picture:
+            with ui.scene(
+                width=320, height=200, grid=False, background_color="#1c232b" if self._visit.dark else "#ffffff"
+            ) as scene:
+                scene.box(x * size, y * size, z * size).material("#3d87b5", 0.75)
+                scene.box(x * size, y * size, z * size, wireframe=True).material("#e0902a")
+                scene.move_camera(8, -8, 6, 0, 0, 0)
+            ui.label(f"{x} x {y} x {z} = {x * y * z} nodes").classes("ramp-quiet")
+
+    def _add(self) -> None:
+        if len(self._draft.units) >= UNITS_MAX:
+            ui.notify(f"A form holds {UNITS_MAX} units; `ramp submit` takes more.", type="warning")
+            return
+        self._draft.units.append(UnitDraft(dict(FIRST)))
+        self._draw_units()
+        self._check()
+
+    def _remove(self, unit: UnitDraft) -> None:
+        self._draft.units.remove(unit)
+        self._draw_units()
+        self._check()
+
+    def _limit(self, text: str | None) -> None:
+        self._draft.max_cost = text or ""
+        self._check()
+
+    async def _upload(self, event: events.UploadEventArguments) -> None:
+        try:
+            self._draft = Draft.of(parse_request(await event.file.read(), event.file.name))
+        except RampError as error:
+            ui.notify(str(error), type="negative", multi_line=True, timeout=0, close_button="Close")
+            return
+        self._visit.site.drafts.keep(self._visit.session, self._draft)
+        self._draw_units()
+        self._check()
+
+    # -- what it makes -------------------------------------------------------------------------------------------
+
+    def _document(self) -> RequestForQuotation | None:
+        """The document; None where there is none, which is said."""
+        try:
+            return self._draft.document(self._clock.now())
+        except DocumentError as error:
+            self._complain("\n".join(error.violations) or error.reason)
+        except ConfigurationError as error:
+            self._complain(error.reason)
+        return None
+
+    def _complain(self, text: str) -> None:
+        self._said.clear()
+        with self._said:
+            ui.label(text).classes("ramp-bad").style("white-space: pre-line")
+
+    def _check(self) -> None:
+        document = self._document()
+        for button in (self._quote, self._buy):
+            button.set_enabled(document is not None)
+        if document is None:
+            return
+        now = self._clock.now()
+        self._said.clear()
+        with self._said:
+            for unit in document.units:
+                start = "as soon as possible"
+                if unit.not_before is not None:
+                    start = f"not before {self._visit.moment(to_datetime(unit.not_before))}"
+                ui.label(
+                    f"Unit {unit.number}: {unit.cores.total} cores, {start}, "
+                    f"complete by {self._visit.moment(to_datetime(unit.deadline))}"
+                )
+            both = "Both" if len(document.units) == 2 else f"All {len(document.units)}"
+            if len(document.units) > 1:
+                ui.label(f"{both} are bought together or not at all.")
+            ui.label(f"It costs at most {credits_text(greatest_cost(document, now))} credits.").classes(
+                "text-weight-medium"
+            )
+            if document.max_cost is None:
+                ui.label("Machines sold in whole parts may charge more cores; a limit bounds that too.").classes(
+                    "ramp-quiet text-caption"
+                )
+            for warning in document.warnings:
+                ui.label(warning).classes("ramp-wait")
+
+    def _download(self) -> None:
+        try:
+            text = self._draft.text(self._clock.now())
+        except RampError as error:
+            ui.notify(str(error), type="negative", multi_line=True)
+            return
+        ui.download.content(text, "request.xml", "application/xml")
+
+    async def _submit(self, *, quote_only: bool) -> None:
+        document = self._document()
+        if document is None:
+            return
+        market = self._visit.market()
+        options = AuctionOptions(
+            rounds=int(self._wishes.rounds or 3),
+            preference=Preference(self._wishes.prefer),
+            approval=Approval.AUTO if quote_only else Approval(self._wishes.approval),
+            quote_only=quote_only,
+            max_cost=document.max_cost,
+        )
+        access = market.access
+        try:
+            asked = submission.submission([document], options, access.now(), access.new_id("request"))
+            request_id = await self._visit.feed().submit(asked)
+        except RampError as error:
+            ui.notify(str(error), type="negative", multi_line=True, timeout=0, close_button="Close")
+            return
+        ui.navigate.to(f"/requests/{request_id}")
+
+
+def _extents(text: str) -> tuple[int, int, int] | None:
+    parts = text.strip().split("x")
+    if len(parts) != 3 or not all(each.isdecimal() and 0 < int(each) <= 1024 for each in parts):
+        return None
+    x, y, z = (int(each) for each in parts)
+    return x, y, z
+
+
+async def build(visit: Visit) -> None:
+    """Fill the page."""
+    AskPage(visit).build()

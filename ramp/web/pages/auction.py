@@ -1,0 +1,249 @@
+"""One request as it goes: rounds, refusals, who leads, then votes, confirmations, signatures and payment."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nicegui import ui
+
+from ramp.client import dialogues
+from ramp.errors import RampError
+from ramp.model.instant import to_datetime
+from ramp.model.money import credits_text
+from ramp.protocol.outcome import RequestStatus
+from ramp.web.live.story import STAGES, AuctionStory, duration_ms
+from ramp.web.pages import charts, frame
+from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.tables import Column, table
+from ramp.web.pages.visit import Visit
+
+CHARTS_MAX: Final = 8
+"""Units that are drawn; the table has them all."""
+
+ROUNDS = (
+    Column("round", "Round"),
+    Column("unit", "Unit", right=True),
+    Column("asked", "Asked (credits/core-hour)", right=True),
+    Column("offers", "Offers", right=True),
+    Column("best", "Best so far"),
+    Column("refused", "Refused", right=True),
+    Column("took", "Time (ms)", right=True),
+)
+REFUSALS = (
+    Column("unit", "Unit", right=True),
+    Column("code", "Refused because"),
+    Column("count", "Resources", right=True),
+    Column("passing", "What would pass"),
+)
+BOUGHT = (
+    Column("unit", "Unit", right=True),
+    Column("resource", "Resource"),
+    Column("start", "Start"),
+    Column("end", "End"),
+    Column("cores", "Cores", right=True),
+    Column("price", "Price (credits/core-hour)", right=True),
+    Column("cost", "Cost (credits)", right=True),
+    Column("reservation", "Reservation"),
+)
+
+
+class AuctionPage:
+    """One open page.
+
+    Args:
+        visit: who looks.
+        story: the request.
+    """
+
+    def __init__(self, visit: Visit, story: AuctionStory) -> None:
+        self._visit = visit
+        self._story = story
+        self._short = visit.market().short
+        self._charts: dict[int, ui.echart] = {}
+        self._told = 0
+
+    def build(self) -> None:
+        """Draw it for the first time."""
+        with ui.element("div").classes("row items-center full-width").style("gap: .8rem"):
+            frame.heading(f"Request {self._visit.short_id(self._story.request_id)}")
+            self._stage = ui.label().props('role="status"').classes("ramp-quiet")
+            ui.space()
+            self._withdraw = ui.button("Withdraw", on_click=self._withdraw_it).props("outline no-caps")
+        self._asked = ui.element("section").classes("ramp-card").props('aria-label="Your approval"')
+        self._ended = ui.element("section").classes("ramp-card").props('aria-label="How it ended"')
+        with frame.card():
+            frame.subheading("Bidding")
+            self._waiting = ui.label("No round has been opened yet.").classes("ramp-quiet")
+            self._grid = (
+                ui.element("div")
+                .classes("full-width")
+                .style(
+                    "display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem"
+                )
+            )
+            self._rounds = table(ROUNDS, [], "key", empty=" ")
+        with frame.card():
+            frame.subheading("Refusals of the last round")
+            self._refusals = table(REFUSALS, [], "key")
+        with frame.card():
+            frame.subheading("Buying: votes, confirmations, signatures, payment")
+            self._timeline = ui.element("ol").classes("ramp-timeline").style("list-style: none; padding: 0; margin: 0")
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw what is different."""
+        story = self._story
+        self._stage.set_text(story.stage)
+        self._withdraw.set_visibility(story.outcome is None)
+        self._waiting.set_visibility(not story.rounds)
+        self._draw_charts()
+        self._rounds.rows = self._round_rows()
+        self._rounds.set_visibility(bool(story.rounds))
+        self._rounds.update()
+        self._refusals.rows = [
+            {
+                "key": f"{each.unit} {each.code}",
+                "unit": each.unit,
+                "code": each.code.replace("_", " "),
+                "count": each.count,
+                "passing": "; ".join(f"{self._short(who)}: {value}" for who, value in each.passing)
+                + (f" and {each.more} more" if each.more else ""),
+            }
+            for each in story.reasons()
+        ]
+        self._refusals.update()
+        self._draw_moments()
+        self._draw_approval()
+        self._draw_end()
+
+    def _draw_charts(self) -> None:
+        for unit in self._story.units[:CHARTS_MAX]:
+            options = charts.auction_chart(self._story, unit, self._visit.dark)
+            drawn = self._charts.get(unit)
+            if drawn is None:
+                with self._grid, ui.element("div"):
+                    ui.label(f"Unit {unit}").classes("text-weight-medium")
+                    self._charts[unit] = (
+                        ui.echart(options)
+                        .style("height: 15rem")
+                        .props(f'role="img" aria-label="Prices of unit {unit} by round; the table below has them"')
+                    )
+            else:
+                drawn.options.clear()
+                drawn.options.update(options)
+                drawn.update()
+
+    def _round_rows(self) -> list[dict[str, object]]:
+        rows: list[dict[str, object]] = []
+        for number in sorted(self._story.rounds):
+            each = self._story.rounds[number]
+            record = each.record
+            for unit, price in sorted(each.asked.items()):
+                row: dict[str, object] = {"key": f"{number} {unit}", "round": each.name, "unit": unit, "asked": price}
+                if record is None:
+                    row |= {"best": f"waiting for {each.resources} resources"}
+                else:
+                    best = each.best.get(unit)
+                    row |= {
+                        "offers": sum(offer.unit == unit for offer in record.offers),
+                        "refused": sum(entry.refusal.unit == unit for entry in record.refusals),
+                        "best": "none" if best is None else f"{best.cpu_hour_cost} by {self._short(best.resource)}",
+                        "took": duration_ms(record.duration),
+                    }
+                rows.append(row)
+        return rows
+
+    def _draw_moments(self) -> None:
+        moments = list(self._story.moments)
+        if not moments and not self._told:
+            return
+        self._timeline.clear()
+        self._told = len(moments)
+        with self._timeline:
+            for each in moments:
+                kind = {"settled": "ramp-good", "failed": "ramp-bad", "voided": "ramp-bad", "refused": "ramp-wait"}
+                with ui.element("li").style("padding: .25rem 0"):
+                    at = to_datetime(each.at).astimezone(self._visit.zone)
+                    text = STAGES.get(each.stage, each.stage)
+                    detail = f" ({each.detail})" if each.detail else ""
+                    ui.label(
+                        f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}  unit {each.unit}, {self._short(each.resource)}: "
+                        f"{text}{detail}"
+                    ).classes("ramp-number " + kind.get(each.stage, ""))
+
+    def _draw_approval(self) -> None:
+        asked = self._story.approval
+        self._asked.set_visibility(asked is not None)
+        self._asked.clear()
+        if asked is None:
+            return
+        with self._asked:
+            frame.subheading("Your approval is asked")
+            rows = [
+                {
+                    "unit": offer.unit,
+                    "resource": self._short(offer.resource) + ("" if meets else " (does not meet the request)"),
+                    "start": self._visit.moment(to_datetime(offer.start)),
+                    "end": self._visit.moment(to_datetime(offer.end)),
+                    "cores": offer.cores,
+                    "price": offer.cpu_hour_cost,
+                    "cost": credits_text(cost),
+                }
+                for offer, meets, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
+            ]
+            table(BOUGHT[:-1], rows, "unit")
+            ui.label(f"In all {credits_text(sum(asked.costs))} credits.").classes("q-my-sm")
+            with ui.element("div").classes("row").style("gap: .6rem"):
+                feed, request_id = self._visit.feed(), self._story.request_id
+                ui.button("Approve and buy", on_click=lambda: feed.answer(request_id, True)).props("no-caps")
+                ui.button("Decline", on_click=lambda: feed.answer(request_id, False)).props("outline no-caps")
+
+    def _draw_end(self) -> None:
+        outcome = self._story.outcome
+        self._ended.set_visibility(outcome is not None)
+        self._ended.clear()
+        if outcome is None:
+            return
+        with self._ended:
+            titles = {RequestStatus.COMMITTED: "Bought", RequestStatus.QUOTED: "Best offers; nothing is held or bought"}
+            frame.subheading(titles.get(outcome.status, f"Not bought: {outcome.status.replace('_', ' ')}"))
+            if outcome.reason:
+                ui.label(outcome.reason)
+            if outcome.units:
+                rows = [
+                    {
+                        "unit": each.unit,
+                        "resource": self._short(each.offer.resource),
+                        "start": self._visit.moment(to_datetime(each.offer.start)),
+                        "end": self._visit.moment(to_datetime(each.offer.end)),
+                        "cores": f"{each.offer.cores} ({each.cores_asked} asked)"
+                        if each.charges_more
+                        else each.offer.cores,
+                        "price": each.offer.cpu_hour_cost,
+                        "cost": credits_text(each.cost),
+                        "reservation": each.reservation_id,
+                    }
+                    for each in outcome.units
+                ]
+                table(BOUGHT if outcome.cost else BOUGHT[:-1], rows, "unit")
+                total = credits_text(sum(each.cost for each in outcome.units))
+                ui.label(f"{total} credits in all").classes("text-weight-medium")
+            if outcome.status is RequestStatus.QUOTED:
+                ui.link("Back to the form, to buy it", "/ask")
+
+    async def _withdraw_it(self) -> None:
+        try:
+            await self._visit.market().ask(dialogues.withdraw(self._story.request_id))
+            ui.notify("Withdrawn, unless it had been decided already.")
+        except RampError as error:
+            ui.notify(str(error), type="negative")
+
+
+async def build(visit: Visit) -> None:
+    """Fill the page."""
+    feed = visit.feed()
+    story = await feed.find(visit.request.path_params["request_id"])
+    page = AuctionPage(visit, story)
+    page.build()
+    refresher = Refresher(page.draw)
+    visit.until_gone(feed.listen(lambda which: refresher.changed() if which in ("", story.request_id) else None))

@@ -1,0 +1,98 @@
+"""Options of the pages' charts (Apache ECharts), in the browser's scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ramp.model.instant import Instant
+from ramp.web.live.story import AuctionStory
+
+Options = dict[str, Any]
+
+LIGHT = {"ink": "#3d4a56", "line": "#d7dee5", "asked": "#b3541e", "best": "#1d5f8a", "offers": "#5d8f3a"}
+DARK = {"ink": "#c3ced8", "line": "#35414d", "asked": "#f0a065", "best": "#7fc1ea", "offers": "#a5d47e"}
+
+
+def colours(dark: bool) -> dict[str, str]:
+    """The colours of a scheme."""
+    return DARK if dark else LIGHT
+
+
+def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> Options:
+    """What all charts have: two axes with names and units, a legend, and words under the pointer."""
+    shown = colours(dark)
+    text = {"color": shown["ink"]}
+    axis = {
+        "nameTextStyle": text,
+        "axisLabel": text,
+        "axisLine": {"lineStyle": {"color": shown["ink"]}},
+        "splitLine": {"lineStyle": {"color": shown["line"]}},
+    }
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "textStyle": text,
+        "legend": {"textStyle": text, "top": 0},
+        "tooltip": {"trigger": "axis", "confine": True},
+        "grid": {"left": 56, "right": 24, "top": 40, "bottom": 46},
+        "xAxis": {**axis, "type": x_type, "name": x_name, "nameLocation": "middle", "nameGap": 28},
+        "yAxis": {**axis, "type": "value", "name": y_name, "minInterval": 1, "scale": True},
+        "series": [],
+    }
+
+
+def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
+    """Asking price, best price and offers of one unit by round, as steps."""
+    shown = colours(dark)
+    rounds = [story.rounds[number] for number in sorted(story.rounds) if unit in story.rounds[number].asked]
+    names = [each.name for each in rounds]
+    options = plain(dark, x_name="round", y_name="credits/core-hour")
+    options["xAxis"]["data"] = names
+    offers = [
+        [each.name, offer.cpu_hour_cost]
+        for each in rounds
+        for offer in (each.record.offers if each.record is not None else ())
+        if offer.unit == unit
+    ]
+    best = [each.best[unit].cpu_hour_cost if unit in each.best else None for each in rounds]
+    options["series"] = [
+        {
+            "name": "asked",
+            "type": "line",
+            "step": "middle",
+            "data": [each.asked[unit] for each in rounds],
+            "color": shown["asked"],
+            "lineStyle": {"type": "dashed", "width": 2},
+            "symbol": "none",
+        },
+        {
+            "name": "best so far",
+            "type": "line",
+            "step": "middle",
+            "data": best,
+            "color": shown["best"],
+            "lineStyle": {"width": 3},
+            "symbolSize": 8,
+        },
+        {"name": "offers", "type": "scatter", "data": offers, "color": shown["offers"], "symbolSize": 7},
+    ]
+    return options
+
+
+def balance_chart(points: Sequence[tuple[Instant, int]], dark: bool) -> Options:
+    """A balance after every posting, as steps; amounts in minor units."""
+    shown = colours(dark)
+    options = plain(dark, x_name="", y_name="credits", x_type="time")
+    options["grid"]["left"] = 90
+    options["series"] = [
+        {
+            "name": "balance",
+            "type": "line",
+            "step": "end",
+            "data": [[at // 1000, amount / 100] for at, amount in points],
+            "color": shown["best"],
+            "symbolSize": 6,
+        }
+    ]
+    return options

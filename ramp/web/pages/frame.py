@@ -1,0 +1,135 @@
+"""What every page has around it: the way to the others, who is signed in, and the way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from nicegui import ui
+
+from ramp.client.swarm import status
+from ramp.control.headline import Health, headline
+from ramp.errors import RampError
+from ramp.web.pages.visit import Visit
+from ramp.web.security.sessions import Role
+
+HEADLINE_S: Final = 2.0
+"""Pause between two looks at how the market is, in seconds, as `ramp ps` has it from the supervisor."""
+
+STYLE: Final = """
+:root { --ramp-quiet: #51606e; --ramp-ground: #f4f6f8; --ramp-card: #ffffff; --ramp-ink: #17222d; --ramp-line: #d7dee5;
+  --ramp-good: #1b7a43; --ramp-bad: #b3261e; --ramp-wait: #8a5a00; --ramp-mark: #1d5f8a }
+.body--dark { --ramp-quiet: #a9b6c2; --ramp-ground: #12171c; --ramp-card: #1c232b; --ramp-ink: #e7edf2;
+  --ramp-line: #35414d; --ramp-good: #6fd398; --ramp-bad: #ff9d94; --ramp-wait: #f0c06a; --ramp-mark: #7fc1ea }
+body, .body--dark { background: var(--ramp-ground) !important; color: var(--ramp-ink) }
+.nicegui-content { max-width: 82rem; margin: 0 auto; padding: 1.2rem; gap: 1rem; width: 100% }
+.ramp-card { background: var(--ramp-card); border: 1px solid var(--ramp-line); border-radius: 12px; width: 100%;
+  padding: 1.1rem 1.3rem; box-shadow: none }
+.ramp-quiet { color: var(--ramp-quiet) }
+.ramp-good { color: var(--ramp-good) } .ramp-bad { color: var(--ramp-bad) } .ramp-wait { color: var(--ramp-wait) }
+.ramp-number { font-variant-numeric: tabular-nums }
+.ramp-header { background: #17405e !important; color: #fff; padding: .5rem 1.2rem; gap: .3rem 1rem; flex-wrap: wrap }
+.ramp-header a { color: #fff; text-decoration: none; padding: .35rem .6rem; border-radius: 6px }
+.ramp-header a[aria-current=page] { background: #ffffff2e; font-weight: 600 }
+.ramp-header a:hover, .ramp-header button:hover { background: #ffffff22 }
+.ramp-header button { color: #fff; background: none; border: 1px solid #ffffff88; border-radius: 6px; font: inherit;
+  padding: .25rem .7rem; cursor: pointer; white-space: nowrap }
+.ramp-brand { font-weight: 700; letter-spacing: .12em; font-size: 1.1rem }
+a:focus-visible, button:focus-visible, [tabindex]:focus-visible { outline: 3px solid #e0902a !important;
+  outline-offset: 2px }
+h1 { font-size: 1.5rem; font-weight: 650; margin: 0; line-height: 1.3 }
+h2 { font-size: 1.1rem; font-weight: 650; margin: 0 0 .4rem; line-height: 1.3 }
+.q-table__card, .q-table { background: transparent !important; color: var(--ramp-ink) !important; box-shadow: none }
+.q-table th { font-weight: 600; color: var(--ramp-quiet) }
+.ramp-columns { display: grid; grid-template-columns: minmax(0, 1fr) 22rem; gap: 1rem; width: 100%; align-items: start }
+.ramp-fields { display: grid; grid-template-columns: repeat(auto-fill, minmax(11.5rem, 1fr)); gap: .2rem .9rem }
+@media (max-width: 900px) { .ramp-columns { grid-template-columns: minmax(0, 1fr) } }
+main a { color: var(--ramp-mark) }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A page in the navigation."""
+
+    path: str
+    name: str
+    role: Role | None = None
+
+
+PLACES: Final = (
+    Place("/", "Market"),
+    Place("/ask", "Ask", Role.USER),
+    Place("/requests", "Requests", Role.USER),
+)
+"""What the navigation leads to; those of a role are shown to it only."""
+
+
+def build_frame(visit: Visit) -> None:
+    """Draw the header, the headline of the market and what jumps over them."""
+    ui.colors(primary="#1d5f8a", secondary="#51606e", accent="#e0902a", positive="#1b7a43", negative="#b3261e")
+    ui.add_css(STYLE)
+    here = visit.request.url.path
+    with (
+        ui.header().classes("ramp-header items-center"),
+        ui.element("nav").props('aria-label="Pages"').classes("row items-center no-wrap-sm"),
+    ):
+        ui.label("RAMP").classes("ramp-brand q-mr-md")
+        for place in PLACES:
+            if place.role in (None, visit.session.role):
+                link = ui.link(place.name, place.path)
+                if here == place.path or (place.path != "/" and here.startswith(place.path)):
+                    link.props('aria-current="page"')
+        who = escape(visit.session.name) + (" (keeper)" if visit.session.role is Role.KEEPER else "")
+        ui.html(
+            f'<form method="post" action="/logout"><span class="q-mr-sm">{who}</span>'
+            '<button type="submit">Sign out</button></form>',
+            sanitize=False,
+        ).style("margin-left: auto")
+    _build_headline(visit)
+
+
+def _build_headline(visit: Visit) -> None:
+    """One line that is there while the market is not well."""
+    line = ui.label().props('role="status"').classes("ramp-wait full-width")
+
+    def look() -> None:
+        text = headline_text(visit)
+        line.set_text(text)
+        line.set_visibility(bool(text))
+
+    look()
+    ui.timer(HEADLINE_S, look)
+
+
+def headline_text(visit: Visit) -> str:
+    """What is wrong with the market, or nothing."""
+    try:
+        found = status(visit.site.state)
+    except RampError as error:
+        return str(error)
+    if found is None:
+        return "No market is running; `ramp up` launches it, and these pages go on then."
+    told = headline(found)
+    return "" if told.health is Health.UP else told.sentence
+
+
+def heading(text: str) -> None:
+    """The heading of a page."""
+    ui.html(f"<h1>{escape(text)}</h1>", sanitize=False)
+
+
+def subheading(text: str) -> None:
+    """The heading of a card."""
+    ui.html(f"<h2>{escape(text)}</h2>", sanitize=False)
+
+
+def card() -> ui.element:
+    """A card, as a context."""
+    return ui.element("section").classes("ramp-card")
+
+
+def problem(error: Exception) -> None:
+    """Tell what was refused or has failed, on the page."""
+    ui.label(str(error)).props('role="alert"').classes("ramp-bad").style("white-space: pre-line")

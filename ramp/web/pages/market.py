@@ -1,0 +1,42 @@
+"""The first page: who sells now."""
+
+from __future__ import annotations
+
+from ramp.errors import RampError
+from ramp.web.pages import frame
+from ramp.web.pages.tables import Column, table
+from ramp.web.pages.visit import Visit
+
+COLUMNS = (
+    Column("name", "Resource"),
+    Column("cores", "Cores", right=True),
+    Column("free", "Free now", right=True),
+    Column("queue", "Waiting jobs", right=True),
+    Column("price", "First price (credits/core-hour)", right=True),
+    Column("what", "Architecture"),
+)
+
+
+async def build(visit: Visit) -> None:
+    """Fill the page."""
+    frame.heading("Who sells now")
+    with frame.card():
+        try:
+            found = await visit.market().resources(machines=True)
+        except RampError as error:
+            frame.problem(error)
+            return
+        rows = []
+        for each in found:
+            machine = each.machine
+            row: dict[str, object] = {"name": each.name + (" (draining)" if each.draining else "")}
+            if machine is not None:
+                row |= {
+                    "cores": machine.cores,
+                    "free": f"{machine.cores_free} ({100 * machine.cores_free // max(machine.cores, 1)} %)",
+                    "queue": machine.queued_total,
+                    "price": machine.start_price,
+                    "what": machine.architecture,
+                }
+            rows.append(row)
+        table(COLUMNS, rows, "name", empty="Nobody sells now.")

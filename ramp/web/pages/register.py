@@ -1,0 +1,71 @@
+"""Every page with its path, and how one is shown."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from nicegui import ui
+from starlette.requests import Request
+
+from ramp.errors import RampError
+from ramp.web.pages import ask, auction, frame, keeper, market, requests
+from ramp.web.pages.visit import Builder, Visit
+from ramp.web.security.gate import SESSION_KEY
+from ramp.web.security.sessions import Role
+from ramp.web.site import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page: its path, title, who may see it (None: everybody who is signed in), and what fills it."""
+
+    path: str
+    title: str
+    role: Role | None
+    build: Builder
+
+
+async def _home(visit: Visit) -> None:
+    await (keeper.build if visit.session.role is Role.KEEPER else market.build)(visit)
+
+
+PAGES: Final = (
+    Page("/", "Market", None, _home),
+    Page("/ask", "Ask", Role.USER, ask.build),
+    Page("/requests", "Requests", Role.USER, requests.build),
+    Page("/requests/{request_id}", "Request", Role.USER, auction.build),
+)
+
+
+def register_pages(site: Site) -> None:
+    """Make the pages known to NiceGUI; once a process."""
+    for page in PAGES:
+        ui.page(page.path, title=f"{page.title} - RAMP", dark=None, language="en-US")(_shown(site, page))
+
+
+def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
+    async def show(request: Request) -> None:
+        session = request.scope[SESSION_KEY]
+        client = ui.context.client
+        site.owners.add(client.id, session)
+        client.on_delete(lambda: site.owners.remove(client.id))
+        visit = Visit(site, session, request)
+        frame.build_frame(visit)
+        with ui.element("main").classes("column full-width").style("gap: 1rem"):
+            if page.role not in (None, session.role):
+                ui.label(f"This page is the {page.role}'s.")
+                return
+            if not await visit.ask_browser():
+                return
+            try:
+                await page.build(visit)
+            except RampError as error:
+                frame.problem(error)
+            except Exception:
+                logging.getLogger(__name__).exception("the page %s", page.path)
+                frame.problem(RuntimeError("A fault of the program; it is in the log of `ramp web`."))
+
+    return show

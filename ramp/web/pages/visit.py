@@ -1,0 +1,98 @@
+"""One open page: who looks at it, in which market, and what the browser has said of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from nicegui import background_tasks, ui
+from starlette.requests import Request
+
+from ramp.client.asyncio_market import AsyncMarket
+from ramp.web.live.feed import UserFeed
+from ramp.web.security.sessions import Session
+from ramp.web.site import Site
+
+BROWSER_LIMIT_S: Final = 20.0
+"""How long a browser may take to connect, in seconds; after that nobody looks."""
+
+_ASK_BROWSER: Final = (
+    "return [matchMedia('(prefers-color-scheme: dark)').matches, Intl.DateTimeFormat().resolvedOptions().timeZone]"
+)
+
+
+@dataclass(slots=True)
+class Visit:
+    """One open page.
+
+    Attributes:
+        site: what all pages share.
+        session: who looks.
+        request: what was asked for.
+        dark: whether the browser shows dark pages.
+        zone: the browser's time zone, as far as this computer knows it; else UTC.
+    """
+
+    site: Site
+    session: Session
+    request: Request
+    dark: bool = False
+    zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
+
+    def market(self) -> AsyncMarket:
+        """The market as the user who looks; see `Site.market_of`."""
+        return self.site.market_of(self.session)
+
+    def feed(self) -> UserFeed:
+        """What goes on with the requests of the user who looks."""
+        return self.site.feeds.of(self.session.name, self.market)
+
+    def until_gone(self, ends: Callable[[], None]) -> None:
+        """Call something once nobody looks at the page any more."""
+        ui.context.client.on_delete(ends)
+
+    def soon(self, work: Coroutine[None, None, None]) -> None:
+        """Do something for the page, and forget it."""
+        background_tasks.create(work)
+
+    @staticmethod
+    def short_id(identifier: str) -> str:
+        """An id as short as people tell them apart; the command line takes it as well."""
+        return identifier[: identifier.find("-") + 9]
+
+    async def ask_browser(self) -> bool:
+        """Ask the browser for its scheme and time zone; returns False where nobody looks any more."""
+        try:
+            await ui.context.client.connected(BROWSER_LIMIT_S)
+            answer = await ui.run_javascript(_ASK_BROWSER, timeout=BROWSER_LIMIT_S)
+        except TimeoutError:
+            return False
+        match answer:
+            case [bool(dark), str(zone)]:
+                self.dark = dark
+                self.zone = _zone_of(zone)
+        return True
+
+    def moment(self, moment: datetime) -> str:
+        """A moment for people: local, and what it is in UTC where that is not the same."""
+        local = moment.astimezone(self.zone)
+        text = local.strftime("%a %d %b %H:%M")
+        if local.utcoffset():
+            text += f" ({moment.astimezone(UTC):%H:%M} UTC)"
+        else:
+            text += " UTC"
+        return text
+
+
+Builder = Callable[[Visit], Awaitable[None]]
+"""Fills a page."""
+
+
+def _zone_of(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return ZoneInfo("UTC")

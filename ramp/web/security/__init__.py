@@ -1,0 +1,1 @@
+"""Who may see which page: addresses that are served, sessions, and the gate before everything."""

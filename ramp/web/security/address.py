@@ -1,0 +1,151 @@
+"""Where pages are served, and under which names a browser may ask for them."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ramp.errors import ConfigurationError
+
+LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+"""What a browser on the same computer may call it."""
+
+PORT_DEFAULT: Final = 8765
+"""Nobody's by IANA's registry in practice, and above 1023."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedAddress:
+    """Where the pages are, `served_address` makes one.
+
+    Attributes:
+        host: name or address that is bound.
+        port: TCP port.
+        names: hosts, with IPv6 addresses in brackets, that a request may name.
+        certificate: file of the TLS certificate with its chain, None for none.
+        key: file of its private key.
+    """
+
+    host: str
+    port: int
+    names: tuple[str, ...]
+    certificate: Path | None = None
+    key: Path | None = None
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether it is served by TLS."""
+        return self.certificate is not None
+
+    @property
+    def url(self) -> str:
+        """What a browser is given, without a slash at its end."""
+        return f"{'https' if self.is_secure else 'http'}://{self.names[0]}:{self.port}"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Values of the header `Host` that are ours (RFC 9110, 7.2); a rebound name of another is none of them."""
+        usual = 443 if self.is_secure else 80
+        short = self.names if self.port == usual else ()
+        return frozenset((*short, *(f"{name}:{self.port}" for name in self.names)))
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """Values of the header `Origin` (RFC 6454) of our own pages."""
+        scheme = "https" if self.is_secure else "http"
+        return frozenset(f"{scheme}://{host}" for host in self.hosts)
+
+    @property
+    def cookie(self) -> str:
+        """Name of the session's cookie: a browser does not keep ports apart, so the name does (RFC 6265, 8.5)."""
+        return f"__Host-ramp-{self.port}" if self.is_secure else f"ramp-{self.port}"
+
+
+def served_address(
+    host: str, port: int, *, name: str | None = None, certificate: Path | None = None, key: Path | None = None
+) -> ServedAddress:
+    """Where pages are to be served.
+
+    Args:
+        host: what is bound: a loopback address, or with a certificate any address of this computer.
+        port: TCP port.
+        name: what browsers call it, where that is not `host`.
+        certificate: PEM file of the TLS certificate with its chain.
+        key: PEM file of its private key.
+
+    Raises:
+        ConfigurationError: if that would be served beyond this computer without TLS, or the files are not such.
+    """
+    if (certificate is None) != (key is None):
+        raise ConfigurationError("TLS needs both --tls-certificate and --tls-key")
+    if certificate is not None and key is not None:
+        _check_files(certificate, key)
+    if not 0 < port < 65_536:
+        raise ConfigurationError(f"{port} is no TCP port; right would be 1024 to 65535", key="--port")
+    loopback = _is_loopback(host)
+    if not loopback and certificate is None:
+        raise ConfigurationError(
+            f"{host} is seen from other computers, and without TLS so is every session; give --tls-certificate and "
+            "--tls-key, or stay with 127.0.0.1",
+            key="--host",
+        )
+    if not loopback and name is None and _is_any(host):
+        raise ConfigurationError(f"{host} is every address of this computer; --name says what browsers call it")
+    bracketed = f"[{host}]" if ":" in host else host
+    own = (name,) if name is not None else ()
+    names = (*own, *LOOPBACK_NAMES) if loopback else (*own, bracketed)
+    if loopback and name is None and bracketed in LOOPBACK_NAMES:
+        names = (bracketed, *(each for each in LOOPBACK_NAMES if each != bracketed))
+    return ServedAddress(host, port, names, certificate, key)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _check_files(certificate: Path, key: Path) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(
+            f"no certificate and its key in PEM ({error})", path=f"{certificate}, {key}", key="--tls-certificate"
+        ) from error
+
+
+def bound_socket(address: ServedAddress) -> socket.socket:
+    """A socket that listens at an address.
+
+    Raises:
+        ConfigurationError: if nobody can listen there; most often somebody does already.
+    """
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
+        found = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ConfigurationError(f"no address of this computer ({error})", key=address.host) from error
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(where)
+        found.listen(128)
+    except OSError as error:
+        found.close()
+        raise ConfigurationError(
+            f"{address.host}:{address.port} cannot be served ({error.strerror}); --port names another", key="--port"
+        ) from error
+    return found

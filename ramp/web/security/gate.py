@@ -1,0 +1,239 @@
+"""What stands before every page: nothing of the server is reached that the gate has not looked at.
+
+It refuses requests that name another host (DNS rebinding), changes and sockets that begin on a page of somebody else
+(OWASP, Cross-Site Request Forgery Prevention and WebSocket Security cheat sheets), whoever has no session, and pages of
+one session in another. It ends the sockets of a session with it, and sets the headers that keep pages out of frames.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ramp.model.instant import SECOND
+from ramp.runtime.clock import SystemClock
+from ramp.web.security.address import ServedAddress
+from ramp.web.security.sessions import Session, Sessions
+
+SESSION_KEY: Final = "ramp.session"
+"""Key of an ASGI scope under which pages find their session."""
+
+OPEN_PATHS: Final = frozenset({"/login", "/healthz"})
+"""What is told to whoever is on the right host."""
+
+SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+
+POLICY: Final = (
+    # NiceGUI's pages begin with a script of their own and compile templates; nothing comes from elsewhere
+    b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    b"img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
+    b"object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+)
+
+HEADERS: Final = (
+    (b"x-frame-options", b"DENY"),
+    (b"content-security-policy", POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
+
+ENDED: Final = 4401
+"""WebSocket close code of a session that has ended (4000 to 4999 are for applications, RFC 6455, 7.4.2)."""
+
+CLIENT_PREFIX: Final = "/_nicegui/client/"
+"""Beneath it NiceGUI has what belongs to one open page: uploads."""
+
+OwnerOf = Callable[[str], str | None]
+"""The key of the session that an open page belongs to, by the page's id; None for no such page."""
+
+
+class Gate:
+    """Checks every request before the pages see it; an ASGI application around another.
+
+    Args:
+        app: the pages.
+        sessions: who is signed in.
+        address: where the pages are served.
+        owner_of: whose an open page is.
+    """
+
+    def __init__(self, app: ASGIApp, sessions: Sessions, address: ServedAddress, owner_of: OwnerOf) -> None:
+        self._app = app
+        self._sessions = sessions
+        self._address = address
+        self._owner_of = owner_of
+        self._sockets: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._log = logging.getLogger(__name__)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI 3."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        fault = self._fault(scope)
+        if fault is not None:
+            status, reason = fault
+            self._log.warning("refused %s: %s", scope.get("path", ""), reason)
+            await _refuse(scope, send, status, reason)
+            return
+        session = self.session_of(scope)
+        path = str(scope["path"])
+        if scope["type"] == "websocket":
+            if session is None or not self._is_own(session, scope):
+                await _refuse(scope, send, 403, "no session")
+            else:
+                await self._socket(session, scope, receive, send)
+            return
+        if path not in OPEN_PATHS:
+            if session is None:
+                await _ask_to_sign_in(scope, send)
+                return
+            if not self._is_own(session, scope):
+                await _refuse(scope, send, 404, "no such page")
+                return
+        scope[SESSION_KEY] = session
+        await self._request(scope, receive, _with_headers(send, kept=path.startswith("/_nicegui/")))
+
+    def session_of(self, scope: Scope) -> Session | None:
+        """The session whose cookie a request has."""
+        for value in _values(scope, b"cookie"):
+            try:
+                cookies = SimpleCookie(value)
+            except CookieError:
+                continue
+            found = cookies.get(self._address.cookie)
+            if found is not None:
+                return self._sessions.find(found.value)
+        return None
+
+    def end(self, session: Session) -> None:
+        """End a session and every socket of its pages."""
+        self._sessions.end(session.key)
+        for ended in self._sockets.pop(session.key, set()):
+            ended.set()
+
+    def _fault(self, scope: Scope) -> tuple[int, str] | None:
+        """What is wrong with where a request comes from and goes to: status and reason, None where nothing is."""
+        hosts = _values(scope, b"host")
+        if len(hosts) != 1 or hosts[0].lower() not in self._address.hosts:
+            return 421, f"the host {', '.join(hosts)!r} is not served here; {self._address.url} is"
+        origins = _values(scope, b"origin")
+        if any(origin.lower() not in self._address.origins for origin in origins):
+            return 403, f"a page of {', '.join(origins)!r} may not ask this"
+        changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
+        if changes and not origins:
+            return 403, "no header Origin, which browsers send with every change"
+        sites = _values(scope, b"sec-fetch-site")
+        mode = _values(scope, b"sec-fetch-mode")
+        if "cross-site" in sites and "navigate" not in mode:
+            return 403, "a page of another site may not ask this"
+        if any(goal in ("iframe", "frame", "embed", "object") for goal in _values(scope, b"sec-fetch-dest")):
+            return 403, "pages are not shown in frames"
+        if b"transport=polling" in scope.get("query_string", b""):
+            return 403, "only WebSockets are spoken here"
+        return None
+
+    def _is_own(self, session: Session, scope: Scope) -> bool:
+        """Whether the open page that a request belongs to, if any, is the session's."""
+        path = str(scope["path"])
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        pages = query.get("client_id", []) if scope["type"] == "websocket" else []
+        if path.startswith(CLIENT_PREFIX):
+            pages = [path.removeprefix(CLIENT_PREFIX).partition("/")[0]]
+        return all(self._owner_of(page) in (session.key, None) for page in pages)
+
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on; that nobody waits for the answer any more is no fault of the pages."""
+        gone = False
+
+        async def received() -> Message:
+            nonlocal gone
+            message = await receive()
+            gone = gone or message["type"] == "http.disconnect"
+            return message
+
+        try:
+            await self._app(scope, received, send)
+        except RuntimeError:  # Starlette's middleware: "No response returned."
+            if not gone:
+                raise
+
+    async def _socket(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a socket live as long as its session."""
+        ended = asyncio.Event()
+        self._sockets[session.key].add(ended)
+        left = max(session.ends_at - SystemClock().now(), 0) / SECOND
+        timer = asyncio.get_running_loop().call_later(left, ended.set)
+        end = asyncio.create_task(ended.wait())
+        scope[SESSION_KEY] = session
+
+        async def received() -> Message:
+            if end.done():
+                return {"type": "websocket.disconnect", "code": ENDED}
+            message = asyncio.ensure_future(receive())
+            await asyncio.wait({message, end}, return_when=asyncio.FIRST_COMPLETED)
+            if message.done():
+                return message.result()
+            message.cancel()
+            await send({"type": "websocket.close", "code": ENDED, "reason": "signed out"})
+            return {"type": "websocket.disconnect", "code": ENDED}
+
+        async def sent(message: Message) -> None:
+            if not end.done():
+                await send(message)
+
+        try:
+            await self._app(scope, received, sent)
+        finally:
+            timer.cancel()
+            end.cancel()
+            self._sockets[session.key].discard(ended)
+            if not self._sockets[session.key]:
+                del self._sockets[session.key]
+
+
+def _values(scope: MutableMapping[str, Any], name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name]
+
+
+def _with_headers(send: Send, *, kept: bool) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            ours = {name for name, _ in HEADERS}
+            headers = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in ours]
+            if not kept:  # NiceGUI's own scripts may be kept, pages with balances may not
+                headers = [(name, value) for name, value in headers if name.lower() != b"cache-control"]
+                headers.append((b"cache-control", b"no-store"))
+            message = {**message, "headers": [*headers, *HEADERS]}
+        await send(message)
+
+    return sent
+
+
+async def _refuse(scope: Scope, send: Send, status: int, reason: str) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": ""})  # before it is accepted: HTTP 403
+        return
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store"), *HEADERS]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": f"{reason}\n".encode()})
+
+
+async def _ask_to_sign_in(scope: Scope, send: Send) -> None:
+    page = scope["method"] in SAFE_METHODS and not str(scope["path"]).startswith("/_nicegui")
+    if not page:
+        await _refuse(scope, send, 401, "no session; `ramp web link` prints a login link")
+        return
+    headers = [(b"location", b"/login"), (b"cache-control", b"no-store"), *HEADERS]
+    await send({"type": "http.response.start", "status": 303, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})

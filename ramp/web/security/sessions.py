@@ -1,0 +1,200 @@
+"""Login links and sessions, in an SQLite file of the state folder, so that a restart of the server ends none.
+
+Only digests of secrets are stored: who reads the file cannot sign in. Secrets are 256 random bits, so there is nothing
+to guess and nothing to slow down.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from ramp.errors import RampError
+from ramp.model.instant import DAY, HOUR, MINUTE, Duration, Instant
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.sqlite_file import connect, format_version, transaction
+from ramp.runtime.storage_errors import storing
+
+LINK_TIME: Final[Duration] = 15 * MINUTE
+"""A login link is good for so long: to walk to a browser, not to lie in a log."""
+
+IDLE_TIME: Final[Duration] = 12 * HOUR
+"""A session that nothing is asked in ends after a night."""
+
+SESSION_TIME: Final[Duration] = 7 * DAY
+"""A session ends after a week, whatever is asked in it."""
+
+SEEN_EVERY: Final[Duration] = MINUTE
+"""That a session is in use is written down so often at most."""
+
+SESSIONS_VERSION: Final = 1
+"""Of the file's format."""
+
+_SCHEMA: Final = (
+    """
+    CREATE TABLE links (
+        digest     BLOB PRIMARY KEY,
+        name       TEXT NOT NULL,
+        role       TEXT NOT NULL,
+        expires_at INTEGER NOT NULL,
+        used_at    INTEGER
+    ) STRICT
+    """,
+    """
+    CREATE TABLE sessions (
+        digest   BLOB PRIMARY KEY,
+        name     TEXT NOT NULL,
+        role     TEXT NOT NULL,
+        begun_at INTEGER NOT NULL,
+        seen_at  INTEGER NOT NULL
+    ) STRICT
+    """,
+    f"PRAGMA user_version = {SESSIONS_VERSION}",
+)
+
+
+class Role(StrEnum):
+    """Whose pages a session shows: one user's, or the keeper's."""
+
+    USER = "user"
+    KEEPER = "keeper"
+
+
+class LinkRefused(RampError):
+    """A login link is unknown, used, or past its time; `code` is which."""
+
+    exit_code = 1
+
+    def __init__(self, code: str, reason: str) -> None:
+        self.code = code
+        super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Who is signed in.
+
+    Attributes:
+        key: names the session inside the server; not the secret.
+        name: local name of the agent.
+        role: user or keeper.
+        ends_at: when it ends at the latest.
+    """
+
+    key: str
+    name: str
+    role: Role
+    ends_at: Instant
+
+
+class Sessions:
+    """Login links and sessions.
+
+    Args:
+        path: of the file; made if it does not exist, readable by its owner only.
+        now: the present; the system's clock by default.
+
+    Raises:
+        StorageFailed: if the file cannot be opened.
+        StateDamaged: if it is something else.
+        VersionTooNew: if a later program has written it.
+    """
+
+    def __init__(self, path: Path, now: Callable[[], Instant] | None = None) -> None:
+        self._path = path
+        self._now = now or SystemClock().now
+        with storing(path):
+            path.touch(mode=0o600)
+            path.chmod(0o600)
+        self._file = connect(path, "file of sessions")
+        if format_version(self._file, path, "file of sessions", SESSIONS_VERSION) == 0:
+            with storing(path), transaction(self._file):
+                for statement in _SCHEMA:
+                    self._file.execute(statement)
+
+    def close(self) -> None:
+        """Close the file; sessions stay."""
+        self._file.close()
+
+    def issue_link(self, name: str, role: Role) -> str:
+        """A new secret that signs in once, within `LINK_TIME`."""
+        secret = secrets.token_urlsafe(32)
+        now = self._now()
+        with storing(self._path), transaction(self._file):
+            self._file.execute("DELETE FROM links WHERE expires_at < ?", (now - DAY,))
+            self._file.execute("DELETE FROM sessions WHERE begun_at < ?", (now - SESSION_TIME,))
+            self._file.execute(
+                "INSERT INTO links VALUES (?, ?, ?, ?, NULL)", (_digest(secret), name, role.value, now + LINK_TIME)
+            )
+        return secret
+
+    def owner_of_link(self, secret: str) -> tuple[str, Role]:
+        """Whom a link would sign in; it stays unused.
+
+        Raises:
+            LinkRefused: if it would sign nobody in.
+        """
+        row = self._file.execute(
+            "SELECT name, role, expires_at, used_at FROM links WHERE digest = ?", (_digest(secret),)
+        ).fetchone()
+        if row is None:
+            raise LinkRefused("unknown", "This login link is not known here.")
+        name, role, expires_at, used_at = row
+        if used_at is not None:
+            raise LinkRefused("used", "This login link has been used; each signs in once.")
+        if self._now() >= expires_at:
+            raise LinkRefused("expired", "This login link is past its time.")
+        return str(name), Role(role)
+
+    def redeem(self, secret: str) -> tuple[str, Session]:
+        """Use a link up; returns the new session with its secret.
+
+        Raises:
+            LinkRefused: if it signs nobody in.
+        """
+        token = secrets.token_urlsafe(32)
+        now = self._now()
+        with storing(self._path), transaction(self._file):
+            name, role = self.owner_of_link(secret)
+            self._file.execute("UPDATE links SET used_at = ? WHERE digest = ?", (now, _digest(secret)))
+            self._file.execute(
+                "INSERT INTO sessions VALUES (?, ?, ?, ?, ?)", (_digest(token), name, role.value, now, now)
+            )
+        return token, Session(_digest(token).hex(), name, role, now + SESSION_TIME)
+
+    def find(self, token: str) -> Session | None:
+        """The session of a secret, None where it has ended or never was."""
+        digest = _digest(token)
+        row = self._file.execute(
+            "SELECT name, role, begun_at, seen_at FROM sessions WHERE digest = ?", (digest,)
+        ).fetchone()
+        if row is None:
+            return None
+        name, role, begun_at, seen_at = row
+        now = self._now()
+        if now >= begun_at + SESSION_TIME or now >= seen_at + IDLE_TIME:
+            self.end(digest.hex())
+            return None
+        if now >= seen_at + SEEN_EVERY:
+            with storing(self._path):
+                self._file.execute("UPDATE sessions SET seen_at = ? WHERE digest = ?", (now, digest))
+        return Session(digest.hex(), str(name), Role(role), begun_at + SESSION_TIME)
+
+    def is_open(self, key: str) -> bool:
+        """Whether the session of that key still is."""
+        row = self._file.execute("SELECT 1 FROM sessions WHERE digest = ?", (bytes.fromhex(key),)).fetchone()
+        return row is not None
+
+    def end(self, key: str) -> None:
+        """End a session for good."""
+        with storing(self._path):
+            self._file.execute("DELETE FROM sessions WHERE digest = ?", (bytes.fromhex(key),))
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", errors="replace")).digest()

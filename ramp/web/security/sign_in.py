@@ -1,0 +1,120 @@
+"""Signing in by a one-time link, and out again: two small pages of plain HTML.
+
+The link itself changes nothing: programs that look at links before people do (chats, mail scanners) would use it up.
+The button on its page does, and its request has to come from that page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Final
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from ramp.model.instant import SECOND
+from ramp.web.security.address import ServedAddress
+from ramp.web.security.gate import SESSION_KEY, Gate
+from ramp.web.security.sessions import SESSION_TIME, LinkRefused, Role, Session, Sessions
+
+_STYLE: Final = """
+:root { color-scheme: light dark; --ground: #f4f6f8; --card: #fff; --ink: #17222d; --quiet: #51606e; --mark: #1d5f8a }
+@media (prefers-color-scheme: dark) {
+  :root { --ground: #12171c; --card: #1c232b; --ink: #e7edf2; --quiet: #a9b6c2; --mark: #7fc1ea }
+}
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: var(--ground); color: var(--ink);
+  font: 16px/1.5 system-ui, sans-serif }
+main { background: var(--card); padding: 2rem 2.5rem; border-radius: 12px; max-width: 26rem; margin: 1rem;
+  box-shadow: 0 1px 12px #0002 }
+h1 { margin: 0 0 .5rem; font-size: 1.4rem } p { color: var(--quiet) } code { color: var(--ink) }
+button { font: inherit; font-weight: 600; color: var(--card); background: var(--mark); border: 0; border-radius: 8px;
+  padding: .7rem 1.4rem; cursor: pointer }
+button:focus-visible { outline: 3px solid var(--ink); outline-offset: 2px }
+"""
+
+
+def routes(sessions: Sessions, address: ServedAddress, gate: Callable[[], Gate]) -> list[Route]:
+    """The routes `/login` and `/logout`.
+
+    Args:
+        sessions: who is signed in.
+        address: where the pages are served.
+        gate: ends sessions with their sockets.
+    """
+
+    async def login(request: Request) -> Response:
+        before: Session | None = request.scope.get(SESSION_KEY)
+        given = request.query_params if request.method == "GET" else await _form(request)
+        secret = str(given.get("token", ""))
+        if not secret:
+            return _page("Sign in", _how_to() if before is None else _go_on(before), 200 if before else 401)
+        try:
+            name, role = sessions.owner_of_link(secret)
+            if request.method == "GET":
+                return _page(f"Sign in as {_called(name, role)}", _button(secret, before))
+            token, _ = sessions.redeem(secret)
+        except LinkRefused as error:
+            return _page("This link signs nobody in", f"<p>{escape(str(error))}</p>{_how_to()}", 403)
+        if before is not None:
+            gate().end(before)  # one browser, one session: two users' pages never share a cookie
+        response = RedirectResponse("/", status_code=303)
+        response.set_cookie(
+            address.cookie,
+            token,
+            max_age=SESSION_TIME // SECOND,
+            path="/",
+            secure=address.is_secure,
+            httponly=True,
+            samesite="strict",
+        )
+        return response
+
+    async def logout(request: Request) -> Response:
+        gate().end(request.scope[SESSION_KEY])
+        response = _page("Signed out", "<p>The session has ended, on all its pages.</p>" + _how_to())
+        response.delete_cookie(address.cookie, path="/", secure=address.is_secure, httponly=True, samesite="strict")
+        return response
+
+    return [
+        Route("/login", login, methods=["GET", "POST"]),
+        Route("/logout", logout, methods=["POST"]),
+    ]
+
+
+async def _form(request: Request) -> FormData:
+    return await request.form(max_files=0, max_fields=4, max_part_size=1024)
+
+
+def _called(name: str, role: Role) -> str:
+    return f"{name}, the market's keeper" if role is Role.KEEPER else name
+
+
+def _button(secret: str, before: Session | None) -> str:
+    note = "<p>This link works once. The session ends after twelve hours without use.</p>"
+    if before is not None:
+        note += f"<p>{escape(_called(before.name, before.role))} is signed in here and will be signed out.</p>"
+    return (
+        f'{note}<form method="post" action="/login"><input type="hidden" name="token" value="{escape(secret)}">'
+        '<button type="submit" autofocus>Sign in</button></form>'
+    )
+
+
+def _how_to() -> str:
+    return "<p>At a terminal of the market's owner, <code>ramp web link --user NAME</code> prints a login link.</p>"
+
+
+def _go_on(session: Session) -> str:
+    return f'<p>{escape(_called(session.name, session.role))} is signed in. <a href="/">To the market</a></p>'
+
+
+def _page(title: str, body: str, status: int = 200) -> HTMLResponse:
+    head = (
+        f'<meta charset="utf-8"><title>{escape(title)} - RAMP</title><link rel="icon" href="data:,">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style>'
+    )
+    main = f"<main><h1>{escape(title)}</h1>{body}</main>"
+    text = f'<!doctype html><html lang="en"><head>{head}</head><body>{main}</body></html>'
+    return HTMLResponse(text, status_code=status)

@@ -1,0 +1,119 @@
+"""The server of the pages: NiceGUI behind the gate, on one socket, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable
+from typing import Final
+
+import uvicorn
+from fastapi import FastAPI
+from nicegui import app as nicegui_app
+from nicegui import core, ui
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from ramp.runtime.state_folder import StateFolder
+from ramp.web.pages.register import register_pages
+from ramp.web.security.address import ServedAddress, bound_socket
+from ramp.web.security.gate import Gate
+from ramp.web.security.sessions import Sessions
+from ramp.web.security.sign_in import routes
+from ramp.web.site import Site
+from ramp.web.sockets import keep_to_own_pages
+
+RECONNECT_S: Final = 10.0
+"""How long a page that has lost its socket keeps what is on it, in seconds."""
+
+HISTORY: Final = 500
+"""Updates kept for a page that comes back within that time; older ones make it load anew."""
+
+STOP_S: Final = 3
+"""How long open requests are waited for at the end, in seconds."""
+
+
+def application(state: StateFolder, sessions: Sessions, address: ServedAddress) -> Gate:
+    """The pages behind their gate, as an ASGI application; once a process, for NiceGUI has one of it.
+
+    Args:
+        state: the market's state folder.
+        sessions: who is signed in.
+        address: where they are served.
+    """
+    site = Site(state, sessions)
+
+    def gate() -> Gate:
+        return gated
+
+    async def healthy(_: Request) -> PlainTextResponse:
+        return PlainTextResponse("ok\n")
+
+    app = FastAPI(
+        openapi_url=None, routes=[*routes(sessions, address, gate), Route("/healthz", healthy, methods=["GET"])]
+    )
+    register_pages(site)
+    nicegui_app.on_shutdown(site.feeds.end)
+    core.app.config.socket_io_js_transports = ["websocket"]
+    ui.run_with(
+        app,
+        title="RAMP",
+        dark=None,
+        language="en-US",
+        reconnect_timeout=RECONNECT_S,
+        message_history_length=HISTORY,
+        show_welcome_message=False,
+    )
+    keep_to_own_pages(site.owners.owner_of)
+    gated = Gate(app, sessions, address, site.owners.owner_of)
+    return gated
+
+
+def serve(
+    state: StateFolder, sessions: Sessions, address: ServedAddress, ready: Callable[[], None] = lambda: None
+) -> None:
+    """Serve the pages until SIGINT or SIGTERM.
+
+    Args:
+        state: the market's state folder.
+        sessions: who is signed in.
+        address: where they are served.
+        ready: called once browsers may come.
+
+    Raises:
+        ConfigurationError: if the address cannot be served.
+    """
+    listening = bound_socket(address)
+    config = uvicorn.Config(
+        application(state, sessions, address),
+        log_config=None,
+        access_log=False,  # login links would be in it
+        server_header=False,
+        date_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=STOP_S,
+        ws_max_size=4 << 20,
+        ssl_certfile=None if address.certificate is None else str(address.certificate),
+        ssl_keyfile=None if address.key is None else str(address.key),
+    )
+    server = uvicorn.Server(config)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, setattr, server, "should_exit", True)
+        # `Server.serve` would set the signals' handlers itself, and raise the signal once more at the end
+        serving = asyncio.create_task(server._serve(sockets=[listening]))  # noqa: SLF001
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.02)
+        if not serving.done():
+            ready()
+        await serving
+
+    try:
+        asyncio.run(run())
+    finally:
+        listening.close()

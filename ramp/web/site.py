@@ -1,0 +1,96 @@
+"""What all pages share: whose market it is, who is signed in, and whose each open page is."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+from ramp.client.access import RunningMarket, find_market, market_domain, running
+from ramp.client.asyncio_market import AsyncMarket
+from ramp.errors import NoMarket
+from ramp.runtime.state_folder import StateFolder
+from ramp.web.asking.draft import Draft
+from ramp.web.live.feed import Feeds
+from ramp.web.security.sessions import Role, Session, Sessions
+
+DRAFTS_MAX: Final = 200
+"""Forms that are kept; the oldest goes."""
+
+
+@dataclass(slots=True)
+class PageOwners:
+    """The session of every open page, by the page's id."""
+
+    _owners: dict[str, str] = field(default_factory=dict)
+
+    def add(self, page: str, session: Session) -> None:
+        """A page has been opened in a session."""
+        self._owners[page] = session.key
+
+    def remove(self, page: str) -> None:
+        """A page is gone."""
+        self._owners.pop(page, None)
+
+    def owner_of(self, page: str) -> str | None:
+        """The key of a page's session; None for no such page."""
+        return self._owners.get(page)
+
+
+@dataclass(slots=True)
+class Drafts:
+    """The form that each session has filled in last, so that after a quotation it is still there."""
+
+    _drafts: OrderedDict[str, Draft] = field(default_factory=OrderedDict)
+
+    def of(self, session: Session) -> Draft:
+        """A session's form."""
+        found = self._drafts.setdefault(session.key, Draft())
+        while len(self._drafts) > DRAFTS_MAX:
+            self._drafts.popitem(last=False)
+        return found
+
+    def keep(self, session: Session, draft: Draft) -> None:
+        """Put another form in its place."""
+        self._drafts[session.key] = draft
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The pages of one market.
+
+    Attributes:
+        state: the market's state folder.
+        sessions: who is signed in.
+        owners: whose each open page is.
+        feeds: what goes on with each user's requests.
+        drafts: what each session is about to ask.
+    """
+
+    state: StateFolder
+    sessions: Sessions
+    owners: PageOwners = field(default_factory=PageOwners)
+    feeds: Feeds = field(default_factory=Feeds)
+    drafts: Drafts = field(default_factory=Drafts)
+
+    def market_of(self, session: Session) -> AsyncMarket:
+        """The market as the user of a session, which signs by that user's agent.
+
+        Raises:
+            NoMarket: if none is running.
+            ConfigurationError: if the user has left the market.
+        """
+        assert session.role is Role.USER, "the keeper buys nothing"
+        return AsyncMarket(find_market(self.state, session.name))
+
+    def keeper_access(self, session: Session) -> RunningMarket:
+        """The way to the keeper's agent.
+
+        Raises:
+            NoMarket: if no market is running, or it has no such keeper.
+        """
+        assert session.role is Role.KEEPER, "users see their own account only"
+        found = running(self.state)
+        if session.name not in found.names("keeper"):
+            raise NoMarket(f"the market that runs has no keeper {session.name}")
+        return RunningMarket(self.state, session.name, market_domain(self.state, found), found.names("user"))

@@ -1,0 +1,34 @@
+"""The option `--executor`, alike for every verb that runs many simulations."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from ramp.cli.options import Decorator
+from ramp.errors import ConfigurationError
+from simulation.experiments.executors import LOCAL, check_executor
+
+executor_option: Final[Decorator] = click.option(
+    "--executor",
+    default=LOCAL,
+    show_default=True,
+    metavar="local|dask:ADDRESS",
+    help="Where simulations run: processes of this computer, or a dask cluster.",
+)
+
+
+def check_alone(executor: str, processes: int | None, option: str) -> None:
+    """Refuse a number of this computer's processes where it would count for nothing.
+
+    Args:
+        executor: as given.
+        processes: of this computer, as far as they were asked for.
+        option: by which.
+
+    Raises:
+        ConfigurationError: both are given, or the executor is none.
+    """
+    if check_executor(executor) and processes is not None:
+        raise ConfigurationError(f"counts processes of this computer; leave it out with {executor}", key=option)

@@ -1,0 +1,96 @@
+"""`ramp sweep`: a simulation or an experiment at every combination of some parameters."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column, Table
+
+from ramp.cli.options import example
+from simulation.cli.executor_option import check_alone, executor_option
+from simulation.cli.experiment import progress_lines
+from simulation.experiments.discovery import Progress as Told
+from simulation.experiments.executors import working_on
+from simulation.experiments.sweeps.plan import read_sweep
+from simulation.experiments.sweeps.running import TABLE_CSV, TABLE_JSON, SweepResult, run_sweep
+from simulation.experiments.worker_processes import ending_on_sigterm
+
+WIDTH_MAX: Final = 10_000
+"""Characters in a line of the printed table."""
+
+
+@click.command(
+    epilog=example(
+        "ramp sweep loads.toml --out loads",
+        "ramp sweep loads.toml --out loads --executor dask:tcp://10.0.0.5:8786",
+    )
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory for results; what is there of the same sweep is not run again.",
+)
+@click.option("--processes", type=click.IntRange(min=1), help="Processes to use [default: one a core].")
+@executor_option
+@click.option("--json", "as_json", is_flag=True, help="Print the table as a JSON list.")
+@click.pass_context
+def sweep(context: click.Context, file: Path, out: Path, processes: int | None, executor: str, as_json: bool) -> None:
+    """Run the sweep of FILE: a simulation or an experiment at every combination of values.
+
+    FILE is TOML: `run` is "simulate" or "experiment NAME"; the table [fixed] has parameters with one value, the table
+    [vary] a list of values for each. Every point is kept as soon as it is done; run again, however it was ended, the
+    sweep goes on where it was. Writes sweep.csv and sweep.json. Exit status 1: some point failed.
+    """
+    check_alone(executor, processes, "--processes")
+    plan = read_sweep(file)
+    with ending_on_sigterm(), working_on(executor), _progress(file.stem) as advance:
+        result = run_sweep(plan, out, processes=processes, on_progress=advance)
+    _tell(result, len(plan.points), out)
+    if as_json:
+        click.echo(json.dumps(result.rows))
+    else:
+        _print(result)
+    if result.failures:
+        context.exit(1)
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Told]:
+    if not sys.stderr.isatty():
+        yield progress_lines(name, time.monotonic)
+        return
+    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _tell(result: SweepResult, points: int, out: Path) -> None:
+    earlier = f", {result.resumed} of them earlier" if result.resumed else ""
+    done = points - len(result.failures)
+    click.echo(f"{done} of {points} points{earlier}; {out / TABLE_CSV}, {out / TABLE_JSON}", err=True)
+    for point, reason in result.failures.items():
+        click.echo(f"{point}: {reason}", err=True)
+
+
+def _print(result: SweepResult) -> None:
+    names = list(dict.fromkeys(name for row in result.rows for name in row))
+    table = Table(*(Column(name, no_wrap=True) for name in names), box=None, pad_edge=False)
+    for row in result.rows:
+        values = (row.get(name, "") for name in names)
+        table.add_row(*(f"{value:,.3f}" if isinstance(value, float) else str(value) for value in values))
+    # as wide as it is: a column that is cut off has no numbers in it
+    width = max(Measurement.get(console := Console(), console.options.update(max_width=WIDTH_MAX), table).maximum, 1)
+    Console(highlight=False, width=width).print(table)

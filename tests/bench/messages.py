@@ -1,0 +1,274 @@
+"""What an auction costs in stanzas, bytes and processor time, and how near that is to what cannot be saved.
+
+Stanzas and bytes are counted in the simulated market, whose parties say what the agents say: no heartbeat and no clock
+of another agent is among them. Time and processor time are those of the twenty resources of Table 2 over XMPP.
+
+The reference is the floor, of the same run: twenty plain messages with the bytes of a call of the first round, and
+twenty answers with the bytes of a proposal, through the same client, the asker in one process and the answering
+agents in two, as in the market.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from ramp.client import swarm
+from ramp.model.acl import Message
+from ramp.model.contents import CallForProposals, ClockQuery, ClockReading, Proposal, Registered, Registration
+from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.protocol.events import AuctionOptions, RequestSubmitted
+from ramp.protocol.progress import Progress, RequestEnded
+from ramp.rfql.codec import EncodedMessage, encode
+from ramp.rfql.request_for_quotation import write_request
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.config_file import load_config
+from ramp.runtime.state_folder import StateFolder
+from ramp.servers.embedded import EmbeddedServer
+from ramp.servers.process import ServerProcess
+from ramp.servers.prosody import ProsodyServer, prosody_executable
+from ramp.xmpp import wire
+from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import MarketAgent
+from simulation.market.actors import COMPOSITION
+from simulation.market.specs import UserSpec, configured
+from simulation.market.wire import Wire
+from simulation.market.world import START, World
+from tests.bench._submission import Ended, children_of, submit
+
+TAKES_MINUTES = "it launches a market on each kind of server"
+TABLE2 = Path(__file__).parents[2] / "agents_config" / "swarms" / "table2.toml"
+ECHO = Path(__file__).with_name("_echo_resources.py")
+RESOURCES = 20
+PER_PROCESS = 10
+FLOOR_CALLS = 40
+WARM_UP = 3
+REPEATS = 9
+ROUNDS = 30
+KEEPING_UP = (Registration, Registered, ClockQuery, ClockReading)
+"""What agents say without an auction as well."""
+
+
+@dataclass
+class _Count:
+    """Everything that a simulated auction says, as stanzas."""
+
+    stanzas: Counter[str] = field(default_factory=Counter)
+    bytes: Counter[str] = field(default_factory=Counter)
+    calls: list[EncodedMessage] = field(default_factory=list)
+    answers: list[EncodedMessage] = field(default_factory=list)
+    ended: bool = False
+
+    def sent(self, message: Message, delays: Sequence[int], now: Instant) -> None:
+        if isinstance(message.content, KEEPING_UP):
+            return
+        encoded = encode(message)
+        what = message.performative.value
+        self.stanzas[what] += 1
+        self.bytes[what] += len(_stanza(encoded).encode("utf-8"))
+        if isinstance(message.content, CallForProposals):
+            self.calls.append(encoded)
+        elif isinstance(message.content, Proposal):
+            self.answers.append(encoded)
+
+    def watch(self, name: str, progress: Progress, now: Instant) -> None:
+        self.ended = self.ended or isinstance(progress, RequestEnded)
+
+    def carried_out(self, *_: object) -> None: ...
+    def answered(self, *_: object) -> None: ...
+    def crashed(self, *_: object) -> None: ...
+    def restarted(self, *_: object) -> None: ...
+
+
+def _stanza(encoded: EncodedMessage) -> str:
+    return wire.encode_message(
+        to="resource10@localhost",
+        sender="user1@localhost",
+        body=encoded.body,
+        metadata={**encoded.metadata, "x-document": "CallForProposals"},
+        thread=encoded.thread,
+        stanza_id="0" * 32,
+    )
+
+
+def _count(rounds: int) -> _Count:
+    """What one purchase in the market of Table 2 says."""
+    config = load_config(TABLE2)
+    count = _Count()
+    names = [each.name for each in config.resources]
+    world = World(
+        configured(config.resources, START - HOUR),
+        [UserSpec("user1", 10**12)],
+        seed=1,
+        listen=count.watch,
+        observer=count,
+        wire=Wire(COMPOSITION.roles(names, ["user1"]), START),
+    )
+    world.run(limit=SECOND)
+    count.stanzas.clear()
+    command = RequestSubmitted("request", _request(START), AuctionOptions(rounds=rounds))
+    world.command("user1", command)
+    world.run(until=lambda: count.ended, limit=HOUR)
+    return count
+
+
+def _request(now: Instant) -> RequestForQuotation:
+    start = now // MINUTE * MINUTE + 5 * MINUTE
+    unit = RequestUnit(1, 70, start + 2 * HOUR, TotalCores(16), not_before=start, wall_time=HOUR)
+    return RequestForQuotation((unit,))
+
+
+# -- the floor ---------------------------------------------------------------------------------------------------
+
+
+class _Asker(MarketAgent):
+    """Sends one message to everybody and waits for as many."""
+
+    missing = 0
+    all_in: asyncio.Event
+
+    async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
+        self.missing -= 1
+        if not self.missing:
+            self.all_in.set()
+
+    async def ask(self, names: Sequence[str], call: EncodedMessage) -> float:
+        """Seconds from the first message to the last answer."""
+        self.missing, self.all_in = len(names), asyncio.Event()
+        begin = time.perf_counter()
+        for name in names:
+            await self.transmit(f"{name}@localhost", call.body, call.metadata, call.thread)
+        await self.all_in.wait()
+        return time.perf_counter() - begin
+
+
+def _floor(kind: type[ServerProcess], count: _Count) -> tuple[float, float]:
+    """Median seconds of a call with all its answers, and the processor seconds of everybody for one."""
+    names = [f"echo{number}" for number in range(RESOURCES)]
+    call, answer = count.calls[0], count.answers[0]
+    with tempfile.TemporaryDirectory() as folder:
+        said = Path(folder) / "answer.json"
+        said.write_text(json.dumps([answer.metadata, answer.body]), "utf-8")
+        with kind(Path(folder) / "server") as server:
+            server.ensure_accounts(dict.fromkeys(["asker", *names], "secret"))
+            lots = [names[first : first + PER_PROCESS] for first in range(0, RESOURCES, PER_PROCESS)]
+            place = f"{server.host}:{server.port}"
+            command = [sys.executable, str(ECHO), place, str(server.ca_file), str(said)]
+            pipe = subprocess.PIPE
+            agents = [subprocess.Popen([*command, *lot], stdin=pipe, stdout=pipe) for lot in lots]
+            try:
+                for process in agents:
+                    assert process.stdout is not None
+                    assert process.stdout.readline() == b"ready\n"
+                settings = TransportSettings(servers=((server.host, server.port),), ca_file=server.ca_file)
+                return asyncio.run(_ask_often(settings, names, call))
+            finally:
+                for process in agents:
+                    process.terminate()
+                    process.wait()
+
+
+async def _ask_often(settings: TransportSettings, names: Sequence[str], call: EncodedMessage) -> tuple[float, float]:
+    asker = _Asker("asker@localhost", "secret", settings)
+    await asker.start()
+    everybody = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    for _ in range(WARM_UP):
+        await asker.ask(names, call)
+    begin = _used(everybody)
+    seconds = [await asker.ask(names, call) for _ in range(FLOOR_CALLS)]
+    used = (_used(everybody) - begin) / FLOOR_CALLS
+    await asker.stop()
+    return statistics.median(seconds), used
+
+
+def _used(processes: Sequence[psutil.Process]) -> float:
+    times = [process.cpu_times() for process in processes]
+    return sum(each.user + each.system for each in times)
+
+
+# -- the market --------------------------------------------------------------------------------------------------
+
+
+def _buy(state: StateFolder, rounds: int, **options: object) -> Ended:
+    ended = submit(state, write_request(_request(SystemClock().now())), rounds=rounds, **options)
+    assert ended.status in ("committed", "quoted"), ended
+    return ended
+
+
+def _market(config: Path, folder: Path) -> dict[str, float]:
+    """Medians over a market: a round, purchases of one and of ten rounds, in seconds and processor seconds."""
+    state = StateFolder(folder)
+    swarm.start_detached(config, state)
+    try:
+        market = children_of(state)
+        for _ in range(WARM_UP):
+            _buy(state, 3)
+        begin = _used(market)
+        rounds = [_buy(state, 1, quote_only=True).rounds[0] for _ in range(ROUNDS)]  # later ones call fewer
+        per_quote = (_used(market) - begin) / ROUNDS
+        begin = _used(market)
+        ten = [_buy(state, 10).duration for _ in range(REPEATS)]
+        per_purchase = (_used(market) - begin) / REPEATS
+        one = [_buy(state, 1).duration for _ in range(REPEATS)]
+    finally:
+        swarm.stop(state)
+    return {
+        "round": statistics.median(rounds),
+        "quote cpu": per_quote,
+        "ten": statistics.median(ten),
+        "ten cpu": per_purchase,
+        "one": statistics.median(one),
+    }
+
+
+def _over_xmpp(kind: type[ServerProcess], count: _Count) -> list[tuple[str, float, str]]:
+    floor, floor_cpu = _floor(kind, count)
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "swarm.toml"
+        config.write_text(TABLE2.read_text("utf-8").replace('kind = "embedded"', f'kind = "{kind.kind}"'), "utf-8")
+        found = _market(config, Path(folder) / "state")
+    again, again_cpu = _floor(kind, count)
+    floor, floor_cpu = min(floor, again), min(floor_cpu, again_cpu)
+    name = kind.kind
+    return [
+        (f"{name}: floor, {RESOURCES} messages and answers", floor * 1e3, "ms"),
+        (f"{name}: floor, processor time", floor_cpu * 1e3, "ms"),
+        (f"{name}: a round of {RESOURCES} resources", found["round"] * 1e3, "ms"),
+        (f"{name}: a round / floor", found["round"] / floor, "x"),
+        (f"{name}: a quote in one round, processor time", found["quote cpu"] * 1e3, "ms"),
+        (f"{name}: a quote in one round / floor, processor time", found["quote cpu"] / floor_cpu, "x"),
+        (f"{name}: 1-round purchase", found["one"], "s"),
+        (f"{name}: 10-round purchase", found["ten"], "s"),
+        (f"{name}: 10-round purchase, processor time", found["ten cpu"], "s"),
+    ]
+
+
+def run() -> list[tuple[str, float, str]]:
+    """Count, and measure over the servers that are here."""
+    rows: list[tuple[str, float, str]] = []
+    for rounds in (1, 10):
+        count = _count(rounds)
+        said = sum(count.stanzas.values())
+        rows.append((f"{rounds}-round purchase, {RESOURCES} resources: stanzas", said, ""))
+        rows += [(f"{rounds}-round purchase: {what}", number, "") for what, number in count.stanzas.most_common(3)]
+        rows.append((f"{rounds}-round purchase: bytes of stanzas", sum(count.bytes.values()) / 1000, "kB"))
+        sizes = [len(_stanza(each).encode("utf-8")) for each in count.calls]
+        rows.append((f"{rounds}-round purchase: longest call", max(sizes) / 1000, "kB"))
+    kinds: list[type[ServerProcess]] = [EmbeddedServer]
+    if prosody_executable() is not None:
+        kinds.append(ProsodyServer)
+    for kind in kinds:
+        rows += _over_xmpp(kind, count)
+    return rows

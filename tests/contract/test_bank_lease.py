@@ -1,0 +1,216 @@
+"""Two Banking Agents at one ledger on PostgreSQL: one epoch holds at a time, and what is of an older one fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from ramp.errors import BankSuperseded, LedgerUnavailable
+from ramp.ledger.account import AccountKind
+from ramp.ledger.orders.order import OrderLine, OrderState
+from ramp.model.instant import SECOND
+from ramp.runtime.redundancy.bank_lease import BankLease
+from ramp.runtime.redundancy.fenced_ledger import FencedLedger
+
+pytestmark = [pytest.mark.postgresql, pytest.mark.slow]
+
+LEASE = 2 * SECOND
+WAIT_S = 100.0
+
+
+@pytest.fixture
+def claim(postgresql_url: str) -> Iterator[Callable[[str], BankLease]]:
+    """`claim(holder)` makes the lease of an agent."""
+    made: list[BankLease] = []
+
+    def make(holder: str) -> BankLease:
+        made.append(BankLease(postgresql_url, holder, duration=LEASE))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def opened(claim: Callable[[str], BankLease], postgresql_url: str) -> Iterator[Callable[[str], FencedLedger]]:
+    """`opened(holder)` waits until the agent is the bank, and opens its ledger."""
+    stores: list[FencedLedger] = []
+
+    def open_store(holder: str) -> FencedLedger:
+        lease = claim(holder)
+        taken(lease)
+        stores.append(FencedLedger.under(lease, postgresql_url))
+        return stores[-1]
+
+    yield open_store
+    for store in stores:
+        store.close()
+
+
+def taken(lease: BankLease) -> float:
+    """Wait until a lease is taken; returns how long that took, in seconds."""
+    began = time.monotonic()
+    while not lease.take():
+        assert time.monotonic() < began + WAIT_S
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def test_the_other_waits_as_long_as_there_are_signs_and_a_lease_longer(claim: Callable[[str], BankLease]) -> None:
+    first, second = claim("bank"), claim("bank-2")
+    assert first.take()
+    for _ in range(4):
+        time.sleep(LEASE / SECOND / 4)
+        first.renew()
+        assert not second.take()
+        assert second.active == "bank"
+    assert taken(second) > LEASE / SECOND / 2
+    assert second.epoch == first.epoch + 1
+
+
+def test_who_gives_up_is_followed_at_once(claim: Callable[[str], BankLease]) -> None:
+    first, second = claim("bank"), claim("bank-2")
+    assert first.take()
+    first.give_up()
+    assert second.take()
+    first.give_up()  # it is not the bank any more, so this says nothing
+    assert not claim("bank-3").take()
+
+
+def test_who_comes_back_under_its_own_name_need_not_wait(claim: Callable[[str], BankLease]) -> None:
+    assert claim("bank").take()
+    again = claim("bank")
+    assert again.take()
+    assert again.epoch == 2
+
+
+def test_a_sign_of_an_older_epoch_is_refused(claim: Callable[[str], BankLease]) -> None:
+    first, second = claim("bank"), claim("bank-2")
+    first.take()
+    taken(second)
+    with pytest.raises(BankSuperseded, match=r"bank-2 has taken over \(epoch 2, this one had 1\)"):
+        first.renew()
+    with pytest.raises(BankSuperseded):
+        first.assert_held()
+    second.renew()
+    second.assert_held()
+
+
+def test_reads_and_writes_of_an_older_epoch_fail_and_change_nothing(opened: Callable[[str], FencedLedger]) -> None:
+    old = opened("bank")
+    old.open_account("alice", AccountKind.USER, at=0)
+    old.open_account("res", AccountKind.RESOURCE, at=0)
+    old.deposit("d", "alice", 100, at=0)
+    order = old.reserve_order("o", "alice", [OrderLine("a", "res", 60)], 10**18, at=0)
+    assert order.state is OrderState.RESERVED
+    new = opened("bank-2")
+    for wrong in (
+        lambda: old.balance("alice"),
+        lambda: old.order("o"),
+        lambda: old.open_orders(),
+        lambda: old.contradictions(),
+        lambda: old.countersign("a", at=0, starts_at=1),
+        lambda: old.expire_orders(10**18),
+        lambda: old.deposit("more", "alice", 5, at=0),
+    ):
+        with pytest.raises(BankSuperseded):
+            wrong()
+    assert new.balance("alice").posted == 100
+    assert new.countersign("a", at=0, starts_at=1).state is OrderState.POSTED
+    assert new.audit() == []
+
+
+def test_a_transaction_whose_bank_stands_still_keeps_nobody_out(
+    opened: Callable[[str], FencedLedger], claim: Callable[[str], BankLease]
+) -> None:
+    """As when the process is stopped between two statements: the database ends the transaction."""
+    old, second = opened("bank"), claim("bank-2")
+    stopped, may_go_on, ended = threading.Event(), threading.Event(), []
+
+    def stand_still(_: object) -> None:
+        stopped.set()
+        assert may_go_on.wait(WAIT_S)
+
+    def work() -> None:
+        try:
+            old._write(lambda records: (stand_still(records), records.balances()))
+        except LedgerUnavailable as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        assert stopped.wait(WAIT_S)
+        assert taken(second) < WAIT_S
+    finally:
+        may_go_on.set()
+        thread.join()
+    assert [type(error) for error in ended] == [BankSuperseded]  # also when it was tried once more
+
+
+def test_who_takes_over_waits_for_what_is_under_way(
+    opened: Callable[[str], FencedLedger], claim: Callable[[str], BankLease]
+) -> None:
+    old, second = opened("bank"), claim("bank-2")
+    old.open_account("alice", AccountKind.USER, at=0)
+    began, order = threading.Event(), []
+
+    def write() -> None:
+        def work(records: object) -> None:
+            began.set()
+            end = time.monotonic() + 1.5 * LEASE / SECOND
+            while time.monotonic() < end:  # at work, and so not idle
+                records.balances()  # type: ignore[attr-defined]
+            order.append("written")
+
+        old._write(work)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert began.wait(WAIT_S)
+    taken(second)
+    order.append("taken")
+    thread.join()
+    assert order == ["written", "taken"]
+
+
+def test_of_many_that_reach_for_it_at_once_one_gets_it(claim: Callable[[str], BankLease]) -> None:
+    leases = [claim(f"bank-{number}") for number in range(8)]
+    assert leases[0].take()
+    leases[0].give_up()
+    start, got = threading.Barrier(8), []
+
+    def reach(lease: BankLease) -> None:
+        start.wait()
+        if lease.take():
+            got.append(lease.epoch)
+
+    threads = [threading.Thread(target=reach, args=(lease,)) for lease in leases[1:]]
+    for thread in threads:
+        thread.start()
+    start.wait()
+    for thread in threads:
+        thread.join()
+    assert got == [2]
+
+
+def test_the_time_is_the_databases(claim: Callable[[str], BankLease], postgresql_url: str) -> None:
+    lease = claim("bank")
+    engine = create_engine(postgresql_url)
+    with engine.connect() as connection:
+        before = lease.time()
+        shown = connection.execute(text("SELECT extract(epoch FROM clock_timestamp()) * 1000000")).scalar_one()
+        after = lease.time()
+    engine.dispose()
+    assert before - SECOND < shown < after + SECOND
+
+
+def test_a_database_that_does_not_answer_makes_nobody_the_bank() -> None:
+    lease = BankLease("postgresql://nobody@127.0.0.1:1/none", "bank", duration=LEASE)
+    with pytest.raises(LedgerUnavailable):
+        lease.take()

@@ -1,0 +1,77 @@
+"""Two Banking Agents at a ledger on PostgreSQL: the one that speaks dies or stands still, the other takes over."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import psutil
+import pytest
+from swarm_books import Books
+from swarm_market import Machine, in_hours, unit, until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.postgresql]
+
+LEASE_S = 3
+
+
+@pytest.fixture(scope="module")
+def market(module_market, module_postgresql_url):
+    market = module_market(
+        armed=True,
+        users={"alice": 1_000_000},
+        machines=(Machine("small1", 64, 20), Machine("big1", 256, 35)),
+        ledger=module_postgresql_url,
+        standby_lease_s=LEASE_S,
+    )
+    market.up()
+    market.wait_ready()
+    return market
+
+
+def banks(market):
+    """The bank that speaks, and the one that stands by."""
+
+    def found():
+        state = {name: market.agent(name)["state"] for name in ("bank", "bank-2")}
+        names = sorted(state, key=lambda name: state[name] != "ready")
+        return names if sorted(state.values()) == ["ready", "standby"] else None
+
+    return until(found, lambda: f"one bank speaks and one stands by: {market.status()}")
+
+
+def test_a_bank_that_stood_still_while_another_took_over_says_nothing_more(market):
+    """It has the order already, unread, when it goes on; what it would answer was decided by the other one."""
+    active, standby = banks(market)
+    begin = in_hours(1)
+    pid = market.agent(active)["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED, "it stands still")
+    said = market.state.path / "steps" / f"{active}.txt"
+    before = said.read_text() if said.exists() else ""
+    outcome = market.buy("alice", "request-stopped", [unit(1, 8, begin), unit(2, 100, begin)])
+    assert outcome["status"] == "committed", outcome
+    assert market.agent(standby)["state"] == "ready"
+    restarts = market.agent(active)["restarts"]
+    os.kill(pid, signal.SIGCONT)
+    until(lambda: market.agent(active)["state"] == "standby", lambda: f"it stands by: {market.status()}")
+    assert market.agent(active)["pid"] == pid
+    assert market.agent(active)["restarts"] == restarts + 1
+    assert (said.read_text() if said.exists() else "") == before
+    assert f"{standby} has taken over" in market.logs()
+    Books(market).come_right()
+
+
+def test_a_bank_that_is_lost_for_good_in_mid_purchase_is_relieved(market):
+    """By the one that was relieved before, which is well again."""
+    active, standby = banks(market)
+    begin = in_hours(3)
+    market.arm("bank", "agree FundsReserved", "before", 1, signal.SIGSTOP)
+    with market.submitted("alice", "request-lost", [unit(1, 8, begin), unit(2, 100, begin)]) as events:
+        assert until(market.victim, "the bank stands still with its vote") == active
+        market.lose(active)
+        *_, last = events
+    assert last["outcome"]["status"] == "committed", last["outcome"]
+    assert market.agent(standby)["state"] == "ready"
+    assert market.account("alice")["event"] == "account"
+    Books(market).come_right()

@@ -1,0 +1,40 @@
+"""What there is several of: one is killed for good in mid-purchase, and the purchase ends as if nothing had been."""
+
+from __future__ import annotations
+
+import pytest
+from swarm_books import Books
+from swarm_market import in_hours, unit, until
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def market(module_market):
+    market = module_market(armed=True, users={"alice": 1_000_000}, redundancy={"directories": 3})
+    market.up()
+    return market
+
+
+def registered(market, directory):
+    path = market.state.run / f"registered-{directory}.json"
+    return path.exists() and path.read_text().count("resource-trader") == 4
+
+
+def test_the_loss_of_directories_for_good_in_mid_auction_is_not_noticed(market):
+    """One after the other until the last of three is left, each in the middle of an auction; whichever alice asks."""
+    market.wait_ready()
+    names = ("directory", "directory-2", "directory-3")
+    until(lambda: all(registered(market, name) for name in names), "every directory knows every resource")
+    begin = in_hours(1)
+    for number, lost in enumerate(names[:2]):
+        with market.submitted("alice", f"request-{number}", [unit(1, 8, begin), unit(2, 100, begin)]) as events:
+            until(lambda: next(events)["event"] == "round_opened", "the first round is open")
+            market.lose(lost)
+            *_, last = events
+        assert last["outcome"]["status"] == "committed", last["outcome"]
+        assert [each["offer"]["resource"].partition("@")[0] for each in last["outcome"]["units"]] == ["small1", "big1"]
+    outcome = market.buy("alice", "request-afterwards", [unit(1, 8, begin)])
+    assert outcome["status"] == "committed", outcome
+    assert market.listed() == ["big1", "big2", "small1", "small2"]
+    Books(market).come_right()

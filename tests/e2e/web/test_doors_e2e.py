@@ -1,0 +1,115 @@
+"""Who gets into the pages of a real server, tried with a browser."""
+
+import json
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+
+from tests.e2e.web.conftest import RAMP
+
+pytestmark = pytest.mark.e2e
+
+
+def test_a_link_from_the_terminal_signs_in_once(pages, visitor):
+    page = visitor()
+    page.goto(pages.links["alice"])
+    page.click("button")
+    page.get_by_role("heading", name="Who sells now").wait_for()
+    for name in ("alpha", "beta", "gamma"):
+        page.get_by_role("cell", name=name, exact=True).wait_for()
+    other = visitor()
+    assert other.goto(pages.links["alice"]).status == 403
+    assert other.get_by_text("has been used").count() == 1
+    assert other.goto(pages.url + "/").url.endswith("/login")
+
+
+def test_the_keeper_sees_the_bank_and_users_do_not(visitor):
+    keeper = visitor("keeper")
+    keeper.get_by_role("heading", name="Accounts").wait_for()
+    keeper.get_by_role("cell", name="alice", exact=True).first.wait_for()
+    assert keeper.get_by_role("cell", name="1 000 000.00").count() >= 1
+    bob = visitor("bob")
+    bob.get_by_role("heading", name="Who sells now").wait_for()
+    assert "1 000 000" not in bob.content()
+
+
+def test_signing_out_ends_every_page_of_the_session(pages, visitor):
+    page = visitor("alice")
+    page.get_by_role("heading", name="Who sells now").wait_for()
+    second = page.context.new_page()
+    closed = []
+    second.on("websocket", lambda opened: opened.on("close", lambda _: closed.append(True)))
+    second.goto(pages.url + "/")
+    second.get_by_role("heading", name="Who sells now").wait_for()
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("heading", name="Signed out").wait_for()
+    while not closed:
+        second.wait_for_timeout(100)
+    assert second.goto(pages.url + "/").url.endswith("/login")
+
+
+def test_a_restart_of_the_server_ends_no_session(pages, visitor):
+    page = visitor("alice")
+    page.get_by_role("heading", name="Who sells now").wait_for()
+    pages.stop()
+    pages.start()
+    page.goto(pages.url + "/")
+    page.get_by_role("heading", name="Who sells now").wait_for()
+
+
+def test_another_sites_page_opens_no_socket_and_shows_no_frame(pages, visitor):
+    page = visitor("alice")
+    page.get_by_role("heading", name="Who sells now").wait_for()
+    page.route("http://evil.test/**", lambda route: route.fulfill(body="<!doctype html><p>", content_type="text/html"))
+    page.goto("http://evil.test/")
+    tried = page.evaluate(
+        """address => new Promise(done => {
+            const place = address.replace('http', 'ws') + '/_nicegui_ws/socket.io/?EIO=4&transport=websocket';
+            const socket = new WebSocket(place);
+            socket.onopen = () => done('open'); socket.onerror = () => done('refused') })""",
+        pages.url,
+    )
+    assert tried == "refused"
+    page.evaluate("address => { document.body.innerHTML = `<iframe src='${address}/'></iframe>` }", pages.url)
+    page.wait_for_function("document.querySelector('iframe').contentWindow.length === 0")
+    assert all("Who sells" not in frame.content() for frame in page.frames)
+
+
+def test_a_name_bound_to_this_computer_by_another_is_refused(pages):
+    request = urllib.request.Request(pages.url + "/login", headers={"Host": f"rebound.test:{pages.port}"})
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(request, timeout=300)
+    assert caught.value.code == 421
+    with urllib.request.urlopen(pages.url + "/healthz", timeout=300) as answer:
+        assert answer.read() == b"ok\n"
+
+
+def test_what_the_command_says_when_it_cannot(pages, market):
+    def run(*arguments):
+        command = [*RAMP, "web", *arguments, "--state-dir", str(market)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+    beyond = run("--host", "0.0.0.0", "--port", str(pages.port))
+    assert (beyond.returncode, "--tls-certificate" in beyond.stderr) == (2, True)
+    taken = run("--port", str(pages.port))
+    assert (taken.returncode, f"127.0.0.1:{pages.port} cannot be served" in taken.stderr) == (2, True)
+    stranger = subprocess.run(
+        [*RAMP, "web", "link", "--user", "mallory", "--state-dir", str(market)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (stranger.returncode, "no user is called 'mallory'" in stranger.stderr) == (2, True)
+    told = json.loads(
+        subprocess.run(
+            [*RAMP, "web", "link", "--keeper", "--json", "--state-dir", str(market)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        ).stdout
+    )
+    assert (told["role"], told["link"].startswith(pages.url + "/login?token=")) == ("keeper", True)

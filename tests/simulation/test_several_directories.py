@@ -1,0 +1,111 @@
+"""A market with two directories: one is lost for good in mid-auction, or lies; the auction ends as without."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ramp.composition import Composition
+from ramp.model.contents import DirectoryListing
+from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND, Duration
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.slot import StaticTerms
+from ramp.protocol.directory.party import DirectoryParty
+from ramp.protocol.events import AuctionOptions, RequestSubmitted
+from ramp.protocol.outcome import RequestOutcome, RequestStatus
+from ramp.protocol.progress import Progress, RequestEnded
+from ramp.protocol.resource.seller import PriceRange
+from simulation.market.actors import COMPOSITION
+from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.swarm import new_checkers
+from simulation.market.world import START, World
+from simulation.resource.steady import SteadyMachine
+
+TWO = replace(COMPOSITION, directories=("directory", "directory-2"))
+FOR_GOOD: Duration = 1_000 * HOUR
+
+
+def market(composition: Composition = TWO) -> tuple[World, list[RequestOutcome]]:
+    """Three resources, res0 the cheapest, and a buyer; and how its requests end."""
+    ended: list[RequestOutcome] = []
+
+    def listen(_: str, progress: Progress, __: int) -> None:
+        if isinstance(progress, RequestEnded):
+            ended.append(progress.outcome)
+
+    resources = [
+        ResourceSpec(name, SteadyMachine(name, 256, 0.3), StaticTerms(256), PriceRange(60 + 5 * rank, 20 + 5 * rank))
+        for rank, name in enumerate(("res0", "res1", "res2"))
+    ]
+    users = [UserSpec("alice", 10**9)]
+    world = World(resources, users, seed=1, composition=composition, checkers=new_checkers(), listen=listen)
+    world.run(limit=MINUTE)
+    return world, ended
+
+
+def submit(world: World, request_id: str) -> None:
+    unit = RequestUnit(1, 70, START + 8 * HOUR, TotalCores(16), START + 2 * HOUR, HOUR)
+    world.command("alice", RequestSubmitted(request_id, RequestForQuotation((unit,)), AuctionOptions(rounds=3)))
+
+
+def bought(world: World, ended: list[RequestOutcome], request_id: str) -> tuple[RequestOutcome, Duration]:
+    before, already = world.now, len(ended)
+    submit(world, request_id)
+    world.run(until=lambda: len(ended) > already, limit=10 * MINUTE)
+    return ended[-1], world.now - before
+
+
+def test_without_a_loss_all_is_as_with_one_directory() -> None:
+    (one, took_one), (two, took_two) = (bought(*market(each), "r1") for each in (COMPOSITION, TWO))
+    assert (one.status, one.cost) == (two.status, two.cost)
+    assert one.status is RequestStatus.COMMITTED
+    assert abs(took_one - took_two) < 100 * MILLISECOND
+
+
+@pytest.mark.parametrize("lost", TWO.directories)
+def test_the_loss_of_either_for_good_in_mid_auction_is_not_noticed_by_the_auction(lost: str) -> None:
+    undisturbed, _ = bought(*market(), "r1")
+    world, ended = market()
+    submit(world, "r1")
+    world.run(limit=10 * MILLISECOND)  # in the first round
+    world.crash(lost, FOR_GOOD)
+    world.run(until=lambda: bool(ended), limit=10 * MINUTE)
+    assert ended[0].status is RequestStatus.COMMITTED
+    assert ended[0].cost == undisturbed.cost
+    outcome, took = bought(world, ended, "r2")
+    assert outcome.status is RequestStatus.COMMITTED
+    assert took < 5 * SECOND  # at most one pause before the other one is asked
+    world.run(limit=HOUR)
+    world.finish()
+
+
+def test_with_one_directory_its_loss_would_have_been_noticed() -> None:
+    world, ended = market(COMPOSITION)
+    world.crash("directory", FOR_GOOD)
+    outcome, _ = bought(world, ended, "r1")
+    assert outcome.status is RequestStatus.NO_OFFERS
+
+
+class _Liar(DirectoryParty):
+    """A directory that invents resources and conceals the cheapest."""
+
+    def _page(self, query_id: str, service: str, after: str) -> DirectoryListing:
+        honest = super()._page(query_id, service, after)
+        return replace(honest, names=("ghost0", "ghost1", *(name for name in honest.names if name != "res0")))
+
+
+class _Lying(Composition):
+    """A market whose directories lie."""
+
+    def directory_party(self, name: str, known: object = ()) -> DirectoryParty:
+        return _Liar(name, timing=self.timing)
+
+
+def test_a_directory_that_lies_costs_a_round_and_the_offer_that_it_conceals_and_nothing_else() -> None:
+    world, ended = market(_Lying(TWO.bank, TWO.directories, TWO.keeper))
+    outcome, _ = bought(world, ended, "r1")
+    assert outcome.status is RequestStatus.COMMITTED
+    assert [unit.offer.resource for unit in outcome.units] == ["res1"]
+    world.run(limit=HOUR)
+    world.finish()  # all checkers hold

@@ -1,0 +1,166 @@
+"""Sweeps: their file, the points that it comes to, and what is on disk when one is resumed."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from ramp.errors import ConfigurationError, WorkloadError
+from simulation.experiments.sweeps import running
+from simulation.experiments.sweeps.plan import Point, Sweep, read_sweep
+from simulation.experiments.sweeps.points import Rows, run_point
+from simulation.experiments.sweeps.running import run_sweep
+from simulation.simulated_run import simulate
+
+SMALL = """run = "simulate"
+[fixed]
+log = "synthetic"
+machine = "flat:16"
+max_jobs = 20
+[vary]
+load = [0.5, 0.9]
+scheduler = ["fcfs", "easy"]
+"""
+
+
+def sweep_of(folder: Path, text: str) -> Sweep:
+    path = folder / "sweep.toml"
+    path.write_text(text, "utf-8")
+    return read_sweep(path)
+
+
+def test_points_are_all_combinations_the_last_parameter_changing_first(tmp_path):
+    plan = sweep_of(tmp_path, SMALL)
+    assert plan.varied == ("load", "scheduler")
+    found = [(point.parameters["load"], point.parameters["scheduler"]) for point in plan.points]
+    assert found == list(itertools.product([0.5, 0.9], ["fcfs", "easy"]))
+    assert all(point.parameters["max_jobs"] == 20 for point in plan.points)
+
+
+def test_tables_are_parameters_with_a_dot(tmp_path):
+    text = SMALL + "scheduler_options.window = [1, 4]\nscheduler_options.window_counts = ['waiting']\n"
+    last = sweep_of(tmp_path, text).points[-1]
+    assert last.parameters["scheduler_options.window"] == 4
+    assert last.arguments["scheduler_options"] == {"window": 4, "window_counts": "waiting"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("run = ", "not TOML"),
+        ("[vary]\nload = [1]", "run: is missing"),
+        ('run = "qsub"', "'qsub' cannot be swept"),
+        ('run = "experiment nothing"', "no experiment 'nothing'"),
+        ('run = "simulate"', "vary: is missing"),
+        ('run = "simulate"\n[vary]\nlod = [1]', "vary.lod: is no parameter of simulate; did you mean 'load'"),
+        ('run = "experiment rounds"\n[vary]\nlog = [1]', "vary.log: is no parameter of experiment rounds"),
+        ('run = "simulate"\n[vary]\nload = 1', "vary.load: 1; wanted is a list of values"),
+        ('run = "simulate"\n[vary]\nload = []', "vary.load"),
+        ('run = "simulate"\n[vary]\nload = [1, 1]', "vary.load[1]: 1 stands there twice"),
+        ('run = "simulate"\n[vary]\nload = [[1]]', "vary.load[0]"),
+        ('run = "simulate"\n[fixed]\nload = 1\n[vary]\nload = [1]', "fixed.load: is fixed and varies"),
+        ('run = "simulate"\nvary = 3', "vary: 3 is no table"),
+        ('run = "simulate"\n[very]\nload = [1]', "very: is unknown; did you mean 'vary'"),
+        (f'run = "simulate"\n[vary]\nseed = {list(range(400))}\nmax_jobs = {list(range(400))}', "160000 points"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_the_file_is_named(tmp_path, text, words):
+    with pytest.raises(ConfigurationError) as raised:
+        sweep_of(tmp_path, text)
+    assert words in str(raised.value)
+    assert raised.value.exit_code == 2
+
+
+def test_true_and_1_are_two_values(tmp_path):
+    assert len(sweep_of(tmp_path, 'run = "experiment rounds"\n[vary]\nseed = [true, 1]').points) == 2
+
+
+def test_the_key_is_that_of_parameters_and_of_the_files_that_they_name(tmp_path):
+    machine = tmp_path / "machine.toml"
+    machine.write_text("one")
+    point = Point("simulate", {"machine": str(machine), "load": 0.5})
+    same = Point("simulate", {"load": 0.5, "machine": str(machine)})
+    assert point.key == same.key
+    assert point.key != Point("simulate", {"machine": str(machine), "load": 0.6}).key
+    before = point.key
+    machine.write_text("two")
+    assert point.key != before
+
+
+def test_rows_are_what_simulate_says(tmp_path):
+    """The reference is the function itself, called with the same arguments."""
+    plan = sweep_of(tmp_path, SMALL.replace(', "easy"', ""))
+    result = run_sweep(plan, tmp_path / "out", processes=1, on_progress=None)
+    assert result.failures == {}
+    for row in result.rows:
+        metrics = simulate(
+            "synthetic", machine="flat:16", max_jobs=20, load=row["load"], scheduler=row["scheduler"]
+        ).metrics
+        assert row["mean_wait_s"] == metrics.mean_wait_s
+        assert row["utilisation"] == metrics.utilisation
+    with (tmp_path / "out" / "sweep.csv").open(newline="") as stream:
+        table = list(csv.DictReader(stream))
+    assert [(float(row["load"]), row["scheduler"]) for row in table] == [(0.5, "fcfs"), (0.9, "fcfs")]
+    assert json.loads((tmp_path / "out" / "sweep.json").read_text()) == list(result.rows)
+
+
+def counting(monkeypatch: pytest.MonkeyPatch, fails: float | None = None) -> list[float]:
+    """Points answer their load without a simulation, one of them not; returns the loads that were run."""
+    run: list[float] = []
+
+    def answer(point: Point) -> tuple[Rows, str]:
+        load = point.parameters["load"]
+        run.append(load)
+        return ([], "it burns") if load == fails else ([{"wait_s": 10 * load}], "")
+
+    monkeypatch.setattr(running, "run_point", answer)
+    return run
+
+
+LOADS = 'run = "simulate"\n[vary]\nload = [%s]\n'
+
+
+def test_what_is_on_disk_is_not_run_again(tmp_path, monkeypatch):
+    run = counting(monkeypatch)
+    out = tmp_path / "out"
+    run_sweep(sweep_of(tmp_path, LOADS % "1, 2"), out, processes=1, on_progress=None)
+    again = run_sweep(sweep_of(tmp_path, LOADS % "3, 2"), out, processes=1, on_progress=None)
+    assert run == [1, 2, 3]
+    assert again.resumed == 1
+    assert [dict(row) for row in again.rows] == [{"load": 3, "wait_s": 30}, {"load": 2, "wait_s": 20}]
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{}", b'{"key": "other", "rows": []}', b"\xff", b'{"rows": [1]}', b"[]"])
+def test_a_damaged_point_is_run_again(tmp_path, monkeypatch, damaged):
+    run = counting(monkeypatch)
+    plan = sweep_of(tmp_path, LOADS % "1")
+    first = run_sweep(plan, tmp_path / "out", processes=1, on_progress=None)
+    (point,) = (tmp_path / "out" / "points").iterdir()
+    point.write_bytes(damaged)
+    assert run_sweep(plan, tmp_path / "out", processes=1, on_progress=None).rows == first.rows
+    assert run == [1, 1]
+
+
+def test_a_point_that_fails_is_told_and_the_others_go_on(tmp_path, monkeypatch):
+    run = counting(monkeypatch, fails=2)
+    plan = sweep_of(tmp_path, LOADS % "1, 2, 3")
+    result = run_sweep(plan, tmp_path / "out", processes=1, on_progress=None)
+    assert [row["load"] for row in result.rows] == [1, 3]
+    assert result.failures == {"load=2": "it burns"}
+    run_sweep(plan, tmp_path / "out", processes=1, on_progress=None)
+    assert run == [1, 2, 3, 2]
+
+
+def test_what_a_point_raises_is_its_own_failure():
+    rows, problem = run_point(Point("simulate", {"log": "no-such-log", "machine": "flat:4"}))
+    assert not rows
+    assert "there is no such workload log" in problem
+    rows, problem = run_point(Point("simulate", {"log": "synthetic", "machine": "flat:4", "load": "high"}))
+    assert not rows
+    assert problem
+    with pytest.raises(WorkloadError):
+        simulate("no-such-log", machine="flat:4")

@@ -1,0 +1,150 @@
+"""Several directories: resources are entered in all, users ask any, and one that is silent or lies costs little."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
+from ramp.model.instant import MINUTE, SECOND
+from ramp.model.seal import Role
+from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.directory.directories import Directories
+from ramp.protocol.directory.discovery import Discovery
+from ramp.protocol.progress import QueryAnswered
+from ramp.protocol.resource.directory_entry import DirectoryEntry
+from ramp.protocol.rules.rule_book import RuleBook
+from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.party import UserParty
+from ramp.runtime.auction_rules import RULES
+from simulation.market.counted_ids import CountedIds
+
+TWO = ("first", "second")
+
+
+def sent(effects: list[fx.Effect]) -> list[tuple[str, Any]]:
+    return [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
+
+
+def discovery(directories: Directories, request_id: str = "r1") -> Discovery:
+    return Discovery(request_id, asking="alice", directories=directories, service=RESOURCE_SERVICE, pace=Pace(Timing()))
+
+
+def listing(*names: str, more: bool = False) -> c.DirectoryListing:
+    return c.DirectoryListing("r1", RESOURCE_SERVICE, names, more=more)
+
+
+def test_a_silent_directory_is_passed_over_at_the_first_retransmission() -> None:
+    search = discovery(Directories(TWO))
+    assert [name for name, _ in sent(search.start(0))] == ["first"]
+    assert [name for name, _ in sent(search.tick(SECOND))] == ["second"]
+    search.on_listing(listing("res"), SECOND)
+    assert search.is_complete
+    assert search.names == ("res",)
+
+
+def test_the_next_search_begins_with_the_one_that_answered() -> None:
+    directories = Directories(TWO)
+    search = discovery(directories)
+    search.start(0)
+    search.tick(SECOND)
+    search.on_listing(listing("res"), SECOND)
+    assert [name for name, _ in sent(discovery(directories, "r2").start(MINUTE))] == ["second"]
+
+
+def test_searches_that_find_out_together_pass_it_over_once() -> None:
+    directories = Directories(TWO)
+    searches = [discovery(directories, f"r{number}") for number in range(2)]
+    for search in searches:
+        search.start(0)
+    assert [name for search in searches for name, _ in sent(search.tick(SECOND))] == ["second", "second"]
+
+
+def test_a_directory_lost_between_two_pages_is_no_loss() -> None:
+    search = discovery(Directories(TWO))
+    search.start(0)
+    assert sent(search.on_listing(listing("a", "b", more=True), 0)) == [
+        ("first", c.DirectoryQuery("r1", RESOURCE_SERVICE, "b"))
+    ]
+    assert sent(search.tick(SECOND)) == [("second", c.DirectoryQuery("r1", RESOURCE_SERVICE, "b"))]
+    search.on_listing(listing("c"), SECOND)
+    assert search.names == ("a", "b", "c")
+
+
+def test_one_that_says_there_is_nobody_is_not_the_last_word() -> None:
+    search = discovery(Directories(TWO))
+    search.start(0)
+    search.on_listing(listing(), 0)
+    assert [name for name, _ in sent(search.tick(SECOND))] == ["second"]
+    search.on_listing(listing("res"), SECOND)
+    assert search.is_complete
+
+
+def test_with_one_directory_that_one_is_asked_again() -> None:
+    search = discovery(Directories(("only",)))
+    search.start(0)
+    assert [name for name, _ in sent(search.tick(SECOND))] == ["only"]
+
+
+def test_there_is_always_one() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        Directories(())
+
+
+def test_a_resource_is_entered_in_all_and_leaves_all() -> None:
+    entry = DirectoryEntry("res", TWO, Timing(), draining=True)
+    lease = Timing().lease
+    assert sent(entry.renew(100)) == [
+        ("first", c.Registration(RESOURCE_SERVICE, lease, 100)),
+        ("second", c.Registration(RESOURCE_SERVICE, lease, 100)),
+        ("first", c.Registration(DRAINING_SERVICE, lease, 101)),
+        ("second", c.Registration(DRAINING_SERVICE, lease, 101)),
+    ]
+    assert sent(entry.leave(200)) == [
+        ("first", c.Deregistration(DRAINING_SERVICE, 200)),
+        ("second", c.Deregistration(DRAINING_SERVICE, 200)),
+        ("first", c.Deregistration(RESOURCE_SERVICE, 201)),
+        ("second", c.Deregistration(RESOURCE_SERVICE, 201)),
+    ]
+
+
+def test_a_number_that_one_invents_does_not_matter_at_the_other(seal: Any) -> None:
+    entry = DirectoryEntry("res", TWO, Timing())
+    entry.renew(100)
+    entry.entered(seal("first", "res", c.Registered(RESOURCE_SERVICE, 2**62), Role.DIRECTORY), 2**62)
+    assert sent(entry.renew(200)) == [
+        ("first", c.Registration(RESOURCE_SERVICE, Timing().lease, 2**62 + 1)),
+        ("second", c.Registration(RESOURCE_SERVICE, Timing().lease, 200)),
+    ]
+
+
+@pytest.fixture
+def seal(seal_message: Any) -> Any:
+    def make(sender: str, receiver: str, content: Any, role: Role) -> Message:
+        message: Message = seal_message(Message(Performative.INFORM, sender, receiver, "r1", content), role)
+        return message
+
+    return make
+
+
+@pytest.mark.parametrize(("sender", "role"), [("mallory", Role.DIRECTORY), ("second", Role.RESOURCE)])
+def test_only_a_directory_of_the_market_is_believed(seal: Any, sender: str, role: Role) -> None:
+    entry = DirectoryEntry("res", TWO, Timing())
+    with pytest.raises(RemoteProtocolError):
+        entry.entered(seal(sender, "res", c.Registered(RESOURCE_SERVICE, 5), role), 5)
+
+
+def test_an_owners_question_falls_over_too_and_any_answer_counts(seal: Any) -> None:
+    party = UserParty(
+        "alice", bank="bank", directories=TWO, ids=CountedIds("alice"), timing=Timing(), rules=RuleBook(RULES.find)
+    )
+    assert [name for name, _ in sent(party.handle(ev.ResourcesAsked("q"), 0))] == ["first"]
+    assert ("second", c.DirectoryQuery("q", RESOURCE_SERVICE, "")) in sent(party.tick(SECOND))
+    late = seal("first", "alice", c.DirectoryListing("q", RESOURCE_SERVICE, ("res",)), Role.DIRECTORY)
+    (told,) = [each.progress for each in party.handle(ev.MessageReceived(late), 2 * SECOND) if type(each) is fx.Report]
+    assert told == QueryAnswered("q", c.DirectoryListing("q", RESOURCE_SERVICE, ("res",)))

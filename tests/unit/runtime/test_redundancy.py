@@ -1,0 +1,98 @@
+"""What there is several of: how a file says so, what agents it makes, and what stands by in the headline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ramp.agents.preparing import grouped
+from ramp.control.headline import Health, headline
+from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
+from ramp.errors import ConfigurationError
+from ramp.model.instant import SECOND
+from ramp.model.seal import Role
+from ramp.runtime.config import SwarmConfig
+from ramp.runtime.config_file import load_config
+
+MARKET = """
+{tables}
+[[users]]
+name = "alice"
+[machines.m]
+cores = 64
+[[resources]]
+name = "m1"
+machine = "m"
+start_price = 30
+minimum_price = 10
+"""
+
+
+def read(path: Path, tables: str = "") -> SwarmConfig:
+    path.write_text(MARKET.format(tables=tables), "utf-8")
+    return load_config(path)
+
+
+def test_there_is_one_of_each_where_nothing_is_said(tmp_path: Path) -> None:
+    config = read(tmp_path / "market.toml")
+    assert config.directory_names == ("directory",)
+    assert config.bank_names == ("bank",)
+    assert config.agents() == config.roles()
+
+
+def test_further_ones_have_processes_of_their_own(tmp_path: Path) -> None:
+    tables = (
+        '[market]\ndirectories = 3\nbank = "house"\nledger = "postgresql://ramp@db/ramp"\n'
+        "[bank]\nstandby = true\nlease_s = 7"
+    )
+    config = read(tmp_path / "market.toml", tables)
+    assert config.redundancy.banks.lease == 7 * SECOND
+    assert grouped(config) == {
+        "market": ["directory", "house", "keeper"],
+        "users": ["alice"],
+        "directory-2": ["directory-2"],
+        "directory-3": ["directory-3"],
+        "house-2": ["house-2"],
+        "resources-1": ["m1"],
+    }
+    alone = grouped(replace(config, resources_per_process=1))
+    assert alone.keys() == {"directory", "directory-2", "directory-3", "house", "house-2", "keeper", "alice", "m1"}
+
+
+def test_the_bank_that_stands_by_has_no_name_and_so_no_key_of_its_own(tmp_path: Path) -> None:
+    tables = '[market]\nledger = "postgresql+psycopg://ramp@db/ramp"\n[bank]\nstandby = true'
+    config = read(tmp_path / "market.toml", tables)
+    assert "bank-2" not in config.roles()
+    assert config.agents()["bank-2"] is Role.BANK
+
+
+@pytest.mark.parametrize(
+    ("tables", "told"),
+    [
+        ("[market]\ndirectories = 0", "market.directories: 0 is wrong; right would be a whole number from 1"),
+        ("[market]\ndirectories = 10", "market.directories: 10 is wrong; right would be a whole number from 1 to 9"),
+        ("[bank]\nstandby = true", "bank.standby: True is wrong; right would be false, or market.ledger"),
+        ('[market]\nledger = "sqlite:///x"\n[bank]\nstandby = true', "bank.standby: True is wrong"),
+        ("[bank]\nlease_s = 1", "bank.lease_s: 1 is wrong; right would be a whole number from 2"),
+        ("[bank]\nstand_by = true", "bank.stand_by: no such key; did you mean 'standby'?"),
+        ('[market]\ndirectories = 2\nkeeper = "directory-2"', "name: 'directory-2' is used 2 times"),
+    ],
+)
+def test_what_is_wrong_is_told(tmp_path: Path, tables: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        read(tmp_path / "market.toml", tables)
+    assert told in str(refused.value)
+
+
+def test_a_market_whose_second_bank_stands_by_is_up() -> None:
+    def agent(name: str, state: str, *, is_up: bool) -> AgentStatus:
+        return AgentStatus(name, "bank", 1, state, "", 0, "", is_up=is_up)
+
+    def health(*agents: AgentStatus) -> Health:
+        return headline(SwarmStatus("up", "", 1, "", ServerStatus("embedded", "", 1, 1), agents)).health
+
+    bank, standby = agent("bank", "ready", is_up=True), agent("bank-2", "standby", is_up=False)
+    assert health(bank, standby) is Health.UP
+    assert health(replace(bank, state="failed", is_up=False), standby) is Health.DEGRADED

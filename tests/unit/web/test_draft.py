@@ -1,0 +1,84 @@
+"""The form of a request against the schema it is made from, and against `ramp rfq`."""
+
+import pytest
+
+from ramp.errors import ConfigurationError, DocumentError
+from ramp.model.instant import HOUR, MINUTE, from_iso
+from ramp.model.money import parse_credits
+from ramp.rfql.request_for_quotation import load_request, parse_request
+from ramp.rfql.schema_terms import schema_terms
+from ramp.shipped_files import shipped_directory
+from ramp.web.asking.draft import FIELDS, Draft, UnitDraft, greatest_cost, labelled
+
+NOW = from_iso("2026-11-21T08:00:00Z")
+
+
+def test_the_form_has_every_term_of_the_schema():
+    terms = {each.name: each for each in schema_terms()}
+    written = [element for each in FIELDS.values() for element in each.elements]
+    assert sorted(written) == sorted(terms)
+    assert [name for name, each in terms.items() if not each.optional] == ["CPUHourCost", "EndDate", "EndTime"]
+    assert "x86_64" in terms["Architecture"].choices
+    assert {each.choices for each in FIELDS.values() if isinstance(each.choices, str) and each.choices} <= {*terms}
+
+
+def test_the_first_form_is_a_request():
+    (unit,) = Draft().document(NOW).units
+    assert (unit.cores.total, unit.cpu_hour_cost, unit.wall_time) == (64, 70, HOUR)
+    assert (unit.not_before, unit.deadline) == (NOW + 10 * MINUTE, NOW + 12 * HOUR)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((shipped_directory("schemas") / "examples" / "valid").glob("rfq-*.xml")), ids=lambda p: p.stem
+)
+def test_documents_come_back_as_they_were(path):
+    document = load_request(path)
+    again = Draft.of(document).document(NOW)
+    assert again == document
+
+
+def test_most_it_costs():
+    draft = Draft()
+    assert greatest_cost(draft.document(NOW), NOW) == 64 * 70 * 100  # one hour, hundredths of a credit
+    draft.units.append(UnitDraft({"nodes": "4", "node_cores": "8", "price": "10", "wall_time": "30min"}))
+    assert greatest_cost(draft.document(NOW), NOW) == 64 * 70 * 100 + 32 * 10 * 50
+    draft.max_cost = "99.50"
+    assert greatest_cost(draft.document(NOW), NOW) == parse_credits("99.50")
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ({"price": "3.5"}, "Most to pay (credits/core-hour): '3.5' is no whole number from 1; right would be 70"),
+        ({"price": ""}, "nothing is said"),
+        ({"start": "soon"}, "'soon' is no moment; right would be"),
+        ({"wall_time": "an hour"}, "'an hour' is no duration; right would be"),
+        ({"cores": "", "nodes": "8"}, "how many cores?"),
+        ({"end": "", "wall_time": ""}, "how long?"),
+        ({"geometry": "8*8"}, "is no extents; right would be for example 8x8x16"),
+        ({"end": "+5min"}, "does not lie after the start"),
+        ({"disk_gb": "1", "node_disk_gb": "1"}, "Disk space in all (GB)"),
+    ],
+)
+def test_what_makes_no_sense_is_said_in_the_command_lines_words(texts, said):
+    draft = Draft()
+    draft.units[0].texts |= texts
+    with pytest.raises((ConfigurationError, DocumentError)) as caught:
+        draft.document(NOW)
+    assert said in str(caught.value)
+
+
+def test_a_limit_that_is_no_amount_is_named():
+    with pytest.raises(ConfigurationError, match="most to pay in all: "):
+        Draft(max_cost="a lot").document(NOW)
+
+
+def test_a_document_of_many_units_is_left_to_the_command_line():
+    one = Draft().text(NOW)
+    unit = one[one.index("<Request>") : one.index("</Request>") + 10]
+    with pytest.raises(ConfigurationError, match="33 units, a form holds 32"):
+        Draft.of(parse_request(one.replace(unit, unit * 33)))
+
+
+def test_keywords_are_labels():
+    assert labelled("geometry='x' is no extents") == "Extents on a torus: 'x' is no extents"
