@@ -265,6 +265,22 @@ class MarketRefused(RampError):
         super().__init__(reason)
 
 
+class EnrolmentRefused(RampError):
+    """The authority of a market issues no certificate on a request.
+
+    Attributes:
+        code: a word for programs, such as `other_key`.
+        detail: a sentence for people.
+    """
+
+    exit_code = 1
+
+    def __init__(self, code: str, detail: str) -> None:
+        self.code = code
+        self.detail = detail
+        super().__init__(f"{detail} ({code})")
+
+
 class ControlLineError(RampError):
     """A line of the control channel is no request or event of this version."""
 

@@ -28,7 +28,9 @@ from ramp.runtime.config import (
     SwarmConfig,
     UserConfig,
 )
-from ramp.runtime.config_file import CONFIG_VERSION, Reader, read_swarm
+from ramp.runtime.config_file import CONFIG_VERSION, read_swarm
+from ramp.runtime.configuration.reader import Reader
+from ramp.runtime.joining.configuration import FederationConfig, SiteConfig
 from ramp.runtime.redundancy.configuration import BankConfig, RedundancyConfig
 from sentences import attribute_sentences, cell
 
@@ -55,6 +57,11 @@ TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
         (),
     ),
     "bank": ("The Banking Agents; two of them need a ledger on PostgreSQL (`docs/operations.md`).", (BankConfig,)),
+    "site": ("That this configuration is of a site that has joined a market (`docs/joining.md`).", (SiteConfig,)),
+    "federation": (
+        "How the server that is started with the market speaks with those of other sites (`docs/joining.md`).",
+        (FederationConfig,),
+    ),
     "users": ("One table `[[users]]` for each buyer.", (UserConfig,)),
     "machines": (
         "One table `[machines.NAME]` for each kind of machine. Requests may ask for what it states, and only for that.",

@@ -15,6 +15,7 @@ from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
 from ramp.agents.job_launcher import JobLauncher, LauncherSettings, system_python
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, tell_sale
+from ramp.batch.finding import finding_variables
 from ramp.composition import Composition, OpeningAccount, open_accounts
 from ramp.errors import ConfigurationError, StateDamaged
 from ramp.ledger.account import AccountKind
@@ -28,6 +29,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import ResourceConfig, SwarmConfig
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
+from ramp.runtime.joining.register import Register
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.ledger.bank_ledger import BankLedger
@@ -158,7 +160,7 @@ class PartyBuilder:
         return ledger
 
     def _open_accounts(self, ledger: Ledger) -> None:
-        accounts = opening_accounts(self.config)
+        accounts = [*opening_accounts(self.config), *enrolled_accounts(self.state)]
         pins = {each.name: KeyStore(self.state.keys).pin(each.name) for each in accounts}
         certificates = {name: pin.read_text("ascii") for name, pin in pins.items() if pin.exists()}
         open_accounts(accounts, ledger, self.clock.now(), certificates)
@@ -209,7 +211,14 @@ class PartyBuilder:
             return None
         how, own_folder = self.config.launching, self.state.jobs
         settings = LauncherSettings(
-            resource.launching.executor, how.worker, how.python or system_python(), own_folder, how.environment
+            resource.launching.executor,
+            how.worker,
+            how.python or system_python(),
+            own_folder,
+            how.environment,
+            finding_variables(resource),
+            how.psij_python,
+            how.folder,
         )
         return JobLauncher(settings, deliver, watch)
 
@@ -237,8 +246,8 @@ class PartyBuilder:
     @property
     def _market(self) -> Composition:
         config = self.config
-        bank, keeper = config.address(config.bank), config.address(config.keeper)
-        directories = tuple(map(config.address, config.directory_names))
+        bank, keeper = config.market_address(config.bank), config.market_address(config.keeper)
+        directories = tuple(map(config.market_address, config.directory_names))
         return Composition(bank, directories, keeper, config.timing, config.holds, config.signed_offers)
 
     def _shelf(self, name: str) -> Callable[[str, Signed, str], None]:
@@ -287,6 +296,18 @@ def opening_accounts(config: SwarmConfig) -> list[OpeningAccount]:
     ]
 
 
+def enrolled_accounts(state: StateFolder) -> list[OpeningAccount]:
+    """The accounts of those at other sites who have enrolled, and what stands on them when they are opened.
+
+    Raises:
+        ConfigurationError: if the register of invitations cannot be read.
+    """
+    return [
+        OpeningAccount(entry.invitation.name, entry.kind, entry.credit_limit, entry.deposit)
+        for entry in Register(state.invitations).members()
+    ]
+
+
 def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path | None) -> TransportSettings:
     """How the swarm's agents reach their server.
 
@@ -302,9 +323,11 @@ def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path 
             servers=server.addresses,
             ca_file=server.ca_file,
             register=server.register,
-            federation=server.federation,
+            federation=config.federates,
             quotas=config.quotas,
         )
     if port == 0:
         raise ConfigurationError("the server started with the swarm has no port yet", path=config.path)
-    return TransportSettings(servers=((host, port),), ca_file=ca_file, quotas=config.quotas)
+    return TransportSettings(
+        servers=((host, port),), ca_file=ca_file, federation=config.federates, quotas=config.quotas
+    )

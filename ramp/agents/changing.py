@@ -188,7 +188,7 @@ class Changing:
         await self._agents.give_account(name)
         self._keys.issue(address, config.roles()[name], self._clock.now())
         self._take(then, config)
-        await self._tell_bank()
+        await self.tell_bank()
         status = await self._agents.launch(name)
         if status.state not in UP_STATES:
             await self._agents.end(name)
@@ -230,7 +230,8 @@ class Changing:
         """What a party owes and holds that is open, by its own word and the bank's; and what else is to be told."""
         found: list[str] = []
         told: list[str] = []
-        for asked, account in ((name, ""), (self._active_bank, self._config.address(name))):
+        bank = [(self._active_bank, self._config.address(name))] if self._config.own_agents else []
+        for asked, account in [(name, ""), *bank]:
             try:
                 more, also = await self._agents.call(asked, Act.STANDING, account)
             except TransportError as error:
@@ -289,7 +290,7 @@ class Changing:
         now = self._clock.now()
         made = self._keys.renew(address, now, kind=asked.kind, new_key=asked.new_key, lifetime=asked.days * DAY)
         late = await self._update(asked.name)
-        await self._tell_bank()
+        await self.tell_bank()
         until = iso(certificates.valid_until(made))
         what = f"{address} signs with certificate {certificates.serial_text(made)}, which holds until {until}{late}"
         return self._done("keys renew", asked.name, what, who, "renew")
@@ -352,7 +353,7 @@ class Changing:
             if step.kind is StepKind.ADD:
                 await self._agents.give_account(step.name)
                 self._keys.issue(config.address(step.name), config.roles()[step.name], self._clock.now())
-        await self._tell_bank()
+        await self.tell_bank()
         for step in steps:
             if step.kind is StepKind.ADD:
                 await self._agents.launch(step.name)
@@ -396,9 +397,9 @@ class Changing:
         status = await self._agents.settled(name)
         return "" if status.state in UP_STATES else f"; it is {status.state}: {status.detail}"
 
-    async def _tell_bank(self) -> None:
+    async def tell_bank(self) -> None:
         """Let the bank open accounts and put certificates on file; one that is not up does it when it starts."""
-        for name in self._config.bank_names:
+        for name in self._config.bank_names if self._config.own_agents else ():  # a site's bank is elsewhere
             await self._update(name)
 
     @property

@@ -12,6 +12,7 @@ from ramp.errors import ConfigurationError
 from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer
+from ramp.servers.federated_prosody import FederatedProsody
 from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer
 
@@ -25,9 +26,12 @@ def grouped(config: SwarmConfig) -> dict[str, list[str]]:
     names = [resource.name for resource in config.resources]
     size = config.resources_per_process
     if size == 1:
-        return {name: [name] for name in (*config.directory_names, *config.bank_names, config.keeper, *users, *names)}
-    groups = {"market": [config.directory, config.bank, config.keeper], "users": users}
-    groups |= {name: [name] for name in (*config.directory_names[1:], *config.bank_names[1:])}
+        own = (*config.directory_names, *config.bank_names, config.keeper) if config.own_agents else ()
+        return {name: [name] for name in (*own, *users, *names)}
+    groups = {"users": users} if users else {}
+    if config.own_agents:
+        groups = {"market": [config.directory, config.bank, config.keeper], **groups}
+        groups |= {name: [name] for name in (*config.directory_names[1:], *config.bank_names[1:])}
     for number, first in enumerate(range(0, len(names), size), 1):
         groups[f"resources-{number}"] = names[first : first + size]
     return groups
@@ -38,7 +42,10 @@ def new_server(config: SwarmConfig, state: StateFolder) -> ServerProcess | None:
     if config.server.kind == EMBEDDED:
         return EmbeddedServer(state.server, domain=config.domain)
     if config.server.kind == PROSODY:
-        return ProsodyServer(state.server, domain=config.domain)
+        federation = config.joining.federation
+        if federation is None:
+            return ProsodyServer(state.server, domain=config.domain)
+        return FederatedProsody(state.server, config.domain, federation, state.keys / "ca.pem")
     return None
 
 

@@ -21,6 +21,8 @@ from typing import Any, Final
 
 from ramp.agents.changing import Changing, SupervisorControl
 from ramp.agents.group_calls import ANSWERED, Act, GroupCall
+from ramp.agents.joining.keys import prepare_keys
+from ramp.agents.joining.register_watch import RegisterWatch
 from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
 from ramp.agents.server_watch import ServerWatch
 from ramp.agents.status_board import StatusBoard
@@ -30,7 +32,6 @@ from ramp.model.instant import iso
 from ramp.runtime.changes.overlay import save_overlay, starting
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
-from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.logs.events import record
 from ramp.runtime.logs.rotation import rotate_all
 from ramp.runtime.state_folder import StateFolder, write_private
@@ -146,7 +147,10 @@ class Supervisor:
                 await control.start()
                 for group in self._groups:
                     group.tasks.append(asyncio.create_task(self._keep_alive(group)))
-                looks = [asyncio.create_task(each) for each in (self._watch_server(), self._server_watch.run())]
+                watches = [self._watch_server(), self._server_watch.run()]
+                if self._config.own_agents:
+                    watches.append(RegisterWatch(self._state, self._give_accounts, changing.tell_bank).run())
+                looks = [asyncio.create_task(each) for each in watches]
                 await self._wait_ready()
                 if ready is not None and not self._stopping.is_set():
                     ready()
@@ -161,10 +165,7 @@ class Supervisor:
 
     def _launch_server(self) -> None:
         now = self._clock.now()
-        keys = KeyStore(self._state.keys)
-        keys.create_ca(now)
-        for name, role in self._config.roles().items():
-            keys.issue(self._config.address(name), role, now)
+        prepare_keys(self._config, self._state, now)
         self._state.started_at(now)
         self._state.forget_registered()
         names = [*self._config.roles(), *self._config.server.accounts]
@@ -388,9 +389,11 @@ class Supervisor:
         Raises:
             RampError: if it does not take it.
         """
-        password = self._state.passwords([name])[name]
+        await asyncio.to_thread(self._give_accounts, {name: self._state.passwords([name])[name]})
+
+    def _give_accounts(self, accounts: dict[str, str]) -> None:
         if self._server is not None:
-            await asyncio.to_thread(self._server.ensure_accounts, {name: password})
+            self._server.ensure_accounts(accounts)
 
     def configure(self, config: SwarmConfig) -> None:
         """The swarm is another one from now on; its agents are started and ended by those who ask for it."""

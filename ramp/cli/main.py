@@ -53,6 +53,8 @@ VERBS: Final[dict[str, Verb]] = {
     "down": Verb(_MARKET, "ramp.cli.verbs.launch:down", "Stop the market."),
     "user": Verb(_MARKET, "ramp.cli.verbs.parties:user", "Add or remove a user while the market runs."),
     "resource": Verb(_MARKET, "ramp.cli.verbs.parties:resource", "Add, drain, price or remove a resource meanwhile."),
+    "invite": Verb(_MARKET, "ramp.cli.verbs.joining.invite:invite", "Invite a user or resource of another site."),
+    "join": Verb(_MARKET, "ramp.cli.verbs.joining.join:join", "Join another market with an invitation."),
     "deposit": Verb(_MARKET, "ramp.cli.verbs.bank:deposit", "Credit an account (as `ramp bank deposit`)."),
     "restart": Verb(_MARKET, "ramp.cli.verbs.changes:restart", "Restart one agent."),
     "reload": Verb(_MARKET, "ramp.cli.verbs.changes:reload", "Make the market what its file says now."),

@@ -27,6 +27,7 @@ from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
+from ramp.runtime.joining.configuration import JoiningConfig
 from ramp.runtime.redundancy.configuration import RedundancyConfig
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
@@ -223,6 +224,7 @@ class SwarmConfig:
         auction_rule: name of the rule for requests that name none.
         logs: what processes write.
         launching: how jobs are launched on what was bought.
+        joining: what is on other sites: the market that this site has joined, or sites that have joined this market.
         redundancy: what there is several of.
     """
 
@@ -244,12 +246,14 @@ class SwarmConfig:
     auction_rule: str = PAPER_RULE
     logs: LogConfig = field(default_factory=LogConfig)
     launching: LaunchingConfig = field(default_factory=LaunchingConfig)
+    joining: JoiningConfig = field(default_factory=JoiningConfig)
     redundancy: RedundancyConfig = field(default_factory=RedundancyConfig)
 
     @property
     def directory_names(self) -> tuple[str, ...]:
         """Local names of the directory agents."""
-        further = range(2, self.redundancy.directories + 1)
+        site = self.joining.site
+        further = range(2, (self.redundancy.directories if site is None else site.directories) + 1)
         return self.directory, *(f"{self.directory}-{number}" for number in further)
 
     @property
@@ -257,20 +261,37 @@ class SwarmConfig:
         """What the Banking Agents are called here; to the market all are one, `bank`, and one of them speaks."""
         return (self.bank, f"{self.bank}-2") if self.redundancy.banks.standby else (self.bank,)
 
+    @property
+    def own_agents(self) -> dict[str, Role]:
+        """The market's own agents that run here, and what they are; none on a site that has joined a market."""
+        if self.joining.site is not None:
+            return {}
+        directories = dict.fromkeys(self.directory_names, Role.DIRECTORY)
+        return {self.bank: Role.BANK, **directories, self.keeper: Role.KEEPER}
+
     def agents(self) -> dict[str, Role]:
         """Every agent that runs, also one that has no name of its own on the market, and what it is."""
-        return self.roles() | dict.fromkeys(self.bank_names, Role.BANK)
+        return self.roles() | (dict.fromkeys(self.bank_names, Role.BANK) if self.own_agents else {})
 
     def roles(self) -> dict[str, Role]:
         """Every agent's local name and what it is certified to be, in the order of starting."""
-        directories = dict.fromkeys(self.directory_names, Role.DIRECTORY)
-        market = {self.bank: Role.BANK, **directories, self.keeper: Role.KEEPER}
+        market = self.own_agents
         users = {user.name: Role.USER for user in self.users}
         return market | users | {resource.name: Role.RESOURCE for resource in self.resources}
 
     def address(self, local_name: str) -> str:
         """Full name of an agent: `name@domain`."""
         return f"{local_name}@{self.domain}"
+
+    def market_address(self, local_name: str) -> str:
+        """Full name of one of the market's own agents, wherever it runs."""
+        site = self.joining.site
+        return f"{local_name}@{self.domain if site is None else site.market}"
+
+    @property
+    def federates(self) -> bool:
+        """Whether agents of other domains take part."""
+        return self.server.federation or self.joining.crosses_sites
 
     def resource(self, local_name: str) -> ResourceConfig:
         """The resource of that name.

@@ -18,7 +18,6 @@ from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, VersionTooNew
 from ramp.launching.configuration import launch_terms, read_accounts, read_launching
 from ramp.model.instant import SECOND, Duration
-from ramp.model.money import parse_credits
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
 from ramp.protocol.resource.launching import LaunchTerms
@@ -45,81 +44,9 @@ from ramp.runtime.config import (
     SwarmConfig,
     UserConfig,
 )
+from ramp.runtime.configuration.reader import Reader
+from ramp.runtime.joining.configuration import JOINING_TABLES, market_agents, read_joining
 from ramp.runtime.redundancy.configuration import REDUNDANCY_KEYS, read_redundancy
-
-
-class Reader:
-    """Reads tables with checks; collects findings instead of stopping at the first."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.findings: list[str] = []
-
-    def wrong(self, key: str, value: object, right: str) -> None:
-        """Note a value that is wrong, and what would be right."""
-        self.findings.append(f"{key}: {value!r} is wrong; right would be {right}")
-
-    def unknown(self, where: str, table: Mapping[str, Any], known: set[str]) -> None:
-        """Note the keys of a table that nobody knows, each with the nearest known one."""
-        for key in table:
-            if key not in known:
-                self.findings.append(f"{where}{key}: no such key{nearest_name(key, sorted(known))}")
-
-    def table(self, parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-        """A table, empty where it is missing or wrong."""
-        value = parent.get(key, {})
-        if isinstance(value, Mapping):
-            return value
-        self.wrong(key, value, f"a table [{key}]")
-        return {}
-
-    def tables(self, parent: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-        """A list of tables, empty where it is missing or wrong."""
-        value = parent.get(key, [])
-        if isinstance(value, list) and all(isinstance(entry, Mapping) for entry in value):
-            return value
-        self.wrong(key, value, f"a list of tables [[{key}]]")
-        return []
-
-    def text(self, where: str, table: Mapping[str, Any], key: str, default: str | None = None) -> str:
-        """A text, empty only where the default is."""
-        value = table.get(key, default)
-        if isinstance(value, str) and (value or default == ""):
-            return value
-        self.wrong(f"{where}{key}", value, "a text in quotes")
-        return default or "?"
-
-    def whole(self, where: str, table: Mapping[str, Any], key: str, default: int | None, least: int = 1) -> int:
-        """A whole number, at least `least`."""
-        value = table.get(key, default)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= least:
-            return value
-        self.wrong(f"{where}{key}", value, f"a whole number from {least}")
-        return least
-
-    def truth(self, where: str, table: Mapping[str, Any], key: str, default: bool) -> bool:
-        """True or false."""
-        value = table.get(key, default)
-        if isinstance(value, bool):
-            return value
-        self.wrong(f"{where}{key}", value, "true or false")
-        return default
-
-    def money(self, where: str, table: Mapping[str, Any], key: str, default: int) -> int:
-        """An amount of credits, in minor units."""
-        value = table.get(key)
-        if value is None:
-            return default
-        if isinstance(value, int | str) and not isinstance(value, bool):
-            try:
-                amount = parse_credits(str(value))
-            except ValueError:
-                amount = -1
-            if amount >= 0:
-                return amount
-        self.wrong(f"{where}{key}", value, 'an amount of credits, for example 1000 or "99.50"')
-        return default
-
 
 CONFIG_VERSION: Final = 1
 """Of the file's format; a file that states none is of version 1."""
@@ -194,7 +121,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         data: the tables, as TOML has them.
     """
     known = {"version", "market", "server", "timing", "quotas", "guests", "logs", "launching", "accounts"}
-    known |= {"bank", "users", "machines", "resources"}
+    known |= {"bank", "users", "machines", "resources", *JOINING_TABLES}
     reader.unknown("", data, known)
     market = reader.table(data, "market")
     reader.unknown("market.", market, _MARKET_KEYS | REDUNDANCY_KEYS)
@@ -214,25 +141,26 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         _read_resource(reader, index, table, machines, launched)
         for index, table in enumerate(reader.tables(data, "resources"), 1)
     )
+    server = _read_server(reader, reader.table(data, "server"))
+    joining = read_joining(reader, data, server.kind)
     config = SwarmConfig(
         path=reader.path,
         domain=domain,
-        server=_read_server(reader, reader.table(data, "server")),
+        server=server,
         users=users,
         resources=resources,
         timing=_read_timing(reader, reader.table(data, "timing")),
         ledger_url=reader.text("market.", market, "ledger", ""),
         resources_per_process=reader.whole("market.", market, "resources_per_process", 10),
-        bank=reader.text("market.", market, "bank", "bank"),
-        directory=reader.text("market.", market, "directory", "directory"),
-        keeper=reader.text("market.", market, "keeper", "keeper"),
-        signed_offers=reader.truth("market.", market, "signed_offers", False),
+        **market_agents(reader, market, joining),
+        signed_offers=reader.truth("market.", market, "signed_offers", joining.crosses_sites),
         quotas=_read_quotas(reader, reader.table(data, "quotas")),
         holds=_read_holds(reader, reader.table(data, "quotas")),
         guests=_read_guests(reader, reader.table(data, "guests")),
         auction_rule=_read_rule(reader, market),
         logs=_read_logs(reader, reader.table(data, "logs")),
         launching=launching,
+        joining=joining,
         redundancy=read_redundancy(reader, data, market),
     )
     _check_names(reader, config)
@@ -249,9 +177,9 @@ def _read_rule(reader: Reader, market: Mapping[str, Any]) -> str:
 
 
 def _check_names(reader: Reader, config: SwarmConfig) -> None:
-    names = [*config.bank_names, *config.directory_names, config.keeper]
-    names += [user.name for user in config.users] + [resource.name for resource in config.resources]
-    names += config.server.accounts
+    names = [*config.bank_names, *config.directory_names, config.keeper] if config.own_agents else []
+    names += [user.name for user in config.users]
+    names += [*(resource.name for resource in config.resources), *config.server.accounts]
     for name in names:
         # NFKC and case folding leave a name alone that has one spelling only; the XMPP server's check is stricter still
         plain = unicodedata.normalize("NFKC", name).casefold()
@@ -259,9 +187,10 @@ def _check_names(reader: Reader, config: SwarmConfig) -> None:
             reader.wrong("name", name, "lower-case letters, digits, dots, hyphens and underscores")
     for name in sorted({name for name in names if names.count(name) > 1}):
         reader.findings.append(f"name: {name!r} is used {names.count(name)} times; every agent needs its own")
-    if not config.resources:
+    site = config.joining.site is not None
+    if not config.resources and not (site and config.users):
         reader.findings.append("resources: there is none; a market needs at least one [[resources]]")
-    if not config.users:
+    if not config.users and not site:
         reader.findings.append("users: there is none; a market needs at least one [[users]]")
 
 

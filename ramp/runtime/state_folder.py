@@ -121,6 +121,16 @@ class StateFolder:
         return self.path / "audit.log"
 
     @property
+    def invitations(self) -> Path:
+        """The register of those whom the market's keeper has invited (`ramp.runtime.joining`)."""
+        return self.path / "invitations.json"
+
+    @property
+    def joined(self) -> Path:
+        """One file an invitation with which this site has joined another market."""
+        return self.path / "joined"
+
+    @property
     def sockets(self) -> Path:
         """Folder of the control sockets; under the state folder unless its path is too long for a socket."""
         here = self.run / "control"
@@ -188,6 +198,12 @@ class StateFolder:
             known.update({name: secrets.token_urlsafe(18) for name in missing})
             write_private(path, json.dumps(known, indent=1, sort_keys=True))
         return known
+
+    def keep_passwords(self, given: Mapping[str, str]) -> None:
+        """Keep passwords of accounts that exist already, in place of those that would be drawn, by local name."""
+        known = self.passwords([])
+        if any(known.get(name) != password for name, password in given.items()):
+            write_private(self.path / "passwords.json", json.dumps({**known, **given}, indent=1, sort_keys=True))
 
     def registered(self, directory: str) -> list[KnownAgent]:
         """The agents that were registered when a directory ended, in this life of the swarm."""

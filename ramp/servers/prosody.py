@@ -37,13 +37,12 @@ _CONFIGURATION = """-- written by RAMP; changes are lost at the next start
 {privileged}pidfile = "{state}/prosody.pid"
 data_path = "{state}/data"
 certificates = "{state}/tls"
-modules_enabled = {{ "roster"; "saslauth"; "tls"; "disco"; "ping"; "smacks" }}
-modules_disabled = {{ "s2s"; "register"; "register_ibr" }}
+modules_enabled = {{ "roster"; "saslauth"; "tls"; "disco"; "ping"; "smacks"{further_modules} }}
+modules_disabled = {{ {disabled_modules} }}
 plugin_paths = {{ "{plugins}" }}
 interfaces = {{ "{host}" }}
 c2s_ports = {{ {port} }}
 c2s_direct_tls_ports = {{ }}
-s2s_ports = {{ }}
 http_ports = {{ }}
 https_ports = {{ }}
 -- accounts are made by mod_ramp_accounts alone
@@ -59,8 +58,9 @@ gc = {{ mode = "generational" }}
 -- Nagle's algorithm would add 40 ms to every message longer than a packet
 network_settings = {{ nagle = false }}
 log = {{ {{ levels = {{ min = "warn" }}; to = "console" }} }}
+{servers}
 VirtualHost "{domain}"
-  ssl = {{ key = "{key}"; certificate = "{certificate}" }}
+  ssl = {{ key = "{key}"; certificate = "{certificate}"{authorities} }}
 """
 
 
@@ -130,11 +130,21 @@ class ProsodyServer(ServerProcess):
                 domain=self.domain,
                 key=certificate.key_file,
                 certificate=certificate.certificate_file,
+                **self._federation(),
             )
         )
         if self.accounts:
             self._give_accounts(self.accounts)
         return [executable, "-F", "--config", str(self._configuration)]
+
+    def _federation(self) -> Mapping[str, str]:
+        """What the configuration says of other servers: that there are none."""
+        return {
+            "further_modules": "",
+            "disabled_modules": '"s2s"; "register"; "register_ibr"',
+            "servers": "s2s_ports = { }",
+            "authorities": "",
+        }
 
     def _give_accounts(self, accounts: Mapping[str, str]) -> None:
         store_accounts(self._configuration, self.domain, accounts)

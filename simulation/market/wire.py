@@ -30,7 +30,7 @@ class Wire:
         self._notaries: dict[str, XmlNotary] = {}
         for name, role in roles.items():
             key = issuing.new_key("p256")
-            certificate = issuing.certify(name, key, (ca_key, ca), now, 10 * DAY, role)
+            certificate = issuing.certify(name, key.public_key(), (ca_key, ca), now, 10 * DAY, role)
             self._notaries[name] = XmlNotary(name, key, certificate, (ca,))
 
     def notary(self, name: str) -> XmlNotary:

@@ -109,6 +109,7 @@ def test_no_two_jobs_share_a_cable(name: str) -> None:
                 assert not placements_conflict(one.placement, other.placement)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overrun", list(Overrun))
 @pytest.mark.parametrize(
     "name", [one.name for one in SCHEDULERS.listed() if one.declaration and one.declaration.compiled]

@@ -1,7 +1,8 @@
 """Every command of the README and of the pages under docs works, in its order, without workload logs.
 
 `simulating-and-extending.md` has files to be written first: `tests/integration/test_simulating_page.py` runs it. Pages
-about real batch systems are run where one is: `tests/e2e/gridengine/test_page.py`.
+about real batch systems are run where one is: `tests/e2e/gridengine/test_page.py`; `two-sites.md` has two state folders
+and is run by `tests/e2e/joining`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pytest
 from command_blocks import read_page, run
 
 ROOT = Path(__file__).parents[2]
-RUN_ELSEWHERE = {ROOT / "docs" / name for name in ("simulating-and-extending.md", "gridengine.md")}
+RUN_ELSEWHERE = {ROOT / "docs" / name for name in ("simulating-and-extending.md", "gridengine.md", "two-sites.md")}
 PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - RUN_ELSEWHERE)]
 WITH_COMMANDS = [page for page in PAGES if read_page(page.read_text("utf-8")).commands]
 

@@ -268,6 +268,7 @@ def test_a_moment_is_a_number(trace, option):
     assert result.exit_code == 2
 
 
+@pytest.mark.slow
 def test_pictures_are_written(trace, tmp_path):
     svg, png = tmp_path / "m.svg", tmp_path / "m.png"
     run(smap, "--trace", trace, "--at", 30, "--svg", svg, "--png", png)

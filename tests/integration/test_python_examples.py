@@ -16,6 +16,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 LINES_MAX = 40
 
 
+@pytest.mark.slow
 def test_a_price_of_ones_own_sells(tmp_path: Path) -> None:
     """On Table 2's machines a request in four sizes is sold by both rules; the dearest is within what was asked."""
     example = EXAMPLES / "own_price.py"

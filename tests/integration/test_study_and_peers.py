@@ -44,6 +44,7 @@ def ctc_as_pyss_reads_it() -> JobTable:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheduler", "mean_wait_min", "mean_bounded_slowdown"),
     [("easy", 230.666, 48.226), ("conservative", 294.915, 54.381)],

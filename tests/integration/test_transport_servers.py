@@ -85,6 +85,7 @@ async def until(condition):
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 async def test_agents_come_back_after_the_server_was_killed(server):
     async with parties(server, "user", *(f"ral{number}" for number in range(8))) as (user, *resources):
         for resource in resources:
@@ -178,6 +179,7 @@ async def test_restart_keeps_port_authority_and_accounts(server):
         await until(lambda: keeper.story == ["up", "down", "up"])
 
 
+@pytest.mark.slow
 def test_no_password_is_written_down_or_on_a_command_line(server):
     server.ensure_accounts({"secretive": "correct-horse-battery"})
     server.restart()

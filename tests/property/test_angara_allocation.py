@@ -56,7 +56,7 @@ def history(machine: AngaraMachine, moves: list):
             machine.allocate(placement)
 
 
-@pytest.mark.parametrize("allocator", [*PRINTED, "find-systems-mss exact"])
+@pytest.mark.parametrize("allocator", [*PRINTED, pytest.param("find-systems-mss exact", marks=pytest.mark.slow)])
 @given(extents=st.sampled_from(TORI), moves=steps)
 @settings(max_examples=examples(12))
 def test_every_decision_is_that_of_the_plain_loop(allocator: str, extents: tuple[int, ...], moves: list) -> None:

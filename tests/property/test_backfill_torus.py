@@ -205,6 +205,7 @@ def test_conservative_starts_jobs_when_and_where_its_definition_does(jobs: list[
     assert starts_of(ConservativeBackfill(), jobs) == starts_of(PlainConservative(), jobs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_conservative_keeps_to_its_definition_in_a_long_queue(seed: int) -> None:
     """Forty jobs of which most end early: whatever compression does not look at again could not have been had."""
@@ -236,6 +237,7 @@ def test_easy_starts_jobs_when_and_where_its_definition_does(overrun: Overrun, j
     assert starts_of(EasyByPlan(), jobs, overrun) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overrun", list(Overrun))
 @pytest.mark.parametrize("seed", range(12))
 def test_easy_keeps_to_its_definition_in_a_long_queue(seed: int, overrun: Overrun) -> None:

@@ -126,6 +126,7 @@ READERS: tuple[Callable[[x509.Certificate], object], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_certificates_are_read_or_refused(store: KeyStore, seed: int) -> None:
     """By every function that reads one, and by the whole check."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from click.testing import CliRunner
 
 from simulation.cli.swarm import swarm
@@ -15,6 +16,7 @@ def test_a_sound_market_ends_with_0() -> None:
     assert "no invariant broken" in result.output
 
 
+@pytest.mark.slow
 def test_worker_processes_give_the_same_totals() -> None:
     one = CliRunner().invoke(swarm, ["--seeds", "8", "--jobs", "1", "--json"])
     two = CliRunner().invoke(swarm, ["--seeds", "8", "--jobs", "2", "--json"])

@@ -82,6 +82,7 @@ class Run:
         return self
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", [USER, DIRECTORY, *RESOURCES])
 def test_a_step_makes_no_difference_where_nothing_dated_runs_out(name: str, seed: int) -> None:

@@ -90,6 +90,7 @@ def test_twenty_machines_that_take_200_ms_lengthen_no_round_beyond_300_ms(buyers
     assert prices[0] == prices[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("takes", [5 * SECOND, 10 * MINUTE])
 @pytest.mark.parametrize("buyers", [1, 3])
 def test_one_slow_machine_delays_nobody_elses_answer(takes: Duration, buyers: int) -> None:
@@ -102,6 +103,7 @@ def test_one_slow_machine_delays_nobody_elses_answer(takes: Duration, buyers: in
     assert {each.outcome.status for each in late.ended.values()} == {RequestStatus.COMMITTED}
 
 
+@pytest.mark.slow
 def test_what_a_machine_is_slow_at_delays_none_of_its_other_answers() -> None:
     """Setting a slot aside takes a minute; the same machine's quotes for others come at once."""
     faults = {name: GuestFaults(takes=MINUTE, asks_well=True) for name in SELLERS}

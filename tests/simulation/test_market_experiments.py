@@ -44,6 +44,7 @@ def summary_of(folder):
     return json.loads((folder / "summary.json").read_text())
 
 
+@pytest.mark.slow
 def test_durations_of_rounds_of_fixed_length_stand_as_ratio_without_a_verdict(rounds) -> None:
     summary = summary_of(rounds)
     rows = [row for row in summary["table"] if row["request"] == "16 cores at 70"]
@@ -112,6 +113,7 @@ def test_the_price_falls_with_the_rounds_and_never_below_what_a_seller_accepts(r
     assert all(row["duration_s"] < row["paper_duration_s"] for row in table)
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_table_and_the_same_seed_gives_the_same_auctions(rounds, tmp_path) -> None:
     out = tmp_path / "again"
     result = CliRunner().invoke(

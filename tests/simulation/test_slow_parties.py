@@ -52,6 +52,7 @@ class SlowParties:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(
     ("slow", "shortest", "longest"), [("res0", MINUTE, 3 * MINUTE), ("bank", 20 * SECOND, MINUTE)], ids=["res0", "bank"]

@@ -31,6 +31,7 @@ def market() -> MarketRun:
     return run_market(CASE)
 
 
+@pytest.mark.slow
 def test_sales_and_machines_add_up(market: MarketRun) -> None:
     assert market.row["requests"] > 20
     assert 0 < market.row["bought"] <= market.row["requests"]
@@ -83,6 +84,7 @@ def test_both_strategies_see_the_same_requests(market: MarketRun) -> None:
     assert priced.sales != market.sales
 
 
+@pytest.mark.slow
 def test_only_tori_answer_requests_for_a_torus() -> None:
     run = run_market(MarketCase("quickstart", (1024,), 1.0, "ramp", 2, 10.0, 80, seed=1))
     assert run.row["refusals_first_round"]["torus_terms"] == 20 * run.row["requests"], "all of Table 2, every time"

@@ -85,7 +85,7 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
     """
     options = read_options(settings.options, GridEngineOptions, within=settings.resource)
     shown = options.qstat != ("qstat",)
-    run: Runner = CommandRunner(_environment(options, settings.resource), questions.ORDER_S)
+    run: Runner = CommandRunner(environment_of(options, settings.resource), questions.ORDER_S)
     if shown:
         run = _Patient(run)
     programs = _programs(options)
@@ -143,8 +143,12 @@ def _programs(options: GridEngineOptions) -> Programs:
     return Programs(command(*options.qstat), command(*options.qrstat), *map(command, ("qrsub", "qrdel", "qconf")))
 
 
-def _environment(options: GridEngineOptions, resource: str) -> dict[str, str]:
-    """What Grid Engine's commands find it by."""
+def environment_of(options: GridEngineOptions, resource: str) -> dict[str, str]:
+    """What Grid Engine's commands find it by.
+
+    Raises:
+        ConfigurationError: a variable is not for the configuration to set.
+    """
     for name in options.environment:
         if name in _FORBIDDEN or not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise ConfigurationError(

@@ -161,6 +161,8 @@ def moldable_problems(unit: RequestUnit) -> tuple[str, ...]:
         found.append("a range of cores without WallTime; right would be the wall time at the reference size")
     if unit.torus is not None and unit.torus.geometry:
         found.append("a range of cores beside a Geometry; right would be one of the two")
+    if unit.start_probability is not None:
+        found.append("a range of cores beside a StartProbability; right would be one of the two")
     try:
         law = law_of(terms.law)
     except WorkloadError as error:

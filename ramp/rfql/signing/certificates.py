@@ -18,6 +18,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
 from ramp.errors import CertificateExpired, SignatureInvalid, SignerUnknown
 from ramp.model import instant
@@ -125,19 +126,18 @@ def fingerprint(certificate: x509.Certificate) -> str:
 def key_fingerprint(certificate: x509.Certificate) -> str:
     """SHA-256 fingerprint of the public key: what a pin compares, so that a renewed certificate still fits."""
     digest = hashes.Hash(hashes.SHA256())
-    digest.update(_public_key_bytes(certificate))
+    digest.update(public_key_bytes(certificate.public_key()))
     return digest.finalize().hex(":")
 
 
 def same_key(one: x509.Certificate, other: x509.Certificate) -> bool:
     """Whether two certificates are for the same public key."""
-    return one == other or _public_key_bytes(one) == _public_key_bytes(other)
+    return one == other or public_key_bytes(one.public_key()) == public_key_bytes(other.public_key())
 
 
-def _public_key_bytes(certificate: x509.Certificate) -> bytes:
-    return certificate.public_key().public_bytes(
-        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
+def public_key_bytes(key: CertificatePublicKeyTypes) -> bytes:
+    """A public key as certificates have it (SubjectPublicKeyInfo, DER)."""
+    return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 def valid_from(certificate: x509.Certificate) -> Instant:

@@ -8,6 +8,7 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from ramp.errors import ConfigurationError
 from ramp.model import instant
@@ -46,7 +47,7 @@ def make_ca(market: str, now: Instant, lifetime: Duration) -> tuple[PrivateKey, 
 
 def certify(
     name: str,
-    key: PrivateKey,
+    key: PublicKey,
     issuer: tuple[PrivateKey, x509.Certificate],
     now: Instant,
     lifetime: Duration,
@@ -56,7 +57,7 @@ def certify(
 
     Args:
         name: the party.
-        key: its private key.
+        key: its public key.
         issuer: the CA's key and certificate.
         now: the present.
         lifetime: how long it holds, but no longer than the CA's own.
@@ -72,9 +73,34 @@ def certify(
     )
     begins, ends = now - CLOCK_SKEW, min(now + lifetime, certificates.valid_until(ca))
     usage = key_usage(issues=False, commits=True)
-    builder = unsigned(subject, ca.subject, key.public_key(), begins, ends, usage=usage)
+    builder = unsigned(subject, ca.subject, key, begins, ends, usage=usage)
     uri = x509.UniformResourceIdentifier(f"{IDENTITY_SCHEME}{name}")
     builder = builder.add_extension(x509.SubjectAlternativeName([uri]), critical=False)
+    issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
+    return builder.add_extension(issuer_key, critical=False).sign(ca_key, _hash_for(ca_key))
+
+
+def certify_server(
+    domain: str, key: PublicKey, issuer: tuple[PrivateKey, x509.Certificate], now: Instant, lifetime: Duration
+) -> x509.Certificate:
+    """A certificate for the XMPP server of a site, with which it shows itself to clients and to other servers.
+
+    It names a domain and no party, so nothing that is signed with its key is believed to be any party's word.
+
+    Args:
+        domain: the site's.
+        key: the server's public key.
+        issuer: the CA's key and certificate.
+        now: the present.
+        lifetime: how long it holds, but no longer than the CA's own.
+    """
+    ca_key, ca = issuer
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, domain[:64])])
+    begins, ends = now - CLOCK_SKEW, min(now + lifetime, certificates.valid_until(ca))
+    builder = unsigned(subject, ca.subject, key, begins, ends, usage=key_usage(issues=False))
+    usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
+    builder = builder.add_extension(usages, critical=False)
+    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(domain)]), critical=False)
     issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
     return builder.add_extension(issuer_key, critical=False).sign(ca_key, _hash_for(ca_key))
 

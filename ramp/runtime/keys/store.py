@@ -7,7 +7,8 @@ Layout under the store's folder (all folders 0700, everything with a private key
     agents/NAME/identity.pem   a party's private key and certificate, one file so that both are replaced at once
     pins/NAME.pem              a party's present certificate: what verifiers pin its key to (no private key needed)
     issued/SERIAL.pem          every certificate ever issued
-    revoked.json               serial number, party, time and reason of what was revoked
+    revoked.json               serial number, party, time and reason of what was revoked, where certificates are issued
+    revocations.pem            the same as a list signed by the CA, which travels to other sites
 
 Files appear whole or not at all (written aside, then renamed), so several processes may start on one store.
 """
@@ -17,7 +18,6 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +33,8 @@ from ramp.rfql.signing.certificates import PrivateKey
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.atomic_writes import Version, make_folder, version_of, write_whole
 from ramp.runtime.keys import issuing
+from ramp.runtime.keys.inventory import CertificateEntry, state_of
+from ramp.runtime.keys.revocation_lists import KeptList, SignedList, sign_list
 from ramp.runtime.keys.revocations import Revocation, RevocationList
 
 CA_LIFETIME: Final[Duration] = 10 * 365 * DAY
@@ -42,33 +44,6 @@ CERTIFICATE_LIFETIME: Final[Duration] = 365 * DAY
 """A year, so that a lost key that nobody noticed ends by itself."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}(@[A-Za-z0-9][A-Za-z0-9.-]{0,127})?")
-
-
-@dataclass(frozen=True, slots=True)
-class CertificateEntry:
-    """One certificate of the inventory.
-
-    Attributes:
-        name: the party it is for.
-        role: what it certifies the party to be, or None where it was issued before roles were stated.
-        serial: serial number in hexadecimal.
-        key_kind: `P-256`, `RSA-3072` or `Ed25519`.
-        fingerprint: SHA-256 of the certificate, in hexadecimal pairs.
-        valid_from: first instant.
-        valid_until: last instant.
-        state: `valid`, `expired`, `not yet valid` or `revoked`.
-        current: whether the party signs with it now.
-    """
-
-    name: str
-    role: Role | None
-    serial: str
-    key_kind: str
-    fingerprint: str
-    valid_from: Instant
-    valid_until: Instant
-    state: str
-    current: bool
 
 
 class KeyStore:
@@ -81,6 +56,7 @@ class KeyStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._revocations = RevocationList(folder / "revoked.json")
+        self._signed_list = KeptList(folder / "revocations.pem")
         self._pins: dict[str, tuple[Version, x509.Certificate]] = {}
 
     # The CA
@@ -279,7 +255,7 @@ class KeyStore:
                     fingerprint=certificates.fingerprint(certificate),
                     valid_from=certificates.valid_from(certificate),
                     valid_until=certificates.valid_until(certificate),
-                    state=_state(certificate, now, revoked=serial in revoked),
+                    state=state_of(certificate, now, revoked=serial in revoked),
                     current=on_file is not None and on_file.serial_number == certificate.serial_number,
                 )
             )
@@ -318,8 +294,44 @@ class KeyStore:
         return self._revocations.lines()
 
     def is_revoked(self, certificate: x509.Certificate) -> bool:
-        """Whether a certificate is on the revocation list; the file is read again only when it has changed."""
-        return self._revocations.holds(certificates.serial_text(certificate))
+        """Whether a certificate is on a revocation list; files are read again only when they have changed."""
+        serial = certificates.serial_text(certificate)
+        signed = self.signed_list()
+        return self._revocations.holds(serial) or (signed is not None and serial in signed.revoked_at)
+
+    def signed_list(self) -> SignedList | None:
+        """The newest signed revocation list that is here, or None.
+
+        Raises:
+            ConfigurationError: if the file is damaged; it must not pass for an empty list.
+        """
+        has_ca = (self.folder / "ca.pem").exists()
+        return self._signed_list.current(self.ca_certificates()) if has_ca else None
+
+    def keep_signed_list(self, pem: str) -> SignedList:
+        """Keep a list that has come from the authority, unless a newer one is here; returns the newest.
+
+        Raises:
+            SignatureInvalid: if it is none, or of nobody whom the market trusts.
+        """
+        return self._signed_list.keep(pem, self.ca_certificates())
+
+    def sign_revocations(self, now: Instant, lifetime: Duration) -> SignedList:
+        """The signed list of everything revoked: the one that is here while that is true, else a new one.
+
+        Args:
+            now: the present.
+            lifetime: how long a new one is to be relied on; it is made when half of that is over.
+
+        Raises:
+            ConfigurationError: if this store has no CA key.
+        """
+        current, lines = self.signed_list(), self.revocations()
+        told = set() if current is None else current.revoked_at.keys()
+        if current is not None and {line.serial for line in lines} <= told and now < current.expires_at - lifetime // 2:
+            return current
+        number = 1 if current is None else current.number + 1
+        return self.keep_signed_list(sign_list(lines, number, self.issuer(), now, lifetime))
 
     # Within
 
@@ -329,10 +341,30 @@ class KeyStore:
         return self.folder / "agents" / name / "identity.pem"
 
     def _certify(self, name: str, key: PrivateKey, now: Instant, lifetime: Duration, role: Role) -> x509.Certificate:
+        return issuing.certify(name, key.public_key(), self.issuer(), now, lifetime, role)
+
+    def issuer(self) -> tuple[PrivateKey, x509.Certificate]:
+        """The CA's private key and certificate.
+
+        Raises:
+            ConfigurationError: if this store has none.
+        """
         path = self.folder / "ca" / "identity.pem"
         if not path.exists():
             raise ConfigurationError("this store has no CA key; right would be `ramp keys init` first", path=path)
-        return issuing.certify(name, key, self._read_identity(path), now, lifetime, role)
+        return self._read_identity(path)
+
+    def keep_certificate(self, name: str, certificate: x509.Certificate) -> None:
+        """Enter a certificate that was issued for a party's key, which is elsewhere, in the inventory, and pin it."""
+        self._identity_path(name)
+        self._record(certificate)
+        self._pin(name, certificate)
+
+    def keep_identity(self, name: str, key: PrivateKey, certificate: x509.Certificate, ca: x509.Certificate) -> None:
+        """Keep a key of a party with a certificate that another store's CA has issued, which is trusted from now on."""
+        write_whole(self.folder / "ca.pem", ca.public_bytes(serialization.Encoding.PEM), private=False)
+        write_whole(self._identity_path(name), issuing.identity_pem(key, certificate), private=True)
+        self.keep_certificate(name, certificate)
 
     def _record(self, certificate: x509.Certificate) -> None:
         path = self.folder / "issued" / f"{certificates.serial_text(certificate)}.pem"
@@ -419,11 +451,3 @@ def _check_begun(name: str, certificate: x509.Certificate, now: Instant, path: P
             f"{iso(begins)} on, and nothing that is signed before is believed; set the clock right",
             path=path,
         )
-
-
-def _state(certificate: x509.Certificate, now: Instant, *, revoked: bool) -> str:
-    if revoked:
-        return "revoked"
-    if now > certificates.valid_until(certificate):
-        return "expired"
-    return "not yet valid" if now < certificates.valid_from(certificate) else "valid"

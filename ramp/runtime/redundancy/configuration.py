@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ramp.model.instant import SECOND, Duration
 
 if TYPE_CHECKING:
-    from ramp.runtime.config_file import Reader
+    from ramp.runtime.configuration.reader import Reader
 
 DIRECTORIES_MAX: Final = 9
 """More serve nobody: every resource sends each of them a heartbeat every few seconds."""

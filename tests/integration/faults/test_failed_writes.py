@@ -166,6 +166,7 @@ def writes_of_a_purchase(folder: Path, patch: pytest.MonkeyPatch) -> Writes:
     return writes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "stride"), [("before", 10), ("after", 10), ("full", 12)])
 def test_a_failed_write_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, stride: int) -> None:
     """Every few of them, and the bank's first; the slow test does all."""

@@ -106,6 +106,7 @@ def run(folder: Path, count: int, seed: int) -> None:
         logging.getLogger("ramp").setLevel(logging.NOTSET)
 
 
+@pytest.mark.slow
 def test_mutants_restart_nobody(tmp_path: Path) -> None:
     run(tmp_path, 3_000, seed=1)
 

@@ -26,6 +26,7 @@ BUGS: dict[str, tuple[type, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", BUGS)
 def test_a_bug_in_one_conversation_touches_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str

@@ -192,6 +192,7 @@ async def test_a_quote_that_fails_is_refused_and_the_guest_comes_back(agent: Age
         await agent.is_back()
 
 
+@pytest.mark.slow
 @cases("hang", "die", "after hang", "after die", "after raise", "none", "nul", "transient", quick="after die")
 async def test_a_hold_that_fails_is_in_doubt_until_it_is_looked_up(agent: Agent, how: str) -> None:
     async with agent:
@@ -206,6 +207,7 @@ async def test_a_hold_that_fails_is_in_doubt_until_it_is_looked_up(agent: Agent,
         assert await agent.look_up("k") is None
 
 
+@pytest.mark.slow
 @cases("hang", "after exit", "raise", "none", "text", quick="none")
 async def test_a_confirmation_that_fails_is_in_doubt_until_it_is_looked_up(agent: Agent, how: str) -> None:
     async with agent:
@@ -220,6 +222,7 @@ async def test_a_confirmation_that_fails_is_in_doubt_until_it_is_looked_up(agent
         assert agent.health.reason == ""
 
 
+@pytest.mark.slow
 @cases("raise", "lasting", "word", "negative", "hang", "exit", quick="negative")
 async def test_a_price_that_fails_is_refused_and_the_strategy_comes_back(agent: Agent, how: str) -> None:
     question = fx.PriceSlots("c", (PriceQuestion(70, 70, 20, 0.5), PriceQuestion(70, 70, 30, 0.5)))
@@ -303,6 +306,7 @@ OPENINGS = {
 }
 
 
+@pytest.mark.slow
 @cases(*OPENINGS, quick="raise")
 async def test_one_that_does_not_open_is_tried_again(agent: Agent, how: str) -> None:
     agent.package.be(open=how)
@@ -394,6 +398,7 @@ async def test_callers_do_not_wait_for_what_hangs(moody: MoodyPackage, tmp_path:
         assert "it has been at work on hold for 1 s" in at_once.answers[0].detail  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["quote", "price", "snapshot"])
 async def test_one_that_is_mended_is_well_again_without_anybody_who_asks(agent: Agent, call: str) -> None:
     question: Any = {

@@ -6,6 +6,7 @@ import pytest
 from tiny_market import NAMES, balance
 
 
+@pytest.mark.slow
 def test_what_was_bought_is_shown_under_each_of_its_ids_and_can_be_cancelled(ramp, request_file):
     bought = ramp("submit", request_file(8), "--json")[1]
     (unit,) = bought["units"]

@@ -73,6 +73,7 @@ def test_the_same_for_asyncio(swarm):
     assert 0 < machine.cores_free == 512 - machine.cores_busy <= 384  # a quarter is taken from the beginning
 
 
+@pytest.mark.slow
 async def test_a_market_of_ones_own_for_asyncio(tmp_path):
     config = tmp_path / "tiny.toml"
     config.write_text(CONFIG)
@@ -86,6 +87,7 @@ async def test_a_market_of_ones_own_for_asyncio(tmp_path):
     assert not state.path.exists()
 
 
+@pytest.mark.slow
 async def test_a_task_that_is_cancelled_while_it_launches_leaves_no_market(tmp_path):
     config = tmp_path / "tiny.toml"
     config.write_text(CONFIG)

@@ -77,6 +77,7 @@ def test_averages_are_over_systems_and_intervals_over_seeds() -> None:
     assert entry["standard_deviation"] == pytest.approx(10 / 2**0.5, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_run_counts_requested_and_allocated_nodes_apart() -> None:
     system = System((4, 3, 3))
     plain = run_setting(Setting(system, Variant("plain", "find-systems"), 8, 0.3, 1))
@@ -93,6 +94,7 @@ def test_systems_are_those_of_the_study() -> None:
     assert find_experiment("angara").name == "angara"
 
 
+@pytest.mark.slow
 def test_the_study_leaves_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(angara, "QUICK_SYSTEMS", (SYSTEMS[11],))
     monkeypatch.setattr(angara, "QUICK_WINDOWS", (1, 32))

@@ -21,6 +21,7 @@ def write_log(path: Path, jobs: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [10, one_run.BARS_DRAWN_MAX + 100])
 def test_few_and_many_jobs_are_drawn_over_the_half_that_they_held(jobs: int, tmp_path: Path) -> None:
     """Half of a machine, always busy: half of the field is of the jobs' colour, half is white."""

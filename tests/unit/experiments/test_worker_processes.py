@@ -62,6 +62,7 @@ def workers_of(process: psutil.Process) -> list[psutil.Process]:
     raise AssertionError("no workers came up")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_no_worker_stays_behind(number: signal.Signals, tmp_path: Path) -> None:
     script = tmp_path / "endless.py"

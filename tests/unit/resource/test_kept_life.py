@@ -112,6 +112,7 @@ def test_a_kept_machine_goes_on_in_the_month_that_it_has_come_to(tmp_path: Path)
     assert seen(kept, now + 40 * DAY) == seen(opened(tmp_path / "anew"), now + 40 * DAY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["life", "header", "book", "options"])
 def test_what_may_not_be_used_is_lived_through_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str

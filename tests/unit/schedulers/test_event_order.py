@@ -29,6 +29,7 @@ def starts(rows: list[tuple[int, int, int, int]], order: EventOrder) -> list[int
     return run_log(FlatMachine(10), jobs, SchedulerOptions("easy", event_order=order)).schedule.start_time.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "batch", "pyss"),
     [

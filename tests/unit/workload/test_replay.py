@@ -209,6 +209,7 @@ def test_where_a_log_is_missing_a_synthetic_one_of_its_length_stands_in(
         open_replay("Nowhere", 64)
 
 
+@pytest.mark.slow
 @pytest.mark.logs
 @pytest.mark.parametrize(
     ("name", "cores"),

@@ -154,6 +154,7 @@ def test_select_keeps_order_and_comments() -> None:
     assert format_swf(picked).decode().splitlines()[-1] == JOB
 
 
+@pytest.mark.slow
 @pytest.mark.logs
 @pytest.mark.parametrize(
     ("name", "jobs", "cores"),

@@ -52,6 +52,7 @@ def test_machines_and_prices_of_ones_own() -> None:
     assert [each.name for each in found] != [each.name for each in OwnMarket().resources()]
 
 
+@pytest.mark.slow
 def test_rounds_by_another_rule(tmp_path: Path, requests_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All auctions of a sealed rule have one round, so all pay alike in one market."""
     monkeypatch.setattr(rounds, "SPACING", 2 * MINUTE)

@@ -1,0 +1,1 @@
+"""What the supervisor does for markets of several sites."""

@@ -1,0 +1,1 @@
+"""Verbs with which a site joins a market: `ramp invite`, `ramp join`."""

@@ -1,0 +1,295 @@
+"""`ramp invite`: whom the market's keeper has invited, and what becomes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from ramp.cli.options import CreditsType, WholeNumber, example, file_type, json_option, state_option
+from ramp.cli.views.output import amount_json, moment_text, print_json, print_pairs, print_rows, say
+from ramp.client.access import running
+from ramp.control.status import SwarmStatus
+from ramp.errors import ConfigurationError
+from ramp.model.instant import DAY, Instant, iso
+from ramp.model.seal import Role
+from ramp.runtime.atomic_writes import write_whole
+from ramp.runtime.changes.audit_log import add_line, own_name
+from ramp.runtime.changes.overlay import running_config
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.config import DEFAULT_RESOURCE_CREDIT, SwarmConfig
+from ramp.runtime.joining.authority import Authority
+from ramp.runtime.joining.invitations import INVITED_ROLES, Invitation
+from ramp.runtime.joining.register import Entry, Register
+from ramp.runtime.joining.requests import issued_text, read_request
+from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.state_folder import StateFolder
+from ramp.xmpp.address import account_problem
+
+DAYS_DEFAULT: Final = 7
+
+
+class InviteGroup(click.Group):
+    """Invites where no other verb is named: `ramp invite --role user NAME`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take what begins with an option or a party's name for an invitation."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["make", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    cls=InviteGroup,
+    epilog=example(
+        "ramp invite --role resource curie@south.example",
+        "ramp invite list",
+        "ramp invite sign curie.request -o curie.certificate",
+        'ramp invite revoke curie@south.example --reason "left the project"',
+    ),
+)
+def invite() -> None:
+    """Invite a party of another site into the market, and see what became of invitations.
+
+    `ramp invite --role ROLE NAME` makes one (`ramp invite make --help`). An invitation is good for one key: whoever
+    reads it can use it, so hand it over as you would a password, and compare the authority's fingerprint by telephone.
+    """
+
+
+@invite.command("make", epilog=example("ramp invite --role user ann@north.example --deposit 5000 -o ann.invitation"))
+@click.argument("name")
+@click.option(
+    "--role", type=click.Choice([role.value for role in INVITED_ROLES]), required=True, help="What it is to be."
+)
+@click.option(
+    "--days", type=WholeNumber(1, 365), default=DAYS_DEFAULT, show_default=True, help="How long it may be used."
+)
+@click.option("--deposit", type=CreditsType(), metavar="CREDITS", help="Credited when its bank account is opened.")
+@click.option("--overdraft", type=CreditsType(), metavar="CREDITS", help="How far below 0 that account may go.")
+@click.option("--server/--no-server", "server", default=None,
+              help="Certifies the site's own XMPP server too (default: the first for a domain).")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Where to write it (default: NAME.invitation).")  # fmt: skip
+@click.option("--token", is_flag=True, help="Print it as one line instead of writing a file.")
+@state_option
+@json_option
+def make(
+    name: str,
+    role: str,
+    days: int,
+    deposit: int | None,
+    overdraft: int | None,
+    server: bool | None,
+    output: Path | None,
+    token: bool,
+    state: StateFolder,
+    as_json: bool,
+) -> None:
+    """Invite NAME, the full name of a party: agent@site.example, or an account at the market's own domain.
+
+    The invitation fixes name, role and end, says where the market is and pins its authority. The market's bank opens
+    the party's account when its certificate is issued. A resource may owe the bank what a resource of the market may.
+    """
+    found = running(state)
+    config = running_config(Path(found.config), state)
+    register = Register(state.invitations)
+    now = SystemClock().now()
+    drafted = _draft(config, found, state, name, Role(role), now + days * DAY)
+    if server is None:
+        server = drafted.domain != config.domain and not _certified(register, drafted.domain, now)
+    if server and drafted.domain == config.domain:
+        raise ConfigurationError(f"the server of {config.domain} is the market's own; leave --server out")
+    drafted = replace(drafted, certifies_server=server)
+    limit = overdraft or (0 if drafted.role is Role.USER else DEFAULT_RESOURCE_CREDIT)
+    made = Authority(KeyStore(state.keys), register).invite(drafted, now, deposit=deposit or 0, credit_limit=limit)
+    add_line(state, now, own_name(), "invite", name, f"{name} is invited as {role} until {iso(made.ends_at)}")
+    path = None if token else output or Path(f"{name}.invitation")
+    if path is not None:
+        write_whole(path.absolute(), made.text().encode(), private=True)
+    _tell_made(made, path, as_json=as_json)
+
+
+def _tell_made(made: Invitation, path: Path | None, *, as_json: bool) -> None:
+    told = {
+        "invitation": made.invitation_id,
+        "name": made.name,
+        "role": made.role.value,
+        "ends_at": iso(made.ends_at),
+        "certifies_server": made.certifies_server,
+        "authority_fingerprint": made.ca_fingerprint,
+    }
+    if as_json:
+        print_json(
+            {**told, "file": None if path is None else str(path), "token": made.token() if path is None else None}
+        )
+    elif path is None:
+        click.echo(made.token())
+    else:
+        print_pairs([*((key.replace("_", " ").capitalize(), value) for key, value in told.items()), ("File", path)])
+    if path is not None:
+        say(f"{path} holds a secret: whoever reads it can join as {made.name}, until the first has")
+
+
+@invite.command("list")
+@state_option
+@json_option
+def list_command(state: StateFolder, as_json: bool) -> None:
+    """List invitations: open, enrolled, expired or revoked."""
+    now = SystemClock().now()
+    entries = list(Register(state.invitations).entries().values())
+    if as_json:
+        print_json([_object(entry, now) for entry in entries])
+    elif entries:
+        columns = ("Name", "Role", "State", "Invited", "Ends", "Invitation")
+        print_rows(
+            columns,
+            [
+                (
+                    entry.invitation.name,
+                    entry.invitation.role.value,
+                    entry.state(now),
+                    moment_text(entry.made_at),
+                    moment_text(entry.invitation.ends_at),
+                    entry.invitation.invitation_id,
+                )
+                for entry in entries
+            ],
+        )
+    else:
+        click.echo("Nobody was invited")
+
+
+@invite.command("sign", epilog=example("ramp invite sign curie.request -o curie.certificate"))
+@click.argument("request", type=file_type)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE",
+              help="Where to write what is issued; it holds no secret.")  # fmt: skip
+@state_option
+@json_option
+def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None:
+    """Issue what a request of `ramp join INVITATION --request FILE` asks for.
+
+    Works without a running market, where the state folder with the authority's key is: on a computer without a network
+    if so wished. The same request again gets the same certificate.
+    """
+    now = SystemClock().now()
+    asked = read_request(click.open_file(str(request)).read(), str(request))
+    authority = Authority(KeyStore(state.keys), Register(state.invitations))
+    issued = authority.issue(asked, now)
+    entry = authority.register.entries()[asked.invitation_id]
+    name = entry.invitation.name
+    write_whole(output.absolute(), issued_text(issued).encode(), private=False)
+    add_line(state, now, own_name(), "invite sign", name, f"{name} is enrolled ({asked.invitation_id})")
+    if as_json:
+        print_json({**_object(entry, now), "file": str(output)})
+    else:
+        click.echo(f"{name} is enrolled as {entry.invitation.role}; {output} is for `ramp join --certificate`")
+
+
+@invite.command("revoke")
+@click.argument("invited", metavar="NAME")
+@click.option("--reason", default="", metavar="TEXT", help="What those who ask are told.")
+@state_option
+@json_option
+def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None:
+    """Revoke the invitation of NAME (or by its id), and the certificate that was issued on it.
+
+    From then on nobody in the market believes that party, at once here and at other sites as soon as they have the next
+    revocation list. Its bank account stays, with what is on it.
+    """
+    now = SystemClock().now()
+    revoked = Authority(KeyStore(state.keys), Register(state.invitations)).revoke(invited, now, reason)
+    for entry in revoked:
+        why = f": {reason}" if reason else ""
+        add_line(
+            state, now, own_name(), "invite revoke", entry.invitation.name, f"{entry.invitation.name} is revoked{why}"
+        )
+    if as_json:
+        print_json([_object(entry, now) for entry in revoked])
+    for entry in revoked if not as_json else ():
+        what = "invitation" if entry.grant is None else "invitation and certificate"
+        click.echo(f"{entry.invitation.name}: {what} revoked")
+    if not revoked:
+        say(f"{invited}: everything was revoked before")
+
+
+def _draft(
+    config: SwarmConfig, found: SwarmStatus, state: StateFolder, name: str, role: Role, ends_at: Instant
+) -> Invitation:
+    """An invitation without id, secret and signature."""
+    local, _, domain = name.rpartition("@")
+    if config.joining.site is not None:
+        market = config.joining.site.market
+        raise ConfigurationError(f"this site has joined {market}; whom to invite is for the keeper there to say")
+    problem = account_problem(local, domain) if local and domain else "it has no domain"
+    if problem:
+        raise ConfigurationError(f"{name!r} can be no party: {problem}; right would be agent@site.example")
+    if domain != config.domain and config.joining.federation is None and not config.server.federation:
+        raise ConfigurationError(
+            f"the market's server reaches no server of {domain}; right would be a table [federation] (or, for an "
+            "external server, federation = true)",
+            path=config.path,
+        )
+    at_home = domain == config.domain
+    if at_home and (local in config.roles() or local in config.server.accounts):
+        raise ConfigurationError(f"{local} is of the market already; right would be another name")
+    return Invitation(
+        invitation_id="",
+        name=name,
+        role=role,
+        ends_at=ends_at,
+        market=config.domain,
+        servers=_servers(config, found),
+        server_ca=_server_ca(config, state),
+        ca="",
+        bank=config.bank,
+        directory=config.directory,
+        directories=len(config.directory_names),
+        keeper=config.keeper,
+        account=local if at_home else "",
+        certifies_server=False,
+        signed_offers=config.signed_offers,
+        secret="",
+    )
+
+
+def _servers(config: SwarmConfig, found: SwarmStatus) -> tuple[str, ...]:
+    if config.server.kind == "external":
+        return tuple(f"{host}:{port}" for host, port in config.server.addresses)
+    return (f"{found.server.host}:{found.server.port}",)
+
+
+def _server_ca(config: SwarmConfig, state: StateFolder) -> str:
+    """PEM of the authority of the server's certificate; empty where the system's are to be trusted."""
+    path = config.server.ca_file
+    if config.server.kind != "external":
+        path = state.keys / "ca.pem" if config.joining.federation is not None else state.server / "tls" / "ca.pem"
+    return "" if path is None else path.read_text("ascii")
+
+
+def _certified(register: Register, domain: str, now: Instant) -> bool:
+    """Whether somebody of a domain has been invited who certifies its server."""
+    return any(
+        entry.invitation.domain == domain and entry.invitation.certifies_server
+        for entry in register.entries().values()
+        if entry.state(now) in ("open", "enrolled")
+    )
+
+
+def _object(entry: Entry, now: Instant) -> dict[str, Any]:
+    made, grant = entry.invitation, entry.grant
+    return {
+        "invitation": made.invitation_id,
+        "name": made.name,
+        "role": made.role.value,
+        "state": entry.state(now),
+        "invited_at": iso(entry.made_at),
+        "ends_at": iso(made.ends_at),
+        "certifies_server": made.certifies_server,
+        "deposit": amount_json(entry.deposit),
+        "credit_limit": amount_json(entry.credit_limit),
+        "enrolled_at": None if grant is None else iso(grant.granted_at),
+        "revoked_at": None if entry.revoked_at is None else iso(entry.revoked_at),
+        "reason": entry.reason,
+    }

@@ -1,0 +1,162 @@
+"""`ramp join`: a site joins somebody else's market, with an invitation of its keeper."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from ramp.cli.options import example, file_type, json_option, state_option
+from ramp.cli.verbs.launch import launching
+from ramp.cli.views.output import print_json, print_pairs, say, waiting
+from ramp.client.connecting import operate
+from ramp.client.launching import launch_detached
+from ramp.client.swarm import status
+from ramp.errors import ConfigurationError
+from ramp.model.instant import iso
+from ramp.rfql.signing import certificates
+from ramp.runtime.atomic_writes import write_whole
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.config import SwarmConfig
+from ramp.runtime.config_file import load_config
+from ramp.runtime.joining.invitations import TOKEN_PREFIX, Invitation, read_invitation
+from ramp.runtime.joining.membership import (
+    check_configuration,
+    install,
+    joined,
+    not_enrolled,
+    request_of,
+    site_text,
+)
+from ramp.runtime.joining.requests import Issued, read_issued, request_text
+from ramp.runtime.state_folder import StateFolder
+
+_out_type = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(
+    epilog=example(
+        "ramp join curie.invitation site.toml --request curie.request",
+        "ramp join curie.invitation site.toml --certificate curie.certificate",
+    )
+)
+@click.argument("invitation")
+@click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@click.option("--request", type=_out_type, metavar="FILE", help="Only make the key and write the request to a file.")
+@click.option("--certificate", type=file_type, metavar="FILE", help="What the keeper's `ramp invite sign` has written.")
+@click.option("--fingerprint", metavar="SHA256", help="Refuse any other authority than the one with this fingerprint.")
+@click.option(
+    "--start/--no-start", default=True, show_default=True, help="Start the site's agents when all have joined."
+)
+@state_option
+@json_option
+def join(
+    invitation: str,
+    config: Path | None,
+    request: Path | None,
+    certificate: Path | None,
+    fingerprint: str | None,
+    start: bool,
+    state: StateFolder,
+    as_json: bool,
+) -> None:
+    """Join a market with INVITATION: a file, or the one line that `ramp invite --token` prints (`-`: standard input).
+
+    The key is made here and never leaves. CONFIG is the site's own configuration, with a table [site]: its server,
+    users and resources. Without it the party is a user with an account at the market's own server. Once all users and
+    resources of the site have joined, its agents are started; `ramp down` and `ramp up CONFIG` work as for any market.
+    """
+    given, now = _given(invitation), SystemClock().now()
+    if fingerprint is not None and _digits(fingerprint) != _digits(given.ca_fingerprint):
+        raise ConfigurationError(
+            f"the invitation's authority is {given.ca_fingerprint}, not {fingerprint}: another market's, or forged"
+        )
+    loaded = None if config is None else load_config(config.absolute())
+    if loaded is not None:
+        check_configuration(loaded, given)
+    state.prepare()
+    asked = request_of(state, given, now)
+    if request is not None:
+        write_whole(request.absolute(), request_text(asked).encode(), private=False)
+        _tell_requested(given, request, as_json=as_json)
+        return
+    issued = _issued(certificate)
+    made = install(state, given, issued, now)
+    told = {
+        "name": given.name,
+        "role": given.role.value,
+        "market": given.market,
+        "authority_fingerprint": given.ca_fingerprint,
+        "certificate": certificates.serial_text(made),
+        "valid_until": iso(certificates.valid_until(made)),
+    }
+    path = _configuration(state, given, loaded)
+    standing = _started(path, state, start=start)
+    if as_json:
+        print_json({**told, "config": None if path is None else str(path), **standing})
+    else:
+        print_pairs([(key.replace("_", " ").capitalize(), value) for key, value in told.items()])
+        say(str(standing["standing"]))
+
+
+def _digits(fingerprint: str) -> str:
+    return fingerprint.lower().replace(":", "")
+
+
+def _given(text: str) -> Invitation:
+    """The invitation that an argument is or names."""
+    if text.startswith(TOKEN_PREFIX):
+        return read_invitation(text)
+    if text == "-":
+        return read_invitation(sys.stdin.read(), "standard input")
+    try:
+        return read_invitation(Path(text).read_text("utf-8"), text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the invitation cannot be read: {error}", path=text) from error
+
+
+def _tell_requested(given: Invitation, path: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"name": given.name, "invitation": given.invitation_id, "file": str(path)})
+        return
+    click.echo(
+        f"{path} is the request of {given.name}, without a secret: give it to the keeper, for `ramp invite sign`"
+    )
+
+
+def _issued(certificate: Path | None) -> Issued:
+    if certificate is None:
+        raise click.UsageError("--request FILE or --certificate FILE is needed")
+    return read_issued(click.open_file(str(certificate)).read(), str(certificate))
+
+
+def _configuration(state: StateFolder, given: Invitation, loaded: SwarmConfig | None) -> Path | None:
+    """The site's configuration: its own, or one that is written here for users with accounts at the market's server."""
+    if loaded is not None:
+        return loaded.path
+    guests = [each for each in joined(state).values() if each.domain == each.market and each.role.value == "user"]
+    if given not in guests:
+        return None
+    path = state.path / "site.toml"
+    write_whole(path, site_text(guests, state).encode(), private=False)
+    return path
+
+
+def _started(path: Path | None, state: StateFolder, *, start: bool) -> dict[str, object]:
+    """Start the site if all is there; returns what is to be said."""
+    if path is None:
+        return {"up": False, "standing": "enrolled; `ramp up CONFIG` with the site's configuration starts its agents"}
+    config = load_config(path)
+    missing = not_enrolled(config, state)
+    if missing:
+        return {"up": False, "standing": f"still to join before the site can start: {', '.join(missing)}"}
+    if not start:
+        return {"up": False, "standing": f"enrolled; `ramp up {path}` starts the site"}
+    if status(state) is not None:
+        with waiting("adding it to the site"):
+            operate(state.path).reload()
+        return {"up": True, "standing": "the site has it now"}
+    with launching(config) as launched:
+        launch_detached(config, state, launched)
+    return {"up": True, "standing": f"the site is up; `ramp down` stops it, `ramp up {path}` starts it again"}

@@ -1,0 +1,1 @@
+"""How the tables of a configuration are read."""

@@ -1,0 +1,169 @@
+"""The market's authority as those who were invited meet it: issues on requests, once for each invitation.
+
+What has been issued is on disk before it is told. The same request again gets the same certificate, so an answer that
+was lost costs nothing; a request with another key is refused, however it came by the invitation.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from ramp.errors import ConfigurationError, EnrolmentRefused
+from ramp.model.instant import DAY, Duration, Instant, iso
+from ramp.rfql.signing import certificates
+from ramp.runtime.joining.invitations import INVITED_ROLES, SECRET_BYTES, Invitation, sign_invitation
+from ramp.runtime.joining.register import Entry, Grant, Register, revoked
+from ramp.runtime.joining.requests import EnrolmentRequest, Issued, Requested, check_request
+from ramp.runtime.keys import issuing
+from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
+
+RENEW_BEFORE: Final[Duration] = 60 * DAY
+"""The same request gets a new certificate for the same key when the one that was issued has no longer to run."""
+
+LIST_LIFETIME: Final[Duration] = 7 * DAY
+"""How long a revocation list holds that is signed beside a request."""
+
+
+class Authority:
+    """Issues certificates to those who were invited, and revokes them.
+
+    Args:
+        keys: the market's keys; certificates are issued only where the CA's key is among them.
+        register: of the invitations.
+    """
+
+    def __init__(self, keys: KeyStore, register: Register) -> None:
+        self._keys = keys
+        self.register = register
+
+    def invite(self, invitation: Invitation, now: Instant, *, deposit: int = 0, credit_limit: int = 0) -> Invitation:
+        """Draw the secret of an invitation, sign it and enter it in the register.
+
+        Args:
+            invitation: without id, secret and signature.
+            now: the present.
+            deposit: credited when the bank account is opened, in minor units.
+            credit_limit: overdraft of that account, in minor units.
+
+        Raises:
+            ConfigurationError: if the name has been invited already, or there is no CA key.
+        """
+        key, ca = self._keys.issuer()
+        if invitation.role not in INVITED_ROLES:
+            raise ConfigurationError(f"nobody is invited as {invitation.role}; right would be user or resource")
+        with self.register.changing() as entries:
+            for entry in entries.values():
+                if entry.invitation.name == invitation.name and entry.state(now) in ("open", "enrolled"):
+                    raise ConfigurationError(
+                        f"{invitation.name} has been invited already ({entry.state(now)}); right would be another "
+                        f"name, or `ramp invite revoke {invitation.name}` first"
+                    )
+            drawn = replace(
+                invitation,
+                invitation_id=f"invitation-{secrets.token_hex(8)}",
+                secret=secrets.token_hex(SECRET_BYTES),
+                ca=ca.public_bytes(Encoding.PEM).decode(),
+            )
+            if not drawn.account:
+                drawn = replace(drawn, account=drawn.invitation_id)
+            signed = sign_invitation(drawn, key)
+            entries[signed.invitation_id] = Entry(signed, now, deposit, credit_limit)
+        return signed
+
+    def issue(self, asked: EnrolmentRequest, now: Instant) -> Issued:
+        """Issue what a request asks for.
+
+        Raises:
+            EnrolmentRefused: if it must not be: `unknown_invitation`, `forged`, `bad_request`, `other_name`,
+                `no_server`, `revoked`, `expired`, `other_key`, or `offline` where the CA's key is elsewhere.
+            ConfigurationError: if the register or the keys are damaged.
+        """
+        with self.register.changing() as entries:
+            entry = entries.get(asked.invitation_id)
+            if entry is None:
+                raise EnrolmentRefused("unknown_invitation", "the market knows no such invitation")
+            requested = check_request(entry.invitation, asked)
+            self._check_standing(entry, requested, now)
+            grant = entry.grant
+            if grant is None or self._ends_soon(grant, now):
+                grant = self._granted(entry.invitation, requested, now)
+                entries[asked.invitation_id] = replace(entry, grant=grant)
+        signed = self._keys.sign_revocations(now, LIST_LIFETIME)
+        return Issued(asked.invitation_id, grant.certificate, grant.server_certificate, signed.pem)
+
+    def revoke(self, named: str, now: Instant, reason: str) -> list[Entry]:
+        """Revoke invitations, and the certificates that were issued on them.
+
+        Args:
+            named: id of an invitation, or the name of whom it invited.
+            now: the present.
+            reason: for those who are told.
+
+        Returns:
+            What is revoked now; empty where everything was before.
+
+        Raises:
+            ConfigurationError: if there is no such invitation.
+        """
+        changed = []
+        with self.register.changing() as entries:
+            found = [key for key, entry in entries.items() if named in (key, entry.invitation.name)]
+            if not found:
+                raise ConfigurationError(f"no invitation {named!r}; `ramp invite list` shows all of them")
+            for key in found:
+                entry = entries[key]
+                if entry.grant is not None:  # first, so that nothing that is said to be revoked still holds
+                    self._keys.revoke(entry.invitation.name, now, reason)
+                if entry.revoked_at is None:
+                    entries[key] = revoked(entry, now, reason)
+                    changed.append(entries[key])
+        return changed
+
+    def _check_standing(self, entry: Entry, requested: Requested, now: Instant) -> None:
+        state = entry.state(now)
+        if state == "revoked":
+            assert entry.revoked_at is not None, "it is revoked"
+            why = f": {entry.reason}" if entry.reason else ""
+            raise EnrolmentRefused("revoked", f"the invitation was revoked at {iso(entry.revoked_at)}{why}")
+        if state == "expired":
+            raise EnrolmentRefused("expired", f"the invitation ended at {iso(entry.invitation.ends_at)}")
+        grant = entry.grant
+        if grant is None:
+            return
+        if grant.key_fingerprint != requested.key_fingerprint:
+            raise EnrolmentRefused(
+                "other_key", f"the invitation was used at {iso(grant.granted_at)}, with another key than this one"
+            )
+        if self._keys.is_revoked(_certificate(grant.certificate)):
+            raise EnrolmentRefused("revoked", f"the certificate of {entry.invitation.name} has been revoked")
+
+    def _ends_soon(self, grant: Grant, now: Instant) -> bool:
+        return certificates.valid_until(_certificate(grant.certificate)) - now < RENEW_BEFORE
+
+    def _granted(self, invitation: Invitation, requested: Requested, now: Instant) -> Grant:
+        try:
+            issuer = self._keys.issuer()
+        except ConfigurationError as error:
+            detail = "the authority's key is not here; send the request as a file (`ramp join --request`)"
+            raise EnrolmentRefused("offline", detail) from error
+        name, role = invitation.name, invitation.role
+        certificate = issuing.certify(name, requested.key, issuer, now, CERTIFICATE_LIFETIME, role)
+        server = ""
+        if requested.server_key is not None:
+            made = issuing.certify_server(invitation.domain, requested.server_key, issuer, now, CERTIFICATE_LIFETIME)
+            server = _pem(made)
+        self._keys.keep_certificate(name, certificate)
+        return Grant(now, requested.key_fingerprint, _pem(certificate), server)
+
+
+def _pem(certificate: x509.Certificate) -> str:
+    return certificate.public_bytes(Encoding.PEM).decode()
+
+
+def _certificate(pem: str) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(pem.encode())

@@ -1,0 +1,247 @@
+"""Invitations: what a market's keeper gives to a site that is to join, as a file or as one line of text.
+
+An invitation fixes the name, role and end of what it invites, says where the market is, and pins its authority. Its
+secret never travels: it is the key of an HMAC (RFC 2104) over the request for a certificate, and what the password of
+the XMPP account is derived from (HKDF, RFC 5869). The authority's signature covers everything in it, so whoever changes
+a part of an invitation on its way makes it void; whoever reads it can use it, once.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import json
+import re
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from ramp.errors import ConfigurationError
+from ramp.model.instant import Instant, from_iso, iso
+from ramp.model.seal import Role
+from ramp.rfql.signing import certificates
+from ramp.rfql.signing.certificates import UNREADABLE, PrivateKey
+
+VERSION: Final = 1
+"""Of the format."""
+
+TOKEN_PREFIX: Final = "ramp-invitation-1."  # noqa: S105 - public
+"""What an invitation as one line begins with."""
+
+SECRET_BYTES: Final = 32
+TEXT_MAX: Final = 65_536
+"""Longest invitation that is read, in characters."""
+
+INVITED_ROLES: Final = (Role.USER, Role.RESOURCE)
+"""What a site may be invited as."""
+
+_SIGNED_LINE: Final = b"RAMP invitation 1\n"
+_HEXADECIMAL: Final = re.compile(r"[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """One invitation.
+
+    Attributes:
+        invitation_id: names it.
+        name: full name of the party that is invited, `agent@site.example`.
+        role: what it is to be certified as.
+        ends_at: until when it may be used.
+        market: domain of the market.
+        servers: `host:port` of the XMPP server of the market, for clients.
+        server_ca: PEM of the authority of that server's certificate; empty where the system's are trusted.
+        ca: PEM of the market's authority.
+        bank: local name of the Banking Agent.
+        directory: local name of the directory.
+        directories: how many directories there are.
+        keeper: local name of the keeper.
+        account: local name of the account at the market's server with which to enrol.
+        certifies_server: whether the server of the party's own domain is certified with it.
+        signed_offers: whether the market's offers are signed.
+        secret: in hexadecimal; known to the keeper and to whoever holds the invitation, and to nobody else.
+        signature: of the market's authority over all of the others, in base64.
+    """
+
+    invitation_id: str
+    name: str
+    role: Role
+    ends_at: Instant
+    market: str
+    servers: tuple[str, ...]
+    server_ca: str
+    ca: str
+    bank: str
+    directory: str
+    directories: int
+    keeper: str
+    account: str
+    certifies_server: bool
+    signed_offers: bool
+    secret: str
+    signature: str = ""
+
+    @property
+    def domain(self) -> str:
+        """The site's domain."""
+        return self.name.rpartition("@")[2]
+
+    @property
+    def local_name(self) -> str:
+        """The party's local name."""
+        return self.name.rpartition("@")[0]
+
+    @property
+    def ca_certificate(self) -> x509.Certificate:
+        """The market's authority."""
+        return x509.load_pem_x509_certificate(self.ca.encode())
+
+    @property
+    def ca_fingerprint(self) -> str:
+        """SHA-256 of the authority's certificate, in hexadecimal pairs: for comparing over another line."""
+        return certificates.fingerprint(self.ca_certificate)
+
+    @property
+    def account_password(self) -> str:
+        """Password of the XMPP account; does not tell the secret."""
+        return account_password(self.secret)
+
+    def text(self) -> str:
+        """The invitation as a file: a JSON object."""
+        return json.dumps({"version": VERSION, **_plain(self)}, indent=1) + "\n"
+
+    def token(self) -> str:
+        """The invitation as one line."""
+        packed = json.dumps({"version": VERSION, **_plain(self)}, separators=(",", ":")).encode()
+        return TOKEN_PREFIX + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def account_password(secret: str) -> str:
+    """The password of an invited account, derived from the invitation's secret (HKDF-SHA256)."""
+    derived = HKDF(hashes.SHA256(), 24, salt=None, info=b"RAMP account 1").derive(bytes.fromhex(secret))
+    return base64.urlsafe_b64encode(derived).decode()
+
+
+def sign_invitation(invitation: Invitation, key: PrivateKey) -> Invitation:
+    """The same with the signature of the market's authority, whose key this is."""
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ConfigurationError("the market's authority has no P-256 key, and signs no invitations")
+    signature = key.sign(_signed_part(invitation), ec.ECDSA(hashes.SHA256()))
+    return replace(invitation, signature=base64.b64encode(signature).decode())
+
+
+def read_invitation(text: str, source: str = "the invitation") -> Invitation:
+    """Read an invitation, a file's text or one line, and check its form and signature.
+
+    Args:
+        text: as it was given.
+        source: what to call it in errors.
+
+    Raises:
+        ConfigurationError: if it is none, or was changed since the authority named in it has signed it.
+    """
+    try:
+        plain = json.loads(_unpacked(text.strip()))
+        invitation = _from_plain(plain)
+        _check_signature(invitation)
+    except InvalidSignature:
+        raise ConfigurationError(
+            "the signature of the market's authority does not fit: it is forged, or a part of it was changed; ask the "
+            "keeper for another one",
+            path=source,
+        ) from None
+    except (KeyError, binascii.Error, *UNREADABLE) as error:
+        what = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+        raise ConfigurationError(
+            f"is no invitation: {what}; right would be what `ramp invite` has written", path=source
+        ) from error
+    return invitation
+
+
+def proof(secret: str, part: bytes) -> str:
+    """The HMAC-SHA256 of a part under an invitation's secret, in hexadecimal."""
+    return hmac.new(bytes.fromhex(secret), part, "sha256").hexdigest()
+
+
+def _unpacked(text: str) -> str:
+    if len(text) > TEXT_MAX:
+        raise ValueError(f"{len(text)} characters; right would be at most {TEXT_MAX}")
+    if not text.startswith(TOKEN_PREFIX):
+        return text
+    packed = text.removeprefix(TOKEN_PREFIX)
+    return base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)).decode()
+
+
+def _plain(invitation: Invitation) -> dict[str, Any]:
+    plain = {each.name: getattr(invitation, each.name) for each in fields(invitation)}
+    return plain | {"role": invitation.role.value, "ends_at": iso(invitation.ends_at)}
+
+
+def _signed_part(invitation: Invitation) -> bytes:
+    plain = {key: value for key, value in _plain(invitation).items() if key != "signature"}
+    return _SIGNED_LINE + json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+
+
+_TEXTS: Final = ("invitation_id", "name", "market", "ca", "bank", "directory", "keeper")
+
+
+_FLAGS: Final = ("certifies_server", "signed_offers")
+
+
+def _from_plain(plain: Any) -> Invitation:
+    _check_kinds(plain)
+    role = Role(plain["role"])
+    if role not in INVITED_ROLES:
+        raise ValueError(f"role: {role.value!r} is wrong; right would be {' or '.join(INVITED_ROLES)}")
+    local, _, domain = plain["name"].rpartition("@")
+    if not local or not domain:
+        raise ValueError(f"name: {plain['name']!r} is wrong; right would be agent@site.example")
+    return Invitation(
+        **{**plain, "role": role, "ends_at": from_iso(plain["ends_at"]), "servers": tuple(plain["servers"])}
+    )
+
+
+def _check_signature(invitation: Invitation) -> None:
+    """See that the authority named in an invitation has signed it.
+
+    Raises:
+        InvalidSignature: if it has not.
+        ValueError: if it is none that signs invitations.
+    """
+    key = invitation.ca_certificate.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise ValueError("the authority that it names has no P-256 key")  # noqa: TRY004 - what was read is wrong
+    key.verify(base64.b64decode(invitation.signature), _signed_part(invitation), ec.ECDSA(hashes.SHA256()))
+
+
+def _check_kinds(plain: Any) -> None:
+    """See that every part is there, and of its kind.
+
+    Raises:
+        ValueError: if not.
+        KeyError: if one is missing.
+    """
+    version = plain.pop("version", None) if isinstance(plain, dict) else None
+    if version != VERSION:
+        raise ValueError(f"no JSON object of version {VERSION}, which this program reads")
+    unknown = plain.keys() - {each.name for each in fields(Invitation)}
+    if unknown:
+        raise ValueError(f"{min(unknown)!r} is no part of it")
+    texts = (*_TEXTS, "account", "secret", "signature", "role", "ends_at")
+    right = {key: isinstance(plain[key], str) and bool(plain[key]) for key in texts}
+    right |= {key: isinstance(plain[key], bool) for key in _FLAGS}
+    right["directories"] = type(plain["directories"]) is int and plain["directories"] > 0
+    right["server_ca"] = isinstance(plain["server_ca"], str)
+    servers = plain["servers"]
+    right["servers"] = isinstance(servers, list | tuple) and all(isinstance(each, str) for each in servers)
+    wrong = [key for key, is_right in right.items() if not is_right]
+    if wrong:
+        raise ValueError(f"{wrong[0]}: {plain[wrong[0]]!r} is of the wrong kind")
+    if len(plain["secret"]) != 2 * SECRET_BYTES or not _HEXADECIMAL.fullmatch(plain["secret"]):
+        raise ValueError(f"secret: right would be {2 * SECRET_BYTES} hexadecimal digits")

@@ -1,0 +1,237 @@
+"""A site's own part of joining: keys are made here and stay; what the market's authority issues is put beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from ramp.errors import ConfigurationError, DocumentError
+from ramp.model.instant import Instant, iso
+from ramp.rfql.signing import certificates
+from ramp.rfql.signing.certificates import PrivateKey, public_key_bytes
+from ramp.runtime.atomic_writes import write_whole
+from ramp.runtime.config import SwarmConfig
+from ramp.runtime.joining.invitations import Invitation, read_invitation
+from ramp.runtime.joining.requests import EnrolmentRequest, Issued, make_request
+from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.state_folder import StateFolder
+
+_CA_FILE: Final = "ca.pem"
+
+
+def request_of(state: StateFolder, invitation: Invitation, now: Instant) -> EnrolmentRequest:
+    """The request for what an invitation promises, with keys that are made at the first call and kept.
+
+    Args:
+        state: the site's folder.
+        invitation: of a party of this site.
+        now: the present.
+
+    Raises:
+        ConfigurationError: if the invitation has ended, or the folder belongs to another market.
+    """
+    if now > invitation.ends_at and not _invitation_file(state, invitation.name).exists():
+        raise ConfigurationError(f"the invitation ended at {iso(invitation.ends_at)}; ask the keeper for another one")
+    _check_market(state, invitation)
+    key = kept_key(_party_key(state, invitation.name))
+    server_key = kept_key(server_key_file(state, invitation.domain)) if invitation.certifies_server else None
+    return make_request(invitation, key, server_key)
+
+
+def install(state: StateFolder, invitation: Invitation, issued: Issued, now: Instant) -> x509.Certificate:
+    """Put what was issued beside the keys it is for, after it has been checked.
+
+    Args:
+        state: the site's folder.
+        invitation: that it was asked for with.
+        issued: what the authority has answered.
+        now: the present.
+
+    Raises:
+        ConfigurationError: if it is not what was asked for, or is of another authority than the invitation pins.
+    """
+    _check_market(state, invitation)
+    if issued.invitation_id != invitation.invitation_id:
+        raise ConfigurationError(f"issued for {issued.invitation_id!r}, not for {invitation.invitation_id!r}")
+    ca = invitation.ca_certificate
+    certificate = _loaded(issued.certificate, "certificate")
+    key = kept_key(_party_key(state, invitation.name))
+    try:
+        certificates.check_issuer(certificate, (ca,))
+        certificates.check_validity(certificate, now)
+        named, role = certificates.identity_of(certificate), certificates.role_of(certificate)
+    except DocumentError as error:
+        raise ConfigurationError(f"what was issued is not of the market's authority: {error}") from error
+    if (named, role) != (invitation.name, invitation.role):
+        raise ConfigurationError(f"issued for {named} as {role}; the invitation is for {invitation.name}")
+    if public_key_bytes(key.public_key()) != public_key_bytes(certificate.public_key()):
+        raise ConfigurationError("what was issued is for another key than that of this site")
+    server = _checked_server(state, invitation, issued) if invitation.certifies_server else None
+    keys = KeyStore(state.keys)
+    keys.keep_identity(invitation.name, key, certificate, ca)
+    if issued.revocations:
+        try:
+            keys.keep_signed_list(issued.revocations)
+        except DocumentError as error:
+            raise ConfigurationError(f"the revocation list that was issued beside it: {error}") from error
+    if server is not None:
+        pem = server.public_bytes(serialization.Encoding.PEM)
+        write_whole(server_certificate_file(state, invitation.domain), pem, private=False)
+    if invitation.domain == invitation.market:
+        state.keep_passwords({invitation.local_name: invitation.account_password})
+    if invitation.server_ca:
+        write_whole(_server_ca_file(state), invitation.server_ca.encode(), private=False)
+    write_whole(_invitation_file(state, invitation.name), invitation.text().encode(), private=True)
+    return certificate
+
+
+def joined(state: StateFolder) -> dict[str, Invitation]:
+    """The invitations with which parties of this site have joined, by their names.
+
+    Raises:
+        ConfigurationError: if one of the files is damaged.
+    """
+    found = [read_invitation(path.read_text("utf-8"), str(path)) for path in sorted(state.joined.glob("*.json"))]
+    return {each.name: each for each in found}
+
+
+def check_configuration(config: SwarmConfig, invitation: Invitation) -> None:
+    """See that a site's configuration fits an invitation.
+
+    Raises:
+        ConfigurationError: with every key that does not, and what would be right.
+    """
+    site = config.joining.site
+    if site is None:
+        lines = f'[site]\nmarket = "{invitation.market}"'
+        raise ConfigurationError(f"is no site's configuration; right would be with\n{lines}", path=config.path)
+    stated = {
+        "market.domain": (config.domain, invitation.domain),
+        "market.signed_offers": (config.signed_offers, invitation.signed_offers),
+        "site.market": (site.market, invitation.market),
+        "site.bank": (site.bank, invitation.bank),
+        "site.directory": (site.directory, invitation.directory),
+        "site.keeper": (site.keeper, invitation.keeper),
+        "site.directories": (site.directories, invitation.directories),
+    }
+    findings = [
+        f"{key}: {found!r} is wrong; right would be {right!r}"
+        for key, (found, right) in stated.items()
+        if found != right
+    ]
+    roles = {config.address(name): role for name, role in config.roles().items()}
+    if roles.get(invitation.name) is not invitation.role:
+        findings.append(f"{invitation.role}s: none is called {invitation.local_name!r}, whom the invitation is for")
+    if findings:
+        raise ConfigurationError("\n  ".join(("does not fit the invitation", *findings)), path=config.path)
+
+
+def not_enrolled(config: SwarmConfig, state: StateFolder) -> list[str]:
+    """Full names of a site's parties that have no certificate yet."""
+    known = joined(state)
+    return [address for name in config.roles() if (address := config.address(name)) not in known]
+
+
+def site_text(invitations: list[Invitation], state: StateFolder) -> str:
+    """The configuration of a site that has nothing of its own but users, with accounts at the market's server."""
+    first = invitations[0]
+    lines = [
+        "# written by `ramp join`",
+        "[market]",
+        f'domain = "{first.market}"',
+        f"signed_offers = {str(first.signed_offers).lower()}",
+        "",
+        "[site]",
+        *(f'{key} = "{getattr(first, key)}"' for key in ("market", "bank", "directory", "keeper")),
+        f"directories = {first.directories}",
+        "",
+        "[server]",
+        f"addresses = {json.dumps(first.servers)}",
+        *([f'ca_file = "{_server_ca_file(state)}"'] if first.server_ca else []),
+        "federation = true",
+    ]
+    for each in invitations:
+        lines += ["", "[[users]]", f'name = "{each.local_name}"']
+    return "\n".join(lines) + "\n"
+
+
+def server_key_file(state: StateFolder, domain: str) -> Path:
+    """Private key of the site's own XMPP server."""
+    return state.server / "tls" / f"{domain}_key.pem"
+
+
+def server_certificate_file(state: StateFolder, domain: str) -> Path:
+    """Certificate of the site's own XMPP server."""
+    return state.server / "tls" / f"{domain}_cert.pem"
+
+
+def _invitation_file(state: StateFolder, name: str) -> Path:
+    return state.joined / f"{name}.json"
+
+
+def _server_ca_file(state: StateFolder) -> Path:
+    return state.joined / "market-server-ca.pem"
+
+
+def _party_key(state: StateFolder, name: str) -> Path:
+    return state.keys / "requested" / f"{name}.pem"
+
+
+def _check_market(state: StateFolder, invitation: Invitation) -> None:
+    keys = KeyStore(state.keys)
+    if (keys.folder / "ca").is_dir():
+        raise ConfigurationError(
+            "this folder has a market of its own; right would be another --state-dir", path=state.path
+        )
+    if (keys.folder / _CA_FILE).exists() and invitation.ca_certificate not in keys.ca_certificates():
+        raise ConfigurationError(
+            f"this folder belongs to another market than {invitation.market}; right would be another --state-dir",
+            path=state.path,
+        )
+
+
+def kept_key(path: Path) -> PrivateKey:
+    """The private key of a file; made at the first call, readable by its owner only.
+
+    Raises:
+        ConfigurationError: if the file holds something else.
+    """
+    if path.exists():
+        try:
+            key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+        except (ValueError, TypeError) as error:
+            raise ConfigurationError(f"no private key in PEM: {error}", path=path) from error
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ConfigurationError("a key of another kind; right would be P-256", path=path)
+        return key
+    key = ec.generate_private_key(ec.SECP256R1())
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    write_whole(path, pem, private=True)
+    return key
+
+
+def _checked_server(state: StateFolder, invitation: Invitation, issued: Issued) -> x509.Certificate:
+    certificate = _loaded(issued.server_certificate, "server's certificate")
+    key = kept_key(server_key_file(state, invitation.domain))
+    try:
+        certificates.check_issuer(certificate, (invitation.ca_certificate,))
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (DocumentError, x509.ExtensionNotFound, ValueError) as error:
+        raise ConfigurationError(f"the server's certificate is not of the market's authority: {error}") from error
+    if list(names) != [x509.DNSName(invitation.domain)]:
+        raise ConfigurationError(f"the server's certificate is not for {invitation.domain}")
+    if public_key_bytes(key.public_key()) != public_key_bytes(certificate.public_key()):
+        raise ConfigurationError("the server's certificate is for another key than that of this site's server")
+    return certificate
+
+
+def _loaded(pem: str, what: str) -> x509.Certificate:
+    try:
+        return x509.load_pem_x509_certificate(pem.encode())
+    except ValueError as error:
+        raise ConfigurationError(f"the {what} that was issued is none: {error}") from error

@@ -1,0 +1,185 @@
+"""The keeper's register of invitations: whom the market has invited, and what became of it; a file for nobody else."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.errors import ConfigurationError, VersionTooNew
+from ramp.ledger.account import AccountKind
+from ramp.model.instant import Instant, from_iso, iso
+from ramp.model.seal import Role
+from ramp.runtime.atomic_writes import Version, make_folder, version_of, write_whole
+from ramp.runtime.joining.invitations import Invitation, read_invitation
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What was issued on an invitation; certificates in PEM, `server_certificate` empty where there is none.
+
+    `key_fingerprint` is of the keys that they are for (`ramp.runtime.joining.requests.Requested`).
+    """
+
+    granted_at: Instant
+    key_fingerprint: str
+    certificate: str
+    server_certificate: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One invitation and what became of it.
+
+    Attributes:
+        invitation: as it was given out.
+        made_at: when.
+        deposit: credited when its bank account is opened, in minor units.
+        credit_limit: overdraft of that account, in minor units.
+        grant: what was issued on it; None before.
+        revoked_at: when it was revoked, or None.
+        reason: why.
+    """
+
+    invitation: Invitation
+    made_at: Instant
+    deposit: int = 0
+    credit_limit: int = 0
+    grant: Grant | None = None
+    revoked_at: Instant | None = None
+    reason: str = ""
+
+    @property
+    def kind(self) -> AccountKind:
+        """Whose bank account it opens."""
+        return AccountKind.USER if self.invitation.role is Role.USER else AccountKind.RESOURCE
+
+    def state(self, now: Instant) -> str:
+        """`open`, `enrolled`, `expired` or `revoked`."""
+        if self.revoked_at is not None:
+            return "revoked"
+        if self.grant is not None:
+            return "enrolled"
+        return "expired" if now > self.invitation.ends_at else "open"
+
+
+class Register:
+    """The register's file.
+
+    Args:
+        path: the file; there is none before the first invitation.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: tuple[Version, dict[str, Entry]] | None = None
+
+    @property
+    def version(self) -> Version | None:
+        """What changes whenever the register does."""
+        return version_of(self._path)
+
+    def entries(self) -> dict[str, Entry]:
+        """Every invitation by its id, in the order of making; the file is read again only when it has changed.
+
+        Raises:
+            ConfigurationError: if the file is damaged.
+        """
+        version = self.version
+        if version is None:
+            return {}
+        if self._read is None or self._read[0] != version:
+            self._read = version, self._load()
+        return dict(self._read[1])
+
+    def accounts(self, now: Instant) -> dict[str, str]:
+        """Passwords of the accounts on the market's server with which those invited enrol, or stay, by local name.
+
+        Args:
+            now: the present; invitations that have run out unused, or were revoked, have no account.
+        """
+        return {
+            entry.invitation.account: entry.invitation.account_password
+            for entry in self.entries().values()
+            if entry.state(now) in ("open", "enrolled")
+        }
+
+    def members(self) -> tuple[Entry, ...]:
+        """Those who were issued a certificate, also where it has been revoked since: their accounts stay."""
+        return tuple(entry for entry in self.entries().values() if entry.grant is not None)
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[dict[str, Entry]]:
+        """Change the register: entries that are put into the mapping are on disk when the block ends.
+
+        Raises:
+            ConfigurationError: if the file is damaged.
+        """
+        make_folder(self._path.parent)
+        with self._path.with_name(f"{self._path.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            before = self.entries()
+            entries = dict(before)
+            yield entries
+            if entries != before:
+                plain = {"version": VERSION, "invitations": [_plain(entry) for entry in entries.values()]}
+                write_whole(self._path, (json.dumps(plain, indent=1) + "\n").encode(), private=True)
+
+    def _load(self) -> dict[str, Entry]:
+        try:
+            plain = json.loads(self._path.read_text("utf-8"))
+            version = int(plain["version"])
+            found = [_entry(each) for each in plain["invitations"]] if version <= VERSION else []
+        except (OSError, ValueError, KeyError, TypeError, ConfigurationError) as error:
+            raise ConfigurationError(
+                f"the register of invitations cannot be read: {type(error).__name__}: {error}; restore it from a "
+                "backup: without it nobody who was invited is known",
+                path=self._path,
+            ) from error
+        if version > VERSION:
+            raise VersionTooNew(self._path, "register of invitations", version, VERSION)
+        return {entry.invitation.invitation_id: entry for entry in found}
+
+
+def revoked(entry: Entry, now: Instant, reason: str) -> Entry:
+    """The same, revoked; one that was revoked before stays as it was."""
+    return entry if entry.revoked_at is not None else replace(entry, revoked_at=now, reason=reason)
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    grant = entry.grant
+    return {
+        "invitation": json.loads(entry.invitation.text()),
+        "made_at": iso(entry.made_at),
+        "deposit": entry.deposit,
+        "credit_limit": entry.credit_limit,
+        "grant": None
+        if grant is None
+        else {
+            "granted_at": iso(grant.granted_at),
+            "key_fingerprint": grant.key_fingerprint,
+            "certificate": grant.certificate,
+            "server_certificate": grant.server_certificate,
+        },
+        "revoked_at": None if entry.revoked_at is None else iso(entry.revoked_at),
+        "reason": entry.reason,
+    }
+
+
+def _entry(plain: dict[str, Any]) -> Entry:
+    grant, revoked_at = plain["grant"], plain["revoked_at"]
+    return Entry(
+        invitation=read_invitation(json.dumps(plain["invitation"])),
+        made_at=from_iso(plain["made_at"]),
+        deposit=int(plain["deposit"]),
+        credit_limit=int(plain["credit_limit"]),
+        grant=None if grant is None else Grant(**{**grant, "granted_at": from_iso(grant["granted_at"])}),
+        revoked_at=None if revoked_at is None else from_iso(revoked_at),
+        reason=str(plain["reason"]),
+    )

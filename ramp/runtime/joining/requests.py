@@ -1,0 +1,220 @@
+"""Requests for certificates of those who were invited: PKCS #10 (RFC 2986), with a proof that the invitation is held.
+
+The private key stays where it was made. The proof is an HMAC under the invitation's secret over a transcript of all
+that the request is about, so a request fits one invitation, one market and its keys only.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from ramp.errors import ConfigurationError, EnrolmentRefused
+from ramp.rfql.signing.certificates import (
+    IDENTITY_SCHEME,
+    RSA_BITS_MIN,
+    UNREADABLE,
+    PrivateKey,
+    PublicKey,
+    public_key_bytes,
+)
+from ramp.runtime.joining.invitations import Invitation, proof
+
+VERSION: Final = 1
+REQUEST_BYTES_MAX: Final = 8_192
+"""Longest request that is looked at, in bytes of DER; one with an RSA key of 4096 bits has about 1 700."""
+
+_TRANSCRIPT: Final = "RAMP enrolment 1"
+
+
+@dataclass(frozen=True, slots=True)
+class EnrolmentRequest:
+    """A request for a certificate.
+
+    Attributes:
+        invitation_id: of the invitation.
+        request: the request for the party's certificate (PKCS #10, DER in base64).
+        server_request: the request for the certificate of the site's server; empty where none is asked for.
+        proof: HMAC-SHA256 of the transcript under the invitation's secret, in hexadecimal.
+    """
+
+    invitation_id: str
+    request: str
+    server_request: str
+    proof: str
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """What the authority has issued on a request; PEM.
+
+    Attributes:
+        invitation_id: of the invitation.
+        certificate: the party's.
+        server_certificate: the site's server's; empty where none was asked for.
+        revocations: the revocation list of the time (PEM); empty where there is none.
+    """
+
+    invitation_id: str
+    certificate: str
+    server_certificate: str = ""
+    revocations: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """What a checked request asks for.
+
+    Attributes:
+        key: the party's public key.
+        server_key: the site's server's, or None where no certificate is asked for it.
+        key_fingerprint: SHA-256 of both keys, in hexadecimal: by it a request said again is known.
+    """
+
+    key: PublicKey
+    server_key: PublicKey | None
+    key_fingerprint: str
+
+
+def make_request(invitation: Invitation, key: PrivateKey, server_key: PrivateKey | None) -> EnrolmentRequest:
+    """Ask for what an invitation promises.
+
+    Args:
+        invitation: of this party.
+        key: the party's private key.
+        server_key: of the site's own server, or None where it needs no certificate.
+    """
+    uri = x509.UniformResourceIdentifier(f"{IDENTITY_SCHEME}{invitation.name}")
+    request = _signing_request(invitation.name, uri, key)
+    server = b"" if server_key is None else _signing_request(invitation.domain, _dns(invitation.domain), server_key)
+    packed, packed_server = base64.b64encode(request).decode(), base64.b64encode(server).decode()
+    said = proof(invitation.secret, _transcript(invitation, request, server))
+    return EnrolmentRequest(invitation.invitation_id, packed, packed_server, said)
+
+
+def check_request(invitation: Invitation, asked: EnrolmentRequest) -> Requested:
+    """Check that a request is of whoever holds the invitation, and asks for what it promises and no more.
+
+    Raises:
+        EnrolmentRefused: if not: `forged`, `bad_request`, `other_name` or `no_server`.
+    """
+    try:
+        request = base64.b64decode(asked.request, validate=True)
+        server = base64.b64decode(asked.server_request, validate=True)
+    except binascii.Error as error:
+        raise EnrolmentRefused("bad_request", f"the request is no base64: {error}") from error
+    if not hmac.compare_digest(proof(invitation.secret, _transcript(invitation, request, server)), asked.proof.lower()):
+        raise EnrolmentRefused(
+            "forged", "the request does not prove that the invitation is held, or was changed on its way"
+        )
+    identity = x509.UniformResourceIdentifier(f"{IDENTITY_SCHEME}{invitation.name}")
+    key = _checked(request, identity)
+    server_key = None
+    if server:
+        if not invitation.certifies_server:
+            raise EnrolmentRefused("no_server", f"the invitation does not certify a server of {invitation.domain}")
+        server_key = _checked(server, _dns(invitation.domain))
+    digest = hashlib.sha256(public_key_bytes(key) + (b"" if server_key is None else public_key_bytes(server_key)))
+    return Requested(key, server_key, digest.hexdigest())
+
+
+def request_text(asked: EnrolmentRequest) -> str:
+    """A request as a file: a JSON object."""
+    return json.dumps({"version": VERSION, **asdict(asked)}, indent=1) + "\n"
+
+
+def read_request(text: str, source: str) -> EnrolmentRequest:
+    """Read a request's file.
+
+    Raises:
+        ConfigurationError: if it is none.
+    """
+    return EnrolmentRequest(**_read(text, source, EnrolmentRequest, "`ramp join INVITATION --request FILE`"))
+
+
+def issued_text(issued: Issued) -> str:
+    """What was issued, as a file: a JSON object."""
+    return json.dumps({"version": VERSION, **asdict(issued)}, indent=1) + "\n"
+
+
+def read_issued(text: str, source: str) -> Issued:
+    """Read what was issued from its file.
+
+    Raises:
+        ConfigurationError: if it is nothing of that kind.
+    """
+    return Issued(**_read(text, source, Issued, "`ramp invite sign REQUEST`"))
+
+
+def _read(text: str, source: str, kind: type[EnrolmentRequest | Issued], writer: str) -> dict[str, str]:
+    names = set(kind.__dataclass_fields__)
+    try:
+        plain = json.loads(text)
+    except ValueError as error:
+        raise ConfigurationError(f"is not what {writer} has written: {error}", path=source) from error
+    right = isinstance(plain, dict) and plain.pop("version", None) == VERSION and plain.keys() == names
+    if not right or not all(isinstance(value, str) for value in plain.values()):
+        what = f"a JSON object with version {VERSION} and, as texts, {', '.join(sorted(names))}"
+        raise ConfigurationError(f"is not what {writer} has written; right would be {what}", path=source)
+    return dict(plain)
+
+
+def _transcript(invitation: Invitation, request: bytes, server_request: bytes) -> bytes:
+    lines = (
+        _TRANSCRIPT,
+        invitation.invitation_id,
+        invitation.market,
+        invitation.ca_fingerprint,
+        invitation.name,
+        invitation.role.value,
+        hashlib.sha256(request).hexdigest(),
+        hashlib.sha256(server_request).hexdigest() if server_request else "",
+    )
+    return "\n".join(lines).encode()
+
+
+def _signing_request(name: str, identity: x509.GeneralName, key: PrivateKey) -> bytes:
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name[:64])])
+    builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    builder = builder.add_extension(x509.SubjectAlternativeName([identity]), critical=False)
+    return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.DER)
+
+
+def _dns(domain: str) -> x509.DNSName:
+    return x509.DNSName(domain)
+
+
+def _checked(der: bytes, identity: x509.GeneralName) -> PublicKey:
+    """The key of a request that is signed with it, and names exactly one identity."""
+    if len(der) > REQUEST_BYTES_MAX:
+        raise EnrolmentRefused(
+            "bad_request", f"a request of {len(der)} bytes; right would be at most {REQUEST_BYTES_MAX}"
+        )
+    try:
+        request = x509.load_der_x509_csr(der)
+        if not request.is_signature_valid:
+            raise ValueError("it is not signed with its own key")
+        names = list(request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
+        key = request.public_key()
+    except (x509.ExtensionNotFound, *UNREADABLE) as error:
+        raise EnrolmentRefused("bad_request", f"it is no request for a certificate: {error}") from error
+    if names != [identity]:
+        shown = ", ".join(str(name.value) for name in names)[:200]
+        raise EnrolmentRefused("other_name", f"it asks for {shown}; the invitation is for {identity.value}")
+    strong_curve = isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1)
+    strong_rsa = isinstance(key, rsa.RSAPublicKey) and key.key_size >= RSA_BITS_MIN
+    if not strong_curve and not strong_rsa:
+        right = f"P-256 or RSA of {RSA_BITS_MIN} bits"
+        raise EnrolmentRefused("bad_request", f"its key is of another kind; right would be {right}")
+    assert isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey), "one of the two was found"
+    return key

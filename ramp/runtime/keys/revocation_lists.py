@@ -1,0 +1,147 @@
+"""Signed revocation lists (RFC 5280, section 5): what a market's authority revoked, for parties far from its files.
+
+A list bears a number that only grows, so an old one shown again takes nothing back, and says until when it is to be
+relied on. One that has run out still strikes out whom it names; that it has run out is told.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from ramp.errors import ConfigurationError, SignatureInvalid
+from ramp.model.instant import Duration, Instant, from_datetime, to_datetime
+from ramp.rfql.signing.certificates import UNREADABLE, PrivateKey
+from ramp.runtime.atomic_writes import Version, version_of, write_whole
+from ramp.runtime.keys.revocations import Revocation
+
+LIST_BYTES_MAX = 60_000
+"""Longest list that is read, in characters of PEM: some 1 000 certificates; a stanza holds no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedList:
+    """A list whose signature holds.
+
+    Attributes:
+        number: grows with every list.
+        issued_at: when it was signed.
+        expires_at: until when it is to be relied on.
+        revoked_at: serial numbers in hexadecimal, and when each was revoked.
+        pem: the list as text.
+    """
+
+    number: int
+    issued_at: Instant
+    expires_at: Instant
+    revoked_at: dict[str, Instant]
+    pem: str
+
+
+def sign_list(
+    lines: Iterable[Revocation],
+    number: int,
+    issuer: tuple[PrivateKey, x509.Certificate],
+    now: Instant,
+    lifetime: Duration,
+) -> str:
+    """A revocation list in PEM.
+
+    Args:
+        lines: what has been revoked.
+        number: above that of every list before.
+        issuer: the CA's key and certificate.
+        now: the present.
+        lifetime: how long it is to be relied on.
+    """
+    key, ca = issuer
+    builder = x509.CertificateRevocationListBuilder().issuer_name(ca.subject)
+    builder = builder.last_update(_whole(now)).next_update(_whole(now + lifetime))
+    builder = builder.add_extension(x509.CRLNumber(number), critical=False)
+    identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.public_key())  # type: ignore[arg-type]
+    builder = builder.add_extension(identifier, critical=False)
+    for line in lines:
+        revoked = x509.RevokedCertificateBuilder().serial_number(int(line.serial, 16))
+        builder = builder.add_revoked_certificate(revoked.revocation_date(_whole(line.revoked_at)).build())
+    return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+
+
+def read_list(pem: str, ca_certificates: Sequence[x509.Certificate]) -> SignedList:
+    """Read a revocation list and check that an authority of the market has signed it.
+
+    Raises:
+        SignatureInvalid: if it is none, or of nobody whom the market trusts.
+    """
+    if len(pem) > LIST_BYTES_MAX:
+        raise SignatureInvalid(f"revocation list of {len(pem)} characters; right would be at most {LIST_BYTES_MAX}")
+    try:
+        found = x509.load_pem_x509_crl(pem.encode())
+        number = found.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
+        issued_at, expires = found.last_update_utc, found.next_update_utc
+        if expires is None:
+            raise ValueError("it does not say until when it is to be relied on")
+        signed = any(ca.subject == found.issuer and _signed_by(found, ca) for ca in ca_certificates)
+        revoked = {f"{each.serial_number:x}": from_datetime(each.revocation_date_utc) for each in found}
+    except (x509.ExtensionNotFound, InvalidSignature, *UNREADABLE) as error:
+        raise SignatureInvalid(f"it is no revocation list: {error}") from error
+    if not signed:
+        raise SignatureInvalid("the revocation list is not signed by an authority of this market")
+    return SignedList(number, from_datetime(issued_at), from_datetime(expires), revoked, pem)
+
+
+def _signed_by(found: x509.CertificateRevocationList, ca: x509.Certificate) -> bool:
+    return found.is_signature_valid(ca.public_key())  # type: ignore[arg-type]
+
+
+def _whole(instant: Instant) -> datetime.datetime:
+    """Lists know whole seconds."""
+    return to_datetime(instant).replace(microsecond=0)
+
+
+class KeptList:
+    """The revocation list that a store of keys has, a file; other processes' changes are seen at once.
+
+    Args:
+        path: the file; a missing one revokes nothing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: tuple[Version, SignedList] | None = None
+
+    def current(self, ca_certificates: Sequence[x509.Certificate]) -> SignedList | None:
+        """The list on file, or None.
+
+        Raises:
+            ConfigurationError: if the file is damaged; it must not pass for an empty list.
+        """
+        version = version_of(self._path)
+        if version is None:
+            return None
+        if self._read is None or self._read[0] != version:
+            try:
+                found = read_list(self._path.read_text("ascii"), ca_certificates)
+            except (OSError, UnicodeDecodeError, SignatureInvalid) as error:
+                raise ConfigurationError(f"revocation list cannot be read: {error}", path=self._path) from error
+            self._read = version, found
+        return self._read[1]
+
+    def keep(self, pem: str, ca_certificates: Sequence[x509.Certificate]) -> SignedList:
+        """Keep a list if it is newer than the one on file; returns the one that is on file then.
+
+        Raises:
+            SignatureInvalid: if it is none, or of nobody whom the market trusts.
+        """
+        offered = read_list(pem, ca_certificates)
+        known = self.current(ca_certificates)
+        if known is not None and known.number >= offered.number:
+            return known
+        write_whole(self._path, pem.encode("ascii"), private=False)
+        return offered

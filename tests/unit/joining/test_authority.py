@@ -1,0 +1,279 @@
+"""The authority: one invitation, one key; the same request again gets the same certificate; whoever else is refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives.serialization import Encoding
+from inviting_market import NAME, NOW, Market, market_in
+
+from ramp.errors import ConfigurationError, EnrolmentRefused, SignerUnknown
+from ramp.ledger.account import AccountKind
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import MachineStatus
+from ramp.model.instant import DAY, HOUR, Duration
+from ramp.model.seal import Role
+from ramp.rfql.signing import certificates
+from ramp.runtime.joining import requests
+from ramp.runtime.joining.authority import RENEW_BEFORE
+from ramp.runtime.joining.invitations import Invitation, proof
+from ramp.runtime.joining.membership import install, joined, request_of
+from ramp.runtime.joining.register import Register
+from ramp.runtime.joining.requests import EnrolmentRequest, read_issued, read_request
+from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
+from ramp.runtime.state_folder import StateFolder
+
+
+def refusal(market: Market, asked: EnrolmentRequest, after: Duration = 0) -> str:
+    with pytest.raises(EnrolmentRefused) as refused:
+        market.authority.issue(asked, NOW + after)
+    return refused.value.code
+
+
+def test_a_site_joins_by_files_and_its_key_never_leaves(market: Market, site: StateFolder) -> None:
+    invitation = market.invite(certifies_server=True)
+    asked = request_of(site, invitation, NOW)
+    travelled = requests.request_text(asked)
+    issued = market.authority.issue(read_request(travelled, "r"), NOW)
+    back = requests.issued_text(issued)
+    certificate = install(site, invitation, read_issued(back, "c"), NOW)
+    assert (certificates.identity_of(certificate), certificates.role_of(certificate)) == (NAME, Role.RESOURCE)
+    assert joined(site) == {NAME: invitation}
+    key, kept = KeyStore(site.keys).identity(NAME)
+    assert kept == certificate
+    secret_number = f"{key.private_numbers().private_value:x}"  # type: ignore[union-attr]
+    for text in (travelled, back):
+        assert "PRIVATE" not in text
+        assert invitation.secret not in text
+        assert secret_number not in text
+    assert [path for path in market.state.path.rglob("*") if NAME in path.name and path.is_dir()] == []
+
+
+def test_what_the_site_seals_is_believed_in_the_market(market: Market, site: StateFolder) -> None:
+    invitation = market.invite()
+    install(site, invitation, market.authority.issue(request_of(site, invitation, NOW), NOW), NOW)
+    said = Message(Performative.INFORM, NAME, "alice@west.example", "c1", MachineStatus("q1", "{}"))
+    seal = KeyStore(site.keys).notary(NAME).seal(said, NOW).seal
+    assert seal is not None
+    market.keys.issue("bank@west.example", Role.BANK, NOW)
+    bank = market.keys.notary("bank@west.example")
+    assert bank.open(seal.text, NOW).sender == NAME
+    market.authority.revoke(NAME, NOW, "left")
+    with pytest.raises(Exception, match="has been revoked"):
+        bank.open(seal.text, NOW)
+
+
+def test_the_same_request_again_gets_the_same_certificate(market: Market, site: StateFolder) -> None:
+    invitation = market.invite(certifies_server=True)
+    asked = request_of(site, invitation, NOW)
+    first = market.authority.issue(asked, NOW)
+    again = market.authority.issue(request_of(site, invitation, NOW + DAY), NOW + DAY)
+    assert (again.certificate, again.server_certificate) == (first.certificate, first.server_certificate)
+    late = market.authority.issue(asked, NOW + 30 * DAY)  # the answer was lost, and the invitation has ended meanwhile
+    assert late.certificate == first.certificate
+    assert len(list((market.keys.folder / "issued").glob("*.pem"))) == 1
+
+
+def test_near_its_end_the_same_key_gets_a_new_certificate(market: Market, site: StateFolder) -> None:
+    invitation = market.invite()
+    first = market.authority.issue(request_of(site, invitation, NOW), NOW)
+    install(site, invitation, first, NOW)
+    later = NOW + CERTIFICATE_LIFETIME - RENEW_BEFORE + HOUR
+    new = market.authority.issue(request_of(site, invitation, later), later)
+    assert new.certificate != first.certificate
+    renewed = install(site, invitation, new, later)
+    assert certificates.same_key(renewed, x509.load_pem_x509_certificate(first.certificate.encode()))
+    assert certificates.valid_until(renewed) > later + RENEW_BEFORE
+
+
+def test_another_key_is_refused(market: Market, site: StateFolder, tmp_path: Path) -> None:
+    invitation = market.invite()
+    market.authority.issue(request_of(site, invitation, NOW), NOW)
+    thief = StateFolder(tmp_path / "thief")
+    assert refusal(market, request_of(thief, invitation, NOW)) == "other_key"
+
+
+def test_forged_replayed_and_foreign_requests_are_refused(market: Market, site: StateFolder, tmp_path: Path) -> None:
+    invitation = market.invite()
+    other = market.invite("ann@south.example", Role.USER)
+    asked = request_of(site, invitation, NOW)
+    assert refusal(market, replace(asked, proof="0" * 64)) == "forged"
+    assert refusal(market, replace(asked, invitation_id="invitation-0")) == "unknown_invitation"
+    assert refusal(market, replace(asked, invitation_id=other.invitation_id)) == "forged"
+    thief = request_of(StateFolder(tmp_path / "thief"), other, NOW)
+    assert refusal(market, replace(asked, request=thief.request)) == "forged"  # a captured proof fits no other key
+    elsewhere = market_in(tmp_path / "elsewhere")
+    assert refusal(market, request_of(StateFolder(tmp_path / "s2"), elsewhere.invite(), NOW)) == "unknown_invitation"
+    assert Register(market.state.invitations).members() == ()
+
+
+def test_revoked_and_expired_invitations_are_refused(market: Market, site: StateFolder) -> None:
+    invitation = market.invite()
+    asked = request_of(site, invitation, NOW)
+    assert refusal(market, asked, after=7 * DAY + 1) == "expired"
+    with pytest.raises(ConfigurationError, match="the invitation ended at 2026-11-28T08:00:00Z"):
+        request_of(site, invitation, NOW + 8 * DAY)
+    market.authority.revoke(invitation.invitation_id, NOW, "sent to the wrong address")
+    with pytest.raises(EnrolmentRefused, match=r"revoked at 2026-11-21T08:00:00Z: sent to the wrong address"):
+        market.authority.issue(asked, NOW)
+
+
+def test_a_revoked_party_gets_no_certificate_again(market: Market, site: StateFolder) -> None:
+    invitation = market.invite()
+    asked = request_of(site, invitation, NOW)
+    market.authority.issue(asked, NOW)
+    market.keys.revoke(NAME, NOW, "key lost")  # by `ramp keys revoke`, which knows of no invitations
+    assert refusal(market, asked) == "revoked"
+
+
+def _asking(invitation: Invitation, request: bytes, server: bytes = b"") -> EnrolmentRequest:
+    """A request of whoever holds the invitation, whatever he asks for."""
+    said = proof(invitation.secret, requests._transcript(invitation, request, server))
+    packed = (base64.b64encode(part).decode() for part in (request, server))
+    return EnrolmentRequest(invitation.invitation_id, *packed, said)
+
+
+def _request_for(*names: x509.GeneralName, key: object = None) -> bytes:
+    private = ec.generate_private_key(ec.SECP256R1()) if key is None else key
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    digest = None if isinstance(private, ed25519.Ed25519PrivateKey) else requests.hashes.SHA256()
+    return builder.sign(private, digest).public_bytes(Encoding.DER)  # type: ignore[arg-type]
+
+
+def _uri(name: str) -> x509.UniformResourceIdentifier:
+    return x509.UniformResourceIdentifier(f"xmpp:{name}")
+
+
+def test_whoever_holds_an_invitation_gets_no_other_name(market: Market) -> None:
+    invitation = market.invite()
+    for names in (
+        (_uri("bank@west.example"),),
+        (_uri(NAME), _uri("bank@west.example")),
+        (x509.DNSName("south.example"),),
+    ):
+        assert refusal(market, _asking(invitation, _request_for(*names))) == "other_name"
+    good = _request_for(_uri(NAME))
+    server = _request_for(x509.DNSName("south.example"))
+    assert refusal(market, _asking(invitation, good, server)) == "no_server"
+
+
+def test_a_server_is_certified_for_its_own_domain_only(market: Market) -> None:
+    invitation = market.invite(certifies_server=True)
+    good = _request_for(_uri(NAME))
+    for name in ("west.example", "*.south.example", "a.south.example"):
+        assert refusal(market, _asking(invitation, good, _request_for(x509.DNSName(name)))) == "other_name"
+    issued = market.authority.issue(_asking(invitation, good, _request_for(x509.DNSName("south.example"))), NOW)
+    server = x509.load_pem_x509_certificate(issued.server_certificate.encode())
+    with pytest.raises(SignerUnknown, match="names 0 parties"):  # a server is no party: nothing it signs is believed
+        certificates.identity_of(server)
+
+
+def test_weak_broken_and_unsigned_requests_are_refused(market: Market) -> None:
+    invitation = market.invite()
+    good = _request_for(_uri(NAME))
+    broken = (
+        b"",
+        b"\x30",
+        good[:-1] + bytes([good[-1] ^ 1]),
+        _request_for(),
+        _request_for(_uri(NAME), key=ec.generate_private_key(ec.SECP384R1())),
+        _request_for(_uri(NAME), key=ed25519.Ed25519PrivateKey.generate()),
+        bytes(9_000),
+    )
+    for request in broken:
+        assert refusal(market, _asking(invitation, request)) == "bad_request"
+    assert refusal(market, replace(_asking(invitation, good), request="no base64 !")) == "bad_request"
+
+
+def test_offline_the_authority_says_so(market: Market, site: StateFolder) -> None:
+    invitation = market.invite()
+    asked = request_of(site, invitation, NOW)
+    (market.keys.folder / "ca").rename(market.keys.folder / "put-away")
+    assert refusal(market, asked) == "offline"
+
+
+def test_members_open_accounts_of_their_kind(market: Market, site: StateFolder) -> None:
+    register = Register(market.state.invitations)
+    for name, role in ((NAME, Role.RESOURCE), ("ann@south.example", Role.USER)):
+        invitation = market.invite(name, role)
+        market.authority.issue(request_of(site, invitation, NOW), NOW)
+    assert [(each.invitation.name, each.kind) for each in register.members()] == [
+        (NAME, AccountKind.RESOURCE),
+        ("ann@south.example", AccountKind.USER),
+    ]
+    passwords = register.accounts(NOW)
+    assert sorted(passwords) == sorted(each.invitation.invitation_id for each in register.members())
+    market.authority.revoke(NAME, NOW, "")
+    assert len(register.accounts(NOW)) == 1
+
+
+def test_the_register_is_private_and_a_damaged_one_is_told(market: Market) -> None:
+    market.invite()
+    path = market.state.invitations
+    assert path.stat().st_mode & 0o077 == 0
+    for damage in ("", "[]", '{"version": 1}', path.read_text("utf-8").replace("curie", "bank")):
+        path.write_text(damage)
+        with pytest.raises(ConfigurationError, match="register of invitations cannot be read"):
+            Register(path).entries()
+    path.write_text(json.dumps({"version": 2, "invitations": []}))
+    with pytest.raises(ConfigurationError, match="version 2"):
+        Register(path).entries()
+
+
+@pytest.mark.parametrize("part", ["certificate", "other site", "other market", "server"])
+def test_a_site_takes_only_what_it_asked_for(market: Market, site: StateFolder, tmp_path: Path, part: str) -> None:
+    invitation = market.invite(certifies_server=True)
+    issued = market.authority.issue(request_of(site, invitation, NOW), NOW)
+    if part == "certificate":
+        other = market.invite("ann@south.example", Role.USER)
+        foreign = market.authority.issue(request_of(tmp_path_state(tmp_path), other, NOW), NOW)
+        wrong, why = replace(issued, certificate=foreign.certificate), "issued for ann@south.example as user"
+    elif part == "other site":
+        fresh = tmp_path_state(tmp_path)
+        with pytest.raises(ConfigurationError, match="another key than that of this site"):
+            install(fresh, invitation, issued, NOW)
+        return
+    elif part == "other market":
+        there = market_in(tmp_path / "there")
+        foreign = there.authority.issue(request_of(tmp_path_state(tmp_path), there.invite(), NOW), NOW)
+        wrong, why = replace(issued, certificate=foreign.certificate), "not of the market's authority"
+    else:
+        wrong, why = replace(issued, server_certificate=issued.certificate), "is not for south.example"
+    with pytest.raises(ConfigurationError, match=why):
+        install(site, invitation, wrong, NOW)
+    assert joined(site) == {}
+
+
+def tmp_path_state(folder: Path) -> StateFolder:
+    return StateFolder(folder / "another-site")
+
+
+def test_a_folder_belongs_to_one_market(market: Market, site: StateFolder, tmp_path: Path) -> None:
+    invitation = market.invite()
+    with pytest.raises(ConfigurationError, match="has a market of its own"):
+        request_of(market.state, invitation, NOW)
+    install(site, invitation, market.authority.issue(request_of(site, invitation, NOW), NOW), NOW)
+    with pytest.raises(ConfigurationError, match="belongs to another market"):
+        request_of(site, market_in(tmp_path / "there").invite("ann@south.example", Role.USER), NOW)
+
+
+def test_openssl_accepts_the_certificates(market: Market, site: StateFolder, tmp_path: Path) -> None:
+    """An independent reference: chain, purpose and host name of the server's certificate."""
+    invitation = market.invite(certifies_server=True)
+    issued = market.authority.issue(request_of(site, invitation, NOW), NOW)
+    (tmp_path / "server.pem").write_text(issued.server_certificate)
+    ca = market.keys.folder / "ca.pem"
+    for purpose in ("sslserver", "sslclient"):
+        command = ["openssl", "verify", "-CAfile", ca, "-purpose", purpose, "-verify_hostname", "south.example"]
+        command += ["-attime", str(NOW // 1_000_000), tmp_path / "server.pem"]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    assert isinstance(KeyStore(market.state.keys).certificate_on_file(NAME), x509.Certificate)

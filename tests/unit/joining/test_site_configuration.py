@@ -1,0 +1,126 @@
+"""Configurations of several sites: what they say, and what is wrong in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from inviting_market import NOW, Market
+
+from ramp.agents.preparing import grouped
+from ramp.errors import ConfigurationError
+from ramp.model.seal import Role
+from ramp.runtime.config import SwarmConfig
+from ramp.runtime.config_file import load_config
+from ramp.runtime.joining.membership import check_configuration, install, not_enrolled, request_of, site_text
+from ramp.runtime.state_folder import StateFolder
+
+SITE = """
+[market]
+domain = "south.example"
+[site]
+market = "west.example"
+[server]
+addresses = ["xmpp.south.example:5222"]
+[machines.m]
+cores = 64
+[[resources]]
+name = "curie"
+machine = "m"
+start_price = 50
+minimum_price = 20
+"""
+
+
+def load(folder: Path, text: str) -> SwarmConfig:
+    path = folder / "site.toml"
+    path.write_text(text)
+    return load_config(path)
+
+
+def test_a_site_has_no_bank_of_its_own_and_addresses_the_markets(tmp_path: Path) -> None:
+    config = load(tmp_path, SITE)
+    assert config.roles() == {"curie": Role.RESOURCE}
+    assert grouped(config) == {"resources-1": ["curie"]}
+    assert config.address("curie") == "curie@south.example"
+    assert config.market_address(config.bank) == "bank@west.example"
+    assert config.federates
+    assert config.signed_offers  # across sites, unless the file says otherwise
+    assert not load(tmp_path, SITE.replace("[site]", "signed_offers = false\n[site]")).signed_offers
+
+
+def test_a_site_may_have_users_only(tmp_path: Path) -> None:
+    users = SITE[: SITE.index("[machines.m]")] + '[[users]]\nname = "ann"\n'
+    assert grouped(load(tmp_path, users)) == {"users": ["ann"]}
+    with pytest.raises(ConfigurationError, match="needs at least one"):
+        load(tmp_path, SITE[: SITE.index("[machines.m]")])
+
+
+def test_the_directories_of_the_market_are_all_asked(tmp_path: Path) -> None:
+    config = load(tmp_path, SITE.replace('market = "west.example"', 'market = "west.example"\ndirectories = 2'))
+    assert [config.market_address(name) for name in config.directory_names] == [
+        "directory@west.example",
+        "directory-2@west.example",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (("[site]", '[site]\ncolour = "red"'), "site.colour: no such key"),
+        (('market = "west.example"', ""), "site.market: '' is wrong"),
+        (('domain = "south.example"', 'domain = "south.example"\nbank = "b"'), "market.bank: 'b' is wrong"),
+        (('addresses = ["xmpp.south.example:5222"]', 'kind = "embedded"'), "the embedded server reaches no other site"),
+        (("[server]", '[federation]\nlisten = "here"\n[server]'), "federation.listen: 'here' is wrong"),
+        (("[server]", "[federation]\n[server]"), "server.kind: 'external' is wrong"),
+        (("[server]", "[federation]\nserver_port = 70000\n[server]"), "federation.server_port: 70000 is wrong"),
+        (
+            ("[server]", '[federation.peers]\n"west.example" = "west:5269"\n[server]'),
+            "federation.peers.west.example: 'west:5269' is wrong",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_wrong_is_named(tmp_path: Path, change: tuple[str, str], wrong: str) -> None:
+    assert change[0] in SITE
+    with pytest.raises(ConfigurationError) as refused:
+        load(tmp_path, SITE.replace(change[0], change[1], 1))
+    assert wrong in str(refused.value)
+
+
+def test_a_configuration_fits_its_invitation(market: Market, tmp_path: Path) -> None:
+    invitation = market.invite()
+    check_configuration(load(tmp_path, SITE), invitation)
+    for written, other, told in (
+        ("south.example", "north.example", "market.domain: 'north.example' is wrong; right would be 'south.example'"),
+        ('market = "west.example"', 'market = "east.example"', "site.market: 'east.example' is wrong"),
+        ('"curie"', '"cray"', "resources: none is called 'curie', whom the invitation is for"),
+        ("[site]", "signed_offers = false\n[site]", "market.signed_offers: False is wrong; right would be True"),
+    ):
+        with pytest.raises(ConfigurationError) as refused:
+            check_configuration(load(tmp_path, SITE.replace(written, other)), invitation)
+        assert told in str(refused.value)
+    market_only = SITE.replace('[site]\nmarket = "west.example"\n', "") + '[[users]]\nname = "ann"\n'
+    with pytest.raises(ConfigurationError, match="is no site's configuration"):
+        check_configuration(load(tmp_path, market_only), invitation)
+
+
+def test_a_site_starts_when_all_have_joined(market: Market, site: StateFolder, tmp_path: Path) -> None:
+    config = load(tmp_path, SITE)
+    assert not_enrolled(config, site) == ["curie@south.example"]
+    invitation = market.invite()
+    install(site, invitation, market.authority.issue(request_of(site, invitation, NOW), NOW), NOW)
+    assert not_enrolled(config, site) == []
+
+
+def test_a_guest_of_the_markets_server_needs_no_configuration(
+    market: Market, site: StateFolder, tmp_path: Path
+) -> None:
+    invitations = [market.invite(f"{name}@west.example", Role.USER) for name in ("dora", "emil")]
+    for each in invitations:
+        install(site, each, market.authority.issue(request_of(site, each, NOW), NOW), NOW)
+    config = load(tmp_path, site_text(invitations, site))
+    for each in invitations:
+        check_configuration(config, each)
+    assert config.server.addresses == (("192.0.2.1", 5222),)
+    assert site.passwords(["dora"])["dora"] == invitations[0].account_password
