@@ -81,8 +81,8 @@ CAUGHT_BY = {
     "release_not_repeated": (58, "given_back"),
     "refunded_twice": (3, "refunded_once"),
     "second_price_as_first": (7, "price_owed"),
-    "dearest_sets_price": (6, "price_owed"),
-    "ideal_speed_up": (6, "size_owed"),
+    "dearest_sets_price": (12, "price_owed"),
+    "ideal_speed_up": (7, "size_owed"),
 }
 """Of each planted bug, the first seed that shows it, and by which invariant."""
 

@@ -23,9 +23,7 @@ from ramp.model.contents import (
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.price_paid import agreed_price_problem
-from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
-from ramp.model.sizes.moldable import as_offered
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol.agreement_terms import commitment_problem
 from ramp.protocol.effects import ConfirmSlot, Effect, HoldSlot, LookUpSlot, Persist, ReleaseSlot, SaveAgreement, Send
@@ -63,8 +61,6 @@ class Participant(ParticipantAnswers):
 
     def __init__(self, intended: HoldIntended, *, resource: str, bank: str, pace: Pace) -> None:
         super().__init__(intended, resource=resource)
-        self.unit: RequestUnit = intended.unit
-        self._quoted = as_offered(intended.unit, intended.offer)
         self._slot: Slot = intended.slot
         self._intended = intended
         self._bank = bank
