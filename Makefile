@@ -10,7 +10,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 # Hundreds of processes are started here: none is to compile all of RAMP again, wherever that is forbidden by default.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo demo-slurm test check format docs e2e e2e-long swarm slow mutants bench clean psij
+.PHONY: help install demo demo-slurm demo-web test check format docs e2e e2e-long swarm chaos slow mutants bench clean psij
 
 help:            ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -32,7 +32,11 @@ demo: $(STAMP)   ## the market at work: launch a swarm, auction a two-unit reque
 	$(BIN)/ramp demo
 
 demo-slurm: $(STAMP)   ## a real Slurm of 64 emulated nodes: half of it sold to two users, a job on a slot, all stopped
-	$(BIN)/ramp demo-slurm
+	$(WITH_PSIJ)
+	$(BIN)/ramp demo-slurm --psij-python .venv-psij/bin/python
+
+demo-web: $(STAMP)   ## the market in a browser: machines and live tori, requests that keep coming, until Ctrl-C
+	$(BIN)/ramp web demo --open
 
 # A file's tests stay together: two workers of a fresh clone seldom have to compile the same loops at the same time.
 # Some of them wait for processes and servers, so one file more than there are cores runs at once.
@@ -40,11 +44,12 @@ test: $(STAMP)   ## the fast tests
 	$(PYTEST) -n $(shell echo $$(($$(nproc) + 1))) --dist loadfile -m "not e2e and not swarm and not slow" --ignore tests/e2e
 
 # PSI/J and its executor for Grid Engine, in an environment of their own: its pins and SPADE's exclude one another.
+# The system's interpreter, where it is new enough: accounts that jobs run as cannot see one in somebody's home.
 PSIJ := .venv-psij/.installed
-$(PSIJ): pyproject.toml $(shell find examples/psij_gridengine -name '*.py')
-	$(PYTHON) -m venv .venv-psij
-	.venv-psij/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-	.venv-psij/bin/python -m pip install --quiet --group launch ./examples/psij_gridengine
+PSIJ_PYTHON ?= $(shell /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo /usr/bin/python3 || echo $(PYTHON))
+$(PSIJ): $(STAMP) $(shell find examples/psij_gridengine -name '*.py')
+	$(PSIJ_PYTHON) -m venv --clear --without-pip .venv-psij
+	$(BIN)/python -m pip --python .venv-psij/bin/python install --quiet --group launch ./examples/psij_gridengine
 	@touch $@
 
 psij: $(PSIJ)    ## PSI/J for jobs on batch systems: .venv-psij/bin/python
@@ -90,6 +95,10 @@ e2e-long: $(STAMP) ## the rest: every kill point, more on Prosody, a hundred tho
 
 swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checked
 	$(BIN)/ramp swarm --seeds $(SEEDS)
+
+MINUTES ?= 10
+chaos: $(STAMP)  ## a real market struck for MINUTES: processes killed and stopped by turns, nothing lost
+	$(BIN)/ramp chaos --minutes $(MINUTES)
 
 slow: $(STAMP)   ## the slower tests, and every property with all of its examples
 	RAMP_EXAMPLES=all $(PYTEST) -n auto --dist loadfile -m "(slow or hypothesis) and not e2e" --ignore tests/e2e

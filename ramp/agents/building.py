@@ -16,6 +16,7 @@ from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
 from ramp.agents.job_launcher import JobLauncher, LauncherSettings, system_python
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, tell_sale
+from ramp.agents.sites.site import Site
 from ramp.batch.finding import finding_variables
 from ramp.composition import Composition, OpeningAccount, open_accounts
 from ramp.errors import ConfigurationError, StateDamaged
@@ -59,6 +60,7 @@ class PartyBuilder:
         passwords: of the agents' accounts, by local name.
         clock: the time.
         leases: of the banks here, where there are two of which one speaks; by local name.
+        site: the resources of this process, which answer together; None where each answers for itself.
     """
 
     config: SwarmConfig
@@ -67,6 +69,7 @@ class PartyBuilder:
     passwords: dict[str, str]
     clock: SystemClock
     leases: dict[str, BankLease] = field(default_factory=dict)
+    site: Site | None = None
 
     def build(self, name: str) -> PartyAgent:
         """Build the agent of a local name, whatever its role.
@@ -200,6 +203,7 @@ class PartyBuilder:
         own = {"machine": machine, "pricing": pricing, "launcher": launcher}
         agent = self._agent(ResourceAgent, name, party, self._memory(name) | own)
         agent.launcher = launcher
+        agent.site = self.site
         agent.guests += [guest for guest in (machine, pricing) if isinstance(guest, IsolatedGuest)]
         built.append(agent)
         return agent

@@ -15,10 +15,11 @@ def window_refusal(unit: RequestUnit, now: Instant) -> Refusal | None:
         now: the present.
     """
     earliest, duration = unit.earliest_start(now), unit.run_duration(now)
+    nearest = iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once
     if unit.deadline <= now:
-        return Refusal(unit.number, RefusalCode.WINDOW_PASSED, detail=f"the deadline {iso(unit.deadline)} has passed")
+        detail = f"the deadline {iso(unit.deadline)} has passed"
+        return Refusal(unit.number, RefusalCode.WINDOW_PASSED, nearest, detail)
     if duration <= 0 or unit.deadline - duration < earliest:
-        nearest = iso_or_empty(earliest + duration) if duration > 0 else ""
         detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
         return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
     return None

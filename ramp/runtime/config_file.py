@@ -20,6 +20,7 @@ from ramp.launching.configuration import launch_terms, read_accounts, read_launc
 from ramp.model.instant import SECOND, Duration
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
+from ramp.plugins.found_terms import with_found_terms
 from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
@@ -90,6 +91,7 @@ def read_tables(data: Mapping[str, Any], path: Path) -> SwarmConfig:
         ConfigurationError: with every finding.
     """
     reader = Reader(path)
+    data = with_found_terms(data)
     version = reader.whole("", data, "version", CONFIG_VERSION)
     if version > CONFIG_VERSION:
         raise VersionTooNew(path, "configuration", version, CONFIG_VERSION)
@@ -107,6 +109,7 @@ _MARKET_KEYS: Final = {
     "directory",
     "keeper",
     "signed_offers",
+    "site_agent",
     "auction_rule",
 }
 
@@ -152,6 +155,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         resources_per_process=reader.whole("market.", market, "resources_per_process", 10),
         **market_agents(reader, market, joining),
         signed_offers=reader.truth("market.", market, "signed_offers", joining.crosses_sites),
+        site_agent=reader.truth("market.", market, "site_agent", False),
         quotas=_read_quotas(reader, reader.table(data, "quotas")),
         holds=_read_holds(reader, reader.table(data, "quotas")),
         guests=_read_guests(reader, reader.table(data, "guests")),

@@ -53,7 +53,8 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
     """Launch a market: XMPP server, bank, directory, resources and users.
 
     CONFIG is a TOML file, or the name of one that comes with RAMP: quickstart (the twenty machines of the paper's
-    Table 2 and four live torus machines; the default), table2 (the twenty alone), torus (live torus machines alone).
+    Table 2 and four live torus machines; the default), table2 (the twenty alone), torus (live torus machines alone),
+    real (your own Slurm, which it asks what there is).
 
     Keys, journals and the ledger are kept in the state folder, so the next `ramp up` there carries on with the same
     accounts and reservations.

@@ -11,10 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from psij_environment import ACCOUNT
-
 from ramp.agents.job_launcher import system_python
 from ramp.launching import psij_jobs, worker
+from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 
 SECOND = 1_000_000
 FINAL = {"done", "failed", "cancelled"}

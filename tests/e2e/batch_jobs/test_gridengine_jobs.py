@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one
-sys.path.insert(0, str(Path(__file__).parents[1] / "gridengine"))  # and the cell
+sys.path.insert(0, str(Path(__file__).parents[1] / "gridengine"))  # for the cell
 
 from gridengine_cell import LIBRARY, Cluster, wait_until, why_not
-from job_at_site import JobAtSite
-from psij_environment import ACCOUNT, folder_of_the_account, public_python
+
+from tests.e2e.batch_jobs.job_at_site import JobAtSite
+from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account, public_python
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 SLOTS = 8

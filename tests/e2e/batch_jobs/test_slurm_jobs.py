@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,19 +9,10 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one
-
-from job_at_site import JobAtSite
-from psij_environment import ACCOUNT, folder_of_the_account, public_python
-
 from ramp.batch.slurm.emulated import EmulatedCluster
-
-_spec = importlib.util.spec_from_file_location("slurm_cluster", Path(__file__).parents[1] / "slurm/cluster_fixture.py")
-assert _spec is not None
-_slurm = importlib.util.module_from_spec(_spec)
-assert _spec.loader is not None
-_spec.loader.exec_module(_slurm)
-CORES = _slurm.CORES
+from tests.e2e.batch_jobs.job_at_site import JobAtSite
+from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account, public_python
+from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster, saved, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -38,14 +27,13 @@ def python() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def one_cluster(python: Path) -> Iterator[EmulatedCluster]:
-    with _slurm.running_cluster("jo", nodes=NODES) as started:
+    with running_cluster("jo", nodes=NODES) as started:
         yield started
 
 
 @pytest.fixture
 def cluster(one_cluster: EmulatedCluster) -> EmulatedCluster:
-    cleared: EmulatedCluster = _slurm.cleared(one_cluster)
-    return cleared
+    return cleared(one_cluster)
 
 
 @pytest.fixture
@@ -116,7 +104,7 @@ def test_a_waiting_job_that_the_system_has_lost_is_submitted_again_and_runs_once
     job.seen("submit")  # beside the first, which nobody can name any more
     assert len(listed(cluster, job)) == 2
     assert job.until("done")["exit_code"] == 0
-    _slurm.wait_for(lambda: not cluster.run("squeue", "-h").split(), "both jobs end")
+    wait_for(lambda: not cluster.run("squeue", "-h").split(), "both jobs end")
     assert job.output() == "run\n"
     assert job.output("runs") == "run\n"
 
@@ -126,7 +114,7 @@ def test_a_reason_of_several_words_of_another_job_hides_nothing(cluster: Emulate
     reserve(cluster)
     nodes = f"{cluster.name}[1-2]"
     cluster.run("sbatch", "-o", "/dev/null", "-w", nodes, "-N2", "--exclusive", "--wrap", "true", user=ACCOUNT)
-    _slurm.wait_for(lambda: " " in cluster.run("squeue", "-h", "-t", "PD", "-o", "%r").strip(), "a reason of two words")
+    wait_for(lambda: " " in cluster.run("squeue", "-h", "-t", "PD", "-o", "%r").strip(), "a reason of two words")
     job = job_on("job-4", "sleep 300")
     job.seen("submit")
     job.until("running")
@@ -153,10 +141,10 @@ def test_a_controller_that_is_away_leaves_the_job_in_doubt(cluster: EmulatedClus
     reserve(cluster, after=40)
     job = job_on("job-7", "echo run >> runs; cat runs", after=40)
     job.seen("submit")
-    _slurm.saved(cluster)
+    saved(cluster)
     cluster.signal_controller(9)
     assert "slurm" in job.ask("look_up")["error"]
     cluster.start_controller()
-    _slurm.wait_for(lambda: "error" not in job.ask("look_up"), "the controller answers")
+    wait_for(lambda: "error" not in job.ask("look_up"), "the controller answers")
     job.until("done")
     assert job.output("runs") == "run\n"

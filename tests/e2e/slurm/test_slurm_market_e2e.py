@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import ramp
 from ramp.batch.node_lists import expand
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.cli.demo_slurm import MARKET
+from tests.e2e.batch_jobs.psij_environment import public_python
 from tests.e2e.slurm.cluster_fixture import CORES, NODES, reservation_names, running_cluster, wait_for
 
 pytestmark = pytest.mark.e2e
@@ -30,7 +32,7 @@ def market(cluster: EmulatedCluster, tmp_path_factory: pytest.TempPathFactory) -
     folder = tmp_path_factory.mktemp("m")
     config = folder / "market.toml"
     fields = {"cores": NODES * CORES, "cores_per_node": CORES, "conf": cluster.conf, "account": "nobody"}
-    config.write_text(MARKET.format(**fields))
+    config.write_text(MARKET.format(**fields, executor="handover", psij_python="/", jobs=folder / "jobs"))
     with ramp.launch(config, state_dir=folder / "state") as launched:
         yield launched
 
@@ -83,11 +85,15 @@ def test_what_a_killed_controller_forgets_comes_back_for_a_paid_slot(
     wait_for(lambda: name in reservation_names(cluster), "the paid slot has its reservation again")
 
 
-def test_the_demonstration() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "ramp.cli.main", "demo-slurm", "--json"], capture_output=True, text=True, timeout=500
-    )
+@pytest.mark.parametrize("by", ["ramp launch", "sbatch"])
+def test_the_demonstration(by: str) -> None:
+    command = [sys.executable, "-m", "ramp.cli.main", "demo-slurm", "--json"]
+    with contextlib.ExitStack() as stack:
+        if by == "ramp launch":
+            command += ["--psij-python", str(stack.enter_context(public_python()))]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
+    assert shown["launched_by"] == by
     assert [len(units) for units in shown["bought"].values()] == [1, 1]
     assert len(shown["output"].splitlines()) == 4
