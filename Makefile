@@ -10,7 +10,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 # Hundreds of processes are started here: none is to compile all of RAMP again, wherever that is forbidden by default.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo demo-slurm test check format docs e2e e2e-long swarm slow mutants bench clean
+.PHONY: help install demo demo-slurm demo-web test check format docs e2e e2e-long swarm chaos slow mutants bench clean psij
 
 help:            ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -32,12 +32,29 @@ demo: $(STAMP)   ## the market at work: launch a swarm, auction a two-unit reque
 	$(BIN)/ramp demo
 
 demo-slurm: $(STAMP)   ## a real Slurm of 64 emulated nodes: half of it sold to two users, a job on a slot, all stopped
-	$(BIN)/ramp demo-slurm
+	$(WITH_PSIJ)
+	$(BIN)/ramp demo-slurm --psij-python .venv-psij/bin/python
+
+demo-web: $(STAMP)   ## the market in a browser: machines and live tori, requests that keep coming, until Ctrl-C
+	$(BIN)/ramp web demo --open
 
 # A file's tests stay together: two workers of a fresh clone seldom have to compile the same loops at the same time.
 # Some of them wait for processes and servers, so one file more than there are cores runs at once.
 test: $(STAMP)   ## the fast tests
 	$(PYTEST) -n $(shell echo $$(($$(nproc) + 1))) --dist loadfile -m "not e2e and not swarm and not slow" --ignore tests/e2e
+
+# PSI/J and its executor for Grid Engine, in an environment of their own: its pins and SPADE's exclude one another.
+# The system's interpreter, where it is new enough: accounts that jobs run as cannot see one in somebody's home.
+PSIJ := .venv-psij/.installed
+PSIJ_PYTHON ?= $(shell /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo /usr/bin/python3 || echo $(PYTHON))
+$(PSIJ): $(STAMP) $(shell find examples/psij_gridengine -name '*.py')
+	$(PSIJ_PYTHON) -m venv --clear --without-pip .venv-psij
+	$(BIN)/python -m pip --python .venv-psij/bin/python install --quiet --group launch ./examples/psij_gridengine
+	@touch $@
+
+psij: $(PSIJ)    ## PSI/J for jobs on batch systems: .venv-psij/bin/python
+
+WITH_PSIJ := @$(MAKE) --no-print-directory psij || echo "PSI/J cannot be installed: tests of jobs on batch systems are skipped"
 
 check: $(STAMP)  ## style, types and layers
 	$(BIN)/ruff check .
@@ -67,15 +84,21 @@ AT_ONCE ?= $(shell echo $$((2 * $$(nproc))))
 ON_SERVERS := --timeout 300 --reruns 1 --rerun-show-tracebacks --rerun-except "from pytest-timeout" -raR
 E2E := tests/e2e tests/documents tests/integration/test_purchase_example.py
 e2e: $(STAMP)    ## agents in separate processes on real XMPP servers, and every command of the documentation
+	$(WITH_PSIJ)
 	$(PYTEST) $(ON_SERVERS) -n $(AT_ONCE) --dist loadfile -m "e2e and not alone and not long" $(E2E)
 	$(PYTEST) $(ON_SERVERS) -m "e2e and alone" $(E2E)
 
 e2e-long: $(STAMP) ## the rest: every kill point, more on Prosody, a hundred thousand damaged messages; not in .ci/run
+	$(WITH_PSIJ)
 	$(PYTEST) $(ON_SERVERS) -n $(AT_ONCE) --dist loadfile -m "e2e and long" tests/e2e
 	RAMP_MUTANTS=100000 $(PYTEST) tests/e2e/attacks/test_mutants.py
 
 swarm: $(STAMP)  ## SEEDS simulated markets under faults, every invariant checked
 	$(BIN)/ramp swarm --seeds $(SEEDS)
+
+MINUTES ?= 10
+chaos: $(STAMP)  ## a real market struck for MINUTES: processes killed and stopped by turns, nothing lost
+	$(BIN)/ramp chaos --minutes $(MINUTES)
 
 slow: $(STAMP)   ## the slower tests, and every property with all of its examples
 	RAMP_EXAMPLES=all $(PYTEST) -n auto --dist loadfile -m "(slow or hypothesis) and not e2e" --ignore tests/e2e
@@ -89,4 +112,4 @@ bench: $(STAMP)  ## the project's benchmarks (BENCH="ledger xmpp": these only; B
 	$(BIN)/python -m tests.bench $(BENCH)
 
 clean:           ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis mutants build dist
+	rm -rf $(VENV) .venv-psij .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis mutants build dist

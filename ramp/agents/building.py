@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
+from zlib import crc32
 
 from ramp.agents.banks.relieved import RelievedBankingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
@@ -17,6 +18,8 @@ from ramp.agents.job_launcher import JobLauncher, LauncherSettings, system_pytho
 from ramp.agents.joining.roles import EnrolmentAgent
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, tell_sale
+from ramp.agents.sites.site import Site
+from ramp.batch.finding import finding_variables
 from ramp.composition import Composition, OpeningAccount, open_accounts
 from ramp.errors import ConfigurationError, MembershipRevoked, StateDamaged
 from ramp.ledger.account import AccountKind
@@ -67,6 +70,7 @@ class PartyBuilder:
         passwords: of the agents' accounts, by local name.
         clock: the time.
         leases: of the banks here, where there are two of which one speaks; by local name.
+        site: the resources of this process, which answer together; None where each answers for itself.
     """
 
     config: SwarmConfig
@@ -75,6 +79,7 @@ class PartyBuilder:
     passwords: dict[str, str]
     clock: SystemClock
     leases: dict[str, BankLease] = field(default_factory=dict)
+    site: Site | None = None
 
     def build(self, name: str) -> PartyAgent:
         """Build the agent of a local name, whatever its role.
@@ -249,6 +254,7 @@ class PartyBuilder:
         own = {"machine": machine, "pricing": pricing, "launcher": launcher}
         agent = self._member(self._agent(ResourceAgent, name, party, self._memory(name) | own))
         agent.launcher = launcher
+        agent.site = self.site
         agent.guests += [guest for guest in (machine, pricing) if isinstance(guest, IsolatedGuest)]
         built.append(agent)
         return agent
@@ -261,7 +267,14 @@ class PartyBuilder:
             return None
         how, own_folder = self.config.launching, self.state.jobs
         settings = LauncherSettings(
-            resource.launching.executor, how.worker, how.python or system_python(), own_folder, how.environment
+            resource.launching.executor,
+            how.worker,
+            how.python or system_python(),
+            own_folder,
+            how.environment,
+            finding_variables(resource),
+            how.psij_python,
+            how.folder,
         )
         return JobLauncher(settings, deliver, watch)
 
@@ -278,7 +291,8 @@ class PartyBuilder:
         notary = KeyStore(self.state.keys).notary(party.name)
         ports = partial(Ports, notary=notary, sealed=self._market.sealed, **own_ports)
         clock = clock or self.clock
-        return kind(party.name, self.passwords[name], self.settings, party=party, ports=ports, clock=clock, **more)
+        settings = self.settings.beginning_at(crc32(name.encode())) if self.config.server.spread else self.settings
+        return kind(party.name, self.passwords[name], settings, party=party, ports=ports, clock=clock, **more)
 
     def _memory(self, name: str) -> dict[str, Any]:
         """What users and resources remember by."""

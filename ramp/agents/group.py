@@ -35,6 +35,7 @@ from ramp.agents.group_calls import ANSWERED, Act, GroupCall, read_call, standin
 from ramp.agents.keeper_control import KeeperControl
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
+from ramp.agents.sites.site import Site
 from ramp.control.status import STANDBY
 from ramp.errors import (
     ConfigurationError,
@@ -378,7 +379,12 @@ async def run_agents(config: SwarmConfig, state: StateFolder, settings: Transpor
         ConfigurationError: if an agent can never be built.
     """
     building = PartyBuilder(
-        config=config, state=state, settings=settings, passwords=state.passwords(names), clock=SystemClock()
+        config=config,
+        state=state,
+        settings=settings,
+        passwords=state.passwords(names),
+        clock=SystemClock(),
+        site=Site() if config.site_agent else None,
     )
     limits = config.logs
     end_events = keep_events(state.events / f"{names[0]}.jsonl", rotate_bytes=limits.rotate_bytes, keep=limits.keep)

@@ -50,6 +50,9 @@ class LauncherSettings:
         python: interpreter for the worker where it need not be installed.
         own_folder: for jobs of the agent's own account.
         environment: variables of the agent's environment that the worker is given.
+        variables: further ones, by which the batch system's commands find it.
+        psij_python: interpreter that has PSI/J, for a batch system.
+        folder: where job folders are made if not in the accounts' homes; empty for there.
     """
 
     executor: str
@@ -57,6 +60,9 @@ class LauncherSettings:
     python: str
     own_folder: Path
     environment: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    psij_python: str = ""
+    folder: str = ""
 
 
 @dataclass(slots=True)
@@ -115,8 +121,9 @@ class JobLauncher:
             OSError, TimeoutError, ValueError, ConfigurationError: if it cannot be started, or fails.
         """
         command, options, root = self._command(question.job.account)
-        variables = {name: os.environ[name] for name in self.settings.environment if name in os.environ}
-        text = question_text(question, self.settings.executor, root, variables)
+        how = self.settings
+        given = {name: os.environ[name] for name in how.environment if name in os.environ}
+        text = question_text(question, how.executor, root, {**given, **how.variables}, how.psij_python)
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -158,24 +165,27 @@ class JobLauncher:
         if entry.pw_uid == os.geteuid() or entry.pw_uid == 0:
             raise ConfigurationError(f"jobs do not run as {name!r}, which is the agent's own account or root")
         if not root:
-            return ("sudo", "-n", "-u", name, "--", self.settings.worker), {}, ""
+            folder = f"{self.settings.folder}/{name}" if self.settings.folder else ""
+            return ("sudo", "-n", "-u", name, "--", self.settings.worker), {}, folder
         groups = os.getgrouplist(name, entry.pw_gid)
         options = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
-        return inside, options, "" if account != OWN_ACCOUNT else str(folder_of_nobody(entry))
+        if account == OWN_ACCOUNT:
+            return inside, options, str(folder_for(entry, FOLDERS_OF_NOBODY))
+        return inside, options, str(folder_for(entry, Path(self.settings.folder))) if self.settings.folder else ""
 
 
-def folder_of_nobody(entry: pwd.struct_passwd) -> Path:
-    """The folder of jobs that run as nobody; its parent is root's, so that nobody else can make or replace it.
+def folder_for(entry: pwd.struct_passwd, parent: Path) -> Path:
+    """The folder of an account's jobs; its parent is root's, so that nobody else can make or replace it.
 
     Raises:
         ConfigurationError: if somebody else has.
     """
-    FOLDERS_OF_NOBODY.mkdir(mode=0o755, exist_ok=True)
-    found = FOLDERS_OF_NOBODY.lstat()
+    parent.mkdir(mode=0o755, exist_ok=True)
+    found = parent.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != 0 or found.st_mode & 0o022:
-        raise ConfigurationError(f"{FOLDERS_OF_NOBODY} is not a folder that only root can write to")
-    FOLDERS_OF_NOBODY.chmod(0o755)
-    folder = FOLDERS_OF_NOBODY / entry.pw_name
+        raise ConfigurationError(f"{parent} is not a folder that only root can write to")
+    parent.chmod(0o755)
+    folder = parent / entry.pw_name
     if not folder.is_dir():
         folder.mkdir(mode=0o700, exist_ok=True)
         os.chown(folder, entry.pw_uid, entry.pw_gid)

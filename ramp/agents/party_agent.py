@@ -10,7 +10,7 @@ import asyncio
 import logging
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,6 +31,7 @@ from ramp.rfql.codec import EncodedMessage
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.host import Guest, Host, Ports
 from ramp.xmpp.behaviour import Courier
+from ramp.xmpp.bundles import BUNDLE_KEY, Part, unpack
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
 
@@ -123,26 +124,62 @@ class PartyAgent(MarketAgent):
         Raises:
             EffectFailed: if what the party decides on it cannot be carried out; that is no fault of the message.
         """
+        if BUNDLE_KEY in metadata:
+            await self._on_bundle(sender_bare, metadata, body)
+        else:
+            self.take_in(sender_bare, metadata, thread, body)
+        await self._settle()
+
+    async def _on_bundle(self, sender: str, metadata: Mapping[str, str], body: str) -> None:
+        try:
+            parts = unpack(body, metadata[BUNDLE_KEY])
+        except DocumentError as error:
+            self.counters.refused += 1
+            self.complain(sender, "a bundle of %s cannot be read: %s", sender, error)
+        else:
+            await self.on_bundle(sender, parts)
+
+    async def on_bundle(self, sender: str, parts: Sequence[Part]) -> None:
+        """Take several messages that have come together; this kind of agent takes none."""
+        self.counters.refused += 1
+        self.complain(sender, "a bundle of %s is not for this agent", sender)
+
+    def take_in(
+        self, sender: str, metadata: Mapping[str, str], thread: str, body: str, kinds: tuple[type, ...] = ()
+    ) -> None:
+        """Read a message and hand it to the host; what comes of it waits to be sent.
+
+        Args:
+            sender: who says it.
+            metadata: FIPA parameters.
+            thread: conversation id.
+            body: the document.
+            kinds: the only contents that are taken; empty for any.
+
+        Raises:
+            EffectFailed: if what the party decides on it cannot be carried out.
+        """
         now = self.now()
         try:
             message = codec.decode(
-                sender_bare, self.host.name, metadata, thread, body, self._notary, now, sealed=self.host.ports.sealed
+                sender, self.host.name, metadata, thread, body, self._notary, now, sealed=self.host.ports.sealed
             )
         except SealInvalid as error:  # nobody's word: no answer, or strangers could make an agent talk
             self.counters.refused += 1
-            self.complain(sender_bare, "a message of %s is not believed: %s", sender_bare, error)
-            return
+            self.complain(sender, "a message of %s is not believed: %s", sender, error)
         except DocumentError as error:
-            self.complain(sender_bare, "a message of %s cannot be read: %s", sender_bare, error)
-            self._answer_unreadable(sender_bare, metadata, thread, str(error))
+            self.complain(sender, "a message of %s cannot be read: %s", sender, error)
+            self._answer_unreadable(sender, metadata, thread, str(error))
         except Exception as error:  # a bug in reading: the sender learns nothing of it
             self.counters.faults += 1
-            self.complain(sender_bare, "a message of %s dropped: %s", sender_bare, brief(error))
-            return
+            self.complain(sender, "a message of %s dropped: %s", sender, brief(error))
         else:
-            follower = self._follower if isinstance(message.content, RevocationNotice) else None
-            (follower or self.host).deliver(message, now)
-        await self._settle()
+            if not kinds or isinstance(message.content, kinds):
+                follower = self._follower if isinstance(message.content, RevocationNotice) else None
+                (follower or self.host).deliver(message, now)
+                return
+            self.counters.refused += 1
+            self.complain(sender, "%s of %s does not travel in a bundle", type(message.content).__name__, sender)
 
     def follow_revocations(self, watch: RevocationWatch, authority: Guest[AskAuthority]) -> None:
         """Let this agent learn what the market revokes; it is at another site than the market's files.
@@ -185,9 +222,7 @@ class PartyAgent(MarketAgent):
         except Exception as error:
             self.on_behaviour_failed("answer", error)
             return
-        self._arm()
-        if self._settling is None or self._settling.done():
-            self._settling = asyncio.get_running_loop().create_task(self._settle())
+        self._settle_soon()
 
     async def command(self, command: ev.Command) -> None:
         """Give the party a command of its owner.
@@ -218,12 +253,22 @@ class PartyAgent(MarketAgent):
 
     # -- out -----------------------------------------------------------------------------------------------------
 
+    def _settle_soon(self) -> None:
+        """Let what is left to send leave, and nobody wait for it."""
+        self._arm()
+        if self._outgoing and (self._settling is None or self._settling.done()):
+            self._settling = asyncio.get_running_loop().create_task(self._settle())
+
     async def _settle(self) -> None:
         """Send what the host has left to send, then wait for its next deadline."""
         self._arm()
         async with self._sending:
             while self._outgoing:
-                await self._send(self._outgoing.popleft())
+                await self._send_next()
+
+    async def _send_next(self) -> None:
+        """Send the first message that waits, and maybe others with it."""
+        await self._send(self._outgoing.popleft())
 
     async def _send(self, message: Message) -> None:
         try:
@@ -249,7 +294,7 @@ class PartyAgent(MarketAgent):
             self._encoded = (content, encoded)
         return encoded
 
-    def _answer_unreadable(self, sender: str, metadata: dict[str, str], thread: str, reason: str) -> None:
+    def _answer_unreadable(self, sender: str, metadata: Mapping[str, str], thread: str, reason: str) -> None:
         if metadata.get("performative") == Performative.NOT_UNDERSTOOD.value:
             return
         conversation_id = metadata.get("conversation-id") or thread or "unknown"

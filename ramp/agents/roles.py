@@ -14,6 +14,8 @@ from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
+from ramp.agents.sites.buying import BuyingThroughSites
+from ramp.agents.sites.selling import SellingWithOthers
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement
 from ramp.model.contents import HoldRefused, Proposal
@@ -192,7 +194,7 @@ def event_of(ended: RequestEnded | CancellationEnded) -> str:
     return "cancellation" if isinstance(ended, CancellationEnded) else "request"
 
 
-class UserAgent(ComparingAgent, CommandedAgent):
+class UserAgent(BuyingThroughSites, ComparingAgent, CommandedAgent):
     """Buys for one owner."""
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RequestAQuote, ResourceNotifier)
@@ -217,7 +219,7 @@ class KeeperAgent(CommandedAgent):
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (BankAnswers,)
 
 
-class ResourceAgent(ComparingAgent):
+class ResourceAgent(SellingWithOthers, ComparingAgent):
     """Sells the time of one machine.
 
     Attributes:
@@ -287,14 +289,14 @@ class ResourceAgent(ComparingAgent):
         """Write to the log what a guest has printed."""
         _log.warning("%s: its %s says: %s", self.jid, guest, line)
 
-    async def _send(self, message: Message) -> None:
+    def before_sending(self, message: Message) -> None:
+        """Count refusals."""
         content = message.content
         if isinstance(content, Proposal):
             for code in {refusal.code for refusal in content.refusals}:
                 self._count_refusal(message.receiver, code, content.request_id)
         elif isinstance(content, HoldRefused):
             self._count_refusal(message.receiver, content.code, content.request_id)
-        await super()._send(message)
 
     def _count_refusal(self, buyer: str, code: str, request_id: str) -> None:
         """One event for a buyer and a reason, and then one a minute with how many there were."""

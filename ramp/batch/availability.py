@@ -175,6 +175,23 @@ class Availability:
             return f"{wanted} cores more would be over the market's share"
         return ""
 
+    def like(self, parts: Parts, start: Instant, end: Instant) -> Parts:
+        """Cores of as many nodes and as many of each as some that cannot be had any more; empty where there are none.
+
+        Nodes that still have theirs stay; of others the fullest that have enough are taken, for the largest need first.
+        """
+        free, _ = self._over(max(start, self._begin), end)
+        index = {node.name: number for number, node in enumerate(self._nodes)}
+        chosen = {index[name]: count for name, count in parts if name in index and free[index[name]] >= count}
+        missing = sorted((count for name, count in parts if index.get(name) not in chosen), reverse=True)
+        for count in missing:
+            able = [int(each) for each in np.flatnonzero(free >= count) if int(each) not in chosen]
+            if not able:
+                return ()
+            chosen[min(able, key=lambda each: (free[each], each))] = count
+        found = tuple((self._nodes[number].name, chosen[number]) for number in sorted(chosen))
+        return () if self.lacking(found, start, end) else found
+
     def load(self, start: Instant, end: Instant) -> float:
         """Share of all cores that is taken over [start, end) in the time-mean, 0 to 1; the queue's backlog counts."""
         if not self.cores or end <= start:

@@ -20,6 +20,7 @@ from ramp.batch.for_sale import ForSale
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
 from ramp.batch.sold_nodes import parts_of, placement_of, token_of
 from ramp.batch.system import BatchSystem, Parts, SystemSnapshot
+from ramp.batch.tending import SoldSlots
 from ramp.errors import BatchSystemError, PluginError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
@@ -33,9 +34,6 @@ LOAD_SLICES: Final = 24
 
 SNAPSHOT_AGE_S: Final = 3.0
 """Seconds for which one picture of a system serves all who ask."""
-
-LOST_AFTER_S: Final = 60.0
-"""Seconds for which a sold slot must not be as it should before it is given up."""
 
 _FOREVER: Final[Duration] = 365 * 24 * 3600 * SECOND
 """What a job without a limit counts for in pictures; Slurm itself takes a year."""
@@ -84,7 +82,7 @@ class BatchMachine:
         self._snapshot_age_s = snapshot_age_s
         self._monotonic = monotonic
         self._wanting: dict[str, float] = {}
-        """Since when sold slots are not as they should be."""
+        """Since when sold slots are not as they should be, for their tending."""
         self._picture: tuple[float, SystemSnapshot] | None = None
         self._drawn: tuple[object, Availability] | None = None
 
@@ -152,11 +150,11 @@ class BatchMachine:
             return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{sellable} cores", detail)
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
         latest = unit.deadline - duration
+        nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once
         if unit.deadline <= now:
             detail = f"the deadline {iso(unit.deadline)} has passed"
-            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, detail=detail)
+            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, nearest, detail)
         if duration <= 0 or latest < earliest:
-            nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""
             detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
             return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
         return self._told(lambda: self._quoted(unit, duration, earliest, latest, now))
@@ -227,37 +225,23 @@ class BatchMachine:
     def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str]:
         """Hand sold slots over to their buyers' accounts, and find those that are lost; see `TendedPlugin.tend`.
 
-        A slot is lost when for a minute a node of it is out of service, or the system has lost its reservation and has
-        given the cores to others; after a restart systems say either of what is well. Nothing is lost because the
-        system cannot be asked.
+        What is lost, and what is moved instead, `ramp.batch.tending` says. Nothing is lost because the system cannot be
+        asked.
         """
         self._told(lambda: self.reconciler.sweep(now))
         picture = self._told(lambda: self.picture(now))
         there = {each.name: each for each in self._told(self.system.reservations)}
-        lost: dict[str, str] = {}
-        for key, account in owners.items():
-            entry = self.book.entry(key)
-            if entry is None or not entry.firm or not entry.live(now):
-                continue
-            reason = _broken(entry, picture)
-            if not reason:
-                if account and entry.account != account:
-                    entry = self.book.change(key, account=account)
-                if not self.reconciler.fits(there.get(entry.name), entry, now):
-                    reason = self._restored(entry, now)
-            if not reason:
-                self._wanting.pop(key, None)
-            elif self._monotonic() - self._wanting.setdefault(key, self._monotonic()) >= LOST_AFTER_S:
-                lost[key] = reason
-        return lost
+        sold = SoldSlots(self.book, self.reconciler, self.elsewhere, self._monotonic, self._wanting)
+        return self._told(lambda: sold.tend(owners, picture, there, now))
 
-    def _restored(self, entry: Entry, now: Instant) -> str:
-        """Hand a slot over, or make it again; why it is lost, or the empty string."""
-        try:
-            self._told(partial(self.reconciler.hand_over, entry, now))
-        except _Refused as refused:
-            return "" if refused.transient else refused.reason
-        return ""
+    def elsewhere(self, entry: Entry, now: Instant) -> Parts:
+        """Other cores for a sold slot, of the same shape and free for the whole of it; none where there are none.
+
+        Raises:
+            BatchSystemError: the system cannot be asked.
+        """
+        assert entry.slot is not None
+        return self.availability(now, without=entry.key).like(entry.parts, entry.slot.start, entry.slot.end)
 
     def release(self, key: str, now: Instant) -> None:
         """Give a hold or reservation back; see `ResourcePlugin.release`."""
@@ -317,6 +301,7 @@ class BatchMachine:
             "source": self.source,
             "time": iso(now),
             "machine_time_s": now / SECOND,
+            "picture_age_s": max(now - picture.taken_at, 0) / SECOND,
             "cores": self.capacity,
             "cores_busy": busy,
             "load": busy / self.capacity,
@@ -371,16 +356,6 @@ class BatchMachine:
             raise _Refused(self.system.name, refused.reason, transient=refused.transient) from refused
         except BatchSystemError as error:
             raise PluginError(self.system.name, error.reason, transient=error.transient) from error
-
-
-def _broken(entry: Entry, picture: SystemSnapshot) -> str:
-    """Which nodes of a slot are out of service, and why; empty where none is."""
-    wanted = {name for name, _ in entry.parts}
-    return "; ".join(
-        f"node {node.name} is {node.state}" + (f" ({node.reason})" if node.reason else "")
-        for node in picture.nodes
-        if node.name in wanted and not node.usable
-    )
 
 
 class _Refused(PluginError):

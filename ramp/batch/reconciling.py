@@ -132,6 +132,18 @@ class Reconciler:
                 patience -= PAUSE_S
         return self.note_made(entry, found)
 
+    def make_anew(self, entry: Entry, now: Instant) -> Entry:
+        """Make what an entry promises now, in place of whatever the system has under its name.
+
+        Raises:
+            SystemRefused: the system surely has it not, and nothing is left behind.
+            BatchSystemError: nobody knows.
+        """
+        found = self.find(entry.name)
+        if found is not None:
+            self._remove(found)
+        return self.make(entry, now)
+
     def note_made(self, entry: Entry, found: SystemReservation) -> Entry:
         """Write down that the system has what an entry promises, and where."""
         changes: dict[str, Any] = {"made": True, "reservation_id": found.reservation_id}

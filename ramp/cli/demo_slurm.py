@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import os
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -29,9 +31,19 @@ JOB_LIMIT_S: Final = 120.0
 
 BUYERS: Final = ("alice", "bob")
 
+JOB: Final = "srun -N4 -n4 sh -c 'echo task $SLURM_PROCID on $SLURMD_NODENAME in $SLURM_JOB_RESERVATION as $(id -un)'"
+"""Four tasks on four nodes."""
+
+JOB_CORES: Final = 4 * CORES
+
 MARKET: Final = """\
 [market]
 domain = "localhost"
+
+[launching]
+executor = "{executor}"
+psij_python = "{psij_python}"
+folder = "{jobs}"
 
 [server]
 kind = "embedded"
@@ -65,18 +77,24 @@ name = "emulated"
 machine = "emulated"
 start_price = 45
 minimum_price = 20
-executor = "local"
 """
 
 
-@click.command("demo-slurm", epilog=example("ramp demo-slurm"))
+@click.command("demo-slurm", epilog=example("ramp demo-slurm", "ramp demo-slurm --psij-python /opt/psij/bin/python"))
+@click.option(
+    "--psij-python",
+    metavar="PATH",
+    default="",
+    help="An interpreter that has PSI/J (`make psij`), through which the agent launches the job; as root only.",
+)
 @json_option
 @click.pass_context
-def demo_slurm(ctx: click.Context, as_json: bool) -> None:
+def demo_slurm(ctx: click.Context, psij_python: str, as_json: bool) -> None:
     """Start a real Slurm of 64 emulated nodes, sell half of it to two users, run a job on a slot, and stop everything.
 
     Needs Slurm's programs (Debian: apt-get install slurmctld slurmd slurm-client munge), takes well under a minute and
-    leaves nothing running.
+    leaves nothing running. With --psij-python the job is launched by the agent that has sold the slot (`ramp launch`),
+    as the buyer's account; else its buyer submits it herself, with sbatch.
     """
     begin = time.monotonic()
 
@@ -92,8 +110,13 @@ def demo_slurm(ctx: click.Context, as_json: bool) -> None:
             config = folder / "market.toml"
             user = getpass.getuser()
             account = "nobody" if user == "root" else user
-            fields = {"cores": NODES * CORES, "cores_per_node": CORES, "conf": cluster.conf}
-            config.write_text(MARKET.format(**fields, account=account), encoding="utf-8")
+            why_not = _cannot_launch(psij_python, account)
+            fields = {"cores": NODES * CORES, "cores_per_node": CORES, "conf": cluster.conf, "account": account}
+            fields |= {
+                "executor": "handover" if why_not else "slurm",
+                "psij_python": str(Path(psij_python).absolute()),
+            }
+            config.write_text(MARKET.format(**fields, jobs=folder / "jobs"), encoding="utf-8")
             with launch(config, state_dir=folder / "state"):
                 bought = {}
                 for buyer in BUYERS:
@@ -102,13 +125,20 @@ def demo_slurm(ctx: click.Context, as_json: bool) -> None:
                 tell(cluster.run("sinfo").rstrip())
                 said = ""
                 if bought[BUYERS[0]].committed:
-                    said = _run_job(cluster, bought[BUYERS[0]].units[0].reservation_id, account)
-                    tell(f"alice's job on her slot says:\n{said.rstrip()}")
+                    reservation = str(bought[BUYERS[0]].units[0].reservation_id)
+                    with waiting("running a job on the slot"):
+                        if why_not:
+                            said = _submitted(cluster, reservation, account)
+                        else:
+                            said = _launched(connect(folder / "state", user=BUYERS[0]), reservation)
+                    how = f"submitted by sbatch, for {why_not}" if why_not else "launched by ramp launch, through PSI/J"
+                    tell(f"alice's job on her slot, {how}, says:\n{said.rstrip()}")
     total = time.monotonic() - begin
     all_bought = all(each.committed for each in bought.values())
     if as_json:
         units = {buyer: [unit.reservation_id for unit in each.units] for buyer, each in bought.items()}
-        print_json({"bought": units, "output": said, "total_s": round(total, 3)})
+        how = "sbatch" if why_not else "ramp launch"
+        print_json({"bought": units, "launched_by": how, "output": said, "total_s": round(total, 3)})
     tell(f"Everything is stopped after {total:.1f} s")
     ctx.exit(0 if all_bought and said else 1)
 
@@ -125,10 +155,53 @@ def _told(buyer: str, purchase: Purchase) -> str:
     return f"{buyer} bought {unit.cores} cores from {unit.start:%H:%M:%S} UTC: reservation {unit.reservation_id}"
 
 
-def _run_job(cluster: EmulatedCluster, reservation: str | None, account: str) -> str:
-    """What a job of four nodes on a slot prints; it waits for the slot to begin."""
-    with waiting("running a job on the slot"):
-        words = ("sh", "-c", "echo task $SLURM_PROCID on $SLURMD_NODENAME in $SLURM_JOB_RESERVATION as $(id -un)")
-        user = None if account == getpass.getuser() else account
-        argv = ("srun", f"--reservation={reservation}", "-N4", "-n4", "-t5", "--quiet", *words)
-        return cluster.run(*argv, limit_s=JOB_LIMIT_S, user=user)
+def _cannot_launch(psij_python: str, account: str) -> str:
+    """Why the agent cannot launch jobs through PSI/J as an account, or the empty string."""
+    if not psij_python:
+        return "no --psij-python is given"
+    if os.geteuid() != 0:
+        return "only root can have jobs run as another account here"
+    try:
+        asked = subprocess.run(
+            [Path(psij_python).absolute(), "-I", "-c", "import psij"],
+            user=account,
+            capture_output=True,
+            check=False,
+            cwd="/",
+        )
+    except OSError as error:
+        return f"{account} cannot run {psij_python}: {error.strerror}"
+    return f"{account} finds no PSI/J by {psij_python}" if asked.returncode else ""
+
+
+def _launched(market: Market, reservation: str) -> str:
+    """What a job prints that the seller's agent launches; it waits for the slot to begin."""
+    (job,) = market.launch(reservation, JOB, cores=JOB_CORES)
+    until = time.monotonic() + JOB_LIMIT_S
+    while not job.has_ended and time.monotonic() < until:
+        time.sleep(1)  # each look is a process at the site
+        job = market.job(job.job_id)
+    complaints = market.job_output(job.job_id, "stderr").decode(errors="replace")
+    if job.state != "done":
+        return f"{job.state}: {job.detail} {complaints}"
+    return market.job_output(job.job_id).decode(errors="replace")
+
+
+def _submitted(cluster: EmulatedCluster, reservation: str, account: str) -> str:
+    """What a job prints that its buyer submits herself, as her account; it waits for the slot to begin."""
+    user = None if account == getpass.getuser() else account
+    with tempfile.TemporaryDirectory(prefix="ramp-", dir="/tmp") as name:
+        output = Path(name) / "output"
+        output.touch(mode=0o666)
+        Path(name).chmod(0o755)
+        output.chmod(0o666)
+        argv = (
+            "sbatch",
+            "--wait",
+            f"--reservation={reservation}",
+            f"--ntasks={JOB_CORES}",
+            "-t5",
+            f"--output={output}",
+        )
+        cluster.run(*argv, f"--wrap={JOB}", limit_s=JOB_LIMIT_S, user=user)
+        return output.read_text("utf-8", errors="replace")

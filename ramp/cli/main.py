@@ -61,6 +61,7 @@ VERBS: Final[dict[str, Verb]] = {
     "events": Verb(_MARKET, "ramp.cli.verbs.events:events", "Show sales, refusals, restarts, changes; --follow."),
     "changes": Verb(_MARKET, "ramp.cli.verbs.changes:changes", "Show who has changed what, and when."),
     "ps": Verb(_MARKET, "ramp.cli.verbs.launch:ps", "Show the running agents."),
+    "doctor": Verb(_MARKET, "ramp.cli.doctor:doctor", "Say what is wrong, and what to do; orphans on batch systems."),
     "resources": Verb(_MARKET, "ramp.cli.verbs.machines:resources", "Show which resources sell now."),
     "qstat": Verb(_MARKET, "ramp.cli.verbs.machines:qstat", "Show a machine's queue, reservations and projected load."),
     "submit": Verb(_BUY, "ramp.cli.verbs.submit:submit", "Auction a request, buy what wins, pay for it."),

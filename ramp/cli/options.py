@@ -58,6 +58,15 @@ class CreditsType(click.ParamType[int]):
         return amount
 
 
+PROBABILITY: Final = click.FloatRange(0, 1, min_open=True)
+"""A probability on the command line, above 0 and at most 1."""
+
+PROBABILITY_HELP: Final = (
+    "Buy a job in a queue, too, if it starts early enough with at least this probability, such as .95; it is paid when "
+    "it has started, else all money goes back (default: a reserved slot only)."
+)
+"""What `--start-probability` means, wherever it is an option."""
+
 EXITS: Final = "0 done; 1 refused, failed, or no market is running; 2 bad input; 130 interrupted"
 
 

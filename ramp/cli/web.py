@@ -18,7 +18,7 @@ from ramp.client.access import running
 from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError, NoMarket
 from ramp.runtime.state_folder import StateFolder, write_private
-from ramp.web.security.address import PORT_DEFAULT, served_address
+from ramp.web.security.address import PORT_DEFAULT, ServedAddress, served_address
 from ramp.web.security.sessions import Role, Sessions
 
 OPENER: Final = """<!doctype html>
@@ -27,7 +27,24 @@ OPENER: Final = """<!doctype html>
 """A page that leads to a login link: on a browser's command line everybody on this computer could read it."""
 
 
+class WebGroup(click.Group):
+    """The verb's own verbs; the demonstration is loaded only when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
+        return sorted((*super().list_commands(ctx), "demo"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One of them."""
+        if cmd_name == "demo":
+            from ramp.cli.web_demo import demo
+
+            return demo
+        return super().get_command(ctx, cmd_name)
+
+
 @click.group(
+    cls=WebGroup,
     invoke_without_command=True,
     epilog=example(
         "ramp web --open                # serve, and open the first user's pages",
@@ -59,13 +76,27 @@ def web(
     """
     if ctx.invoked_subcommand is not None:
         return
-    _check_installed()
+    check_installed()
+    address = served_address(host, port, name=name, certificate=tls_certificate, key=tls_key)
+    serve_pages(state, address, open_it)
+
+
+def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool) -> None:
+    """Serve the pages of the market that runs until they are ended, and print the login links.
+
+    Args:
+        state: the market's state folder.
+        address: where.
+        open_it: whether a browser is opened.
+
+    Raises:
+        NoMarket: if none is running.
+        ConfigurationError: if the address cannot be served.
+    """
     from ramp.web.server import serve
 
-    address = served_address(host, port, name=name, certificate=tls_certificate, key=tls_key)
     found = running(state)
     sessions = Sessions(state.web_sessions)
-
     served = []
 
     def ready() -> None:
@@ -98,7 +129,7 @@ def web(
 @json_option
 def link(user: str | None, keeper: bool, state: StateFolder, as_json: bool) -> None:
     """Print a login link to the pages that `ramp web` serves; it is good once and for fifteen minutes."""
-    _check_installed()
+    check_installed()
     if user is not None and keeper:
         raise click.UsageError("--user and --keeper are two links")
     url = _served_at(state)
@@ -139,6 +170,11 @@ def _link(sessions: Sessions, url: str, name: str, role: Role) -> str:
     return f"{url}/login?token={sessions.issue_link(name, role)}"
 
 
-def _check_installed() -> None:
+def check_installed() -> None:
+    """See that the extra `web` is there.
+
+    Raises:
+        ConfigurationError: if it is not, with how to get it.
+    """
     if importlib.util.find_spec("nicegui") is None:
         raise ConfigurationError("`ramp web` needs the package nicegui; pip install 'ramp-market[web]' brings it")

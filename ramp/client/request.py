@@ -12,6 +12,7 @@ from typing import Final
 from ramp.client.times import duration_of, moment_of, whole_seconds_up
 from ramp.errors import ConfigurationError
 from ramp.model.instant import HOUR, Duration, Instant
+from ramp.model.probable_start import request_problem
 from ramp.model.request import (
     NodeDiskSpace,
     Nodes,
@@ -92,6 +93,7 @@ def request(
     rotate: bool = True,
     connection: str | None = None,
     node_use: str | None = None,
+    start_probability: float | None = None,
 ) -> RequestTemplate:
     """A request for one unit; several given to `submit` together are bought together or not at all.
 
@@ -116,6 +118,8 @@ def request(
         rotate: whether the extents may be taken in another order.
         connection: wiring on a torus machine: `"torus"`, `"mesh"` or `"any"`.
         node_use: Blue Gene's use of its nodes: `"coprocessor"` or `"virtual"`.
+        start_probability: buy a job in a queue as well, if it starts early enough with at least this probability, such
+            as .95 (default: only a slot that is reserved).
 
     Raises:
         ConfigurationError: if terms are missing or make no sense together; the rest is checked when it is submitted.
@@ -140,6 +144,7 @@ def request(
         ram_per_core_mb=ram_per_core_mb,
         disk=_disk(disk_gb, node_disk_gb),
         torus=_torus(geometry, rotate, connection, node_use),
+        start_probability=start_probability,
     )
     return RequestTemplate(unit, start, end, length, room)
 
@@ -148,7 +153,7 @@ def combined(parts: Sequence[RequestForQuotation]) -> RequestForQuotation:
     """Several requests as one with all their units, in the order given: bought together or not at all.
 
     Raises:
-        ConfigurationError: if some have a greatest cost and others none.
+        ConfigurationError: if some have a greatest cost and others none, or one of several has a StartProbability.
     """
     units = (unit for part in parts for unit in part.units)
     limits = [part.max_cost for part in parts if part.units]
@@ -157,11 +162,14 @@ def combined(parts: Sequence[RequestForQuotation]) -> RequestForQuotation:
         raise ConfigurationError(
             "some of the requests say what they may cost and some do not; right would be MaxCost in each or in none"
         )
-    return RequestForQuotation(
+    together = RequestForQuotation(
         tuple(replace(unit, number=number) for number, unit in enumerate(units, 1)),
         tuple(warning for part in parts for warning in part.warnings),
         sum(given) if given else None,
     )
+    if problem := request_problem(together):
+        raise ConfigurationError(problem)
+    return together
 
 
 def resolved(parts: Sequence[Requestable], now: Instant) -> RequestForQuotation:

@@ -9,12 +9,15 @@ from typing import Any, Final, Protocol
 
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.options import nearest_name
-from ramp.protocol.resource.launching import OWN_ACCOUNT, LaunchTerms
+from ramp.protocol.resource.launching import HANDOVER, OWN_ACCOUNT, LaunchTerms
 
 NONE: Final = "none"
 LOCAL: Final = "local"
-EXECUTORS: Final = (NONE, LOCAL, "slurm")
-"""Nothing; the agent's own computer, where the machine is simulated; or the buyers, on slots handed to them."""
+BATCH_SYSTEMS: Final = ("slurm", "gridengine")
+"""Executors that submit jobs through PSI/J, by PSI/J's names."""
+
+EXECUTORS: Final = (NONE, LOCAL, *BATCH_SYSTEMS, HANDOVER)
+"""Nothing; the agent's own computer, where the machine is simulated; a batch system; the buyers themselves."""
 
 _ACCOUNT: Final = re.compile(r"[a-z_][a-z0-9_.-]{0,31}")
 
@@ -25,10 +28,14 @@ class LaunchingConfig:
 
     Attributes:
         executor: what runs the jobs of resources that name no other: `none`, `local` (on this computer: for simulated
-            machines) or `slurm` (the buyer's account gets the slot, and runs what it likes there by itself).
+            machines), `slurm` or `gridengine` (that batch system, through PSI/J), or `handover` (the buyer's account
+            gets the slot, and runs what it likes there by itself).
         worker: full path of the installed worker, which `sudo` runs as a buyer's account; not needed where the agents
             run as root.
         python: interpreter for the worker where it need not be installed; by default the system's.
+        psij_python: full path of an interpreter that has PSI/J, for `slurm` and `gridengine`; the accounts can run it.
+        folder: where job folders are made, one folder an account, if not in the accounts' homes; the nodes of the
+            machine see it under the same path.
         environment: variables of the agents' environment that the worker is given.
         grace: a job that starts so long after it was due is still on time, in seconds.
         delivery_limit: a job that has not started so long after it was due shows that its slot is not delivered, in
@@ -38,6 +45,8 @@ class LaunchingConfig:
     executor: str = NONE
     worker: str = "/usr/local/libexec/ramp-job-worker"
     python: str = ""
+    psij_python: str = ""
+    folder: str = ""
     environment: tuple[str, ...] = ()
     grace: Duration = 10 * SECOND
     delivery_limit: Duration = 5 * MINUTE
@@ -63,7 +72,12 @@ class TableReader(Protocol):
         ...
 
 
-LAUNCHING_KEYS: Final = {"executor", "worker", "python", "environment", "grace_s", "delivery_limit_s"}
+_PATHS: Final = {
+    "worker": "as sudoers has it",
+    "psij_python": 'such as "/opt/psij/bin/python"',
+    "folder": 'such as "/scratch/ramp-jobs"',
+}
+LAUNCHING_KEYS: Final = {"executor", "python", "environment", "grace_s", "delivery_limit_s", *_PATHS}
 
 
 def read_launching(reader: TableReader, table: Mapping[str, Any], durations: Mapping[str, Duration]) -> LaunchingConfig:
@@ -80,12 +94,13 @@ def read_launching(reader: TableReader, table: Mapping[str, Any], durations: Map
     if not isinstance(environment, list) or not all(isinstance(name, str) for name in environment):
         reader.wrong("launching.environment", environment, 'a list of names such as ["LD_LIBRARY_PATH"]')
         environment = []
-    worker = reader.text("launching.", table, "worker", standard.worker)
-    if not worker.startswith("/"):
-        reader.wrong("launching.worker", worker, "a full path, as sudoers has it")
+    paths = {key: reader.text("launching.", table, key, getattr(standard, key)) for key in _PATHS}
+    for key, path in paths.items():
+        if path and not path.startswith("/"):
+            reader.wrong(f"launching.{key}", path, f"a full path, {_PATHS[key]}")
     return LaunchingConfig(
         executor=_executor(reader, "launching.", table, standard.executor),
-        worker=worker,
+        **paths,
         python=reader.text("launching.", table, "python", standard.python),
         environment=tuple(environment),
         grace=durations.get("grace", standard.grace),
@@ -136,6 +151,9 @@ def launch_terms(
     if executor == NONE:
         return None
     mapped = {**accounts, **own}
+    if executor in BATCH_SYSTEMS and not launching.psij_python:
+        right = f"another one, or launching.psij_python set: jobs get to {executor} through PSI/J (docs/launching.md)"
+        reader.wrong(f"{where}executor", executor, right)
     if executor != LOCAL and OWN_ACCOUNT in mapped.values():
         right = f"accounts other than the agent's own: {OWN_ACCOUNT} is for machines that are simulated"
         reader.wrong(f"{where}executor", executor, right)

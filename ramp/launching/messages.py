@@ -5,8 +5,10 @@ from __future__ import annotations
 import binascii
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
+from ramp.launching import psij_jobs
 from ramp.model.contents.jobs import OUTPUT_CHUNK_BYTES, JobState
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -29,14 +31,17 @@ _VERBS: Final[Mapping[type, str]] = {
 _SEEN_STATES: Final = frozenset(JobState) - {JobState.TAKEN}
 
 
-def question_text(question: fx.AskLauncher, executor: str, root: str, variables: Mapping[str, str]) -> bytes:
+def question_text(
+    question: fx.AskLauncher, executor: str, root: str, variables: Mapping[str, str], psij_python: str = ""
+) -> bytes:
     """A question as the worker reads it.
 
     Args:
         question: what is asked.
         executor: what runs the jobs.
         root: folder of the job folders; empty for the account's own.
-        variables: of the environment, for the batch system's commands.
+        variables: of the environment, for the batch system's commands; `PATH` comes before the usual folders.
+        psij_python: full path of an interpreter that has PSI/J, where a batch system is asked; else empty.
     """
     job = question.job
     plain: dict[str, Any] = {
@@ -57,6 +62,8 @@ def question_text(question: fx.AskLauncher, executor: str, root: str, variables:
             "environment": job.environment,
         },
     }
+    if psij_python:
+        plain |= {"psij_python": psij_python, "program": Path(psij_jobs.__file__).read_text("utf-8")}
     if isinstance(question, fx.ReadJobFile):
         plain |= {"name": question.name, "offset": question.offset}
     return json.dumps(plain).encode()

@@ -9,14 +9,17 @@ answer. It is run for every question anew and holds nothing between them: all th
         run                  the script that the executor starts; made once
         work/                where the command runs: the staged files, and what it leaves
         stdout, stderr       what it prints
+        cores                what the batch system has given it, in the system's own words
         started/             made by the script before anything else: so nothing is run twice, whoever starts it
         began, ended         when, and with which exit code
         cancelled            that its end was wanted
         keeper               which process waits for the slot
+        native, psij/        the batch system's number of the job, and what PSI/J has written for it
 
 The executor `local` runs jobs on this very computer, where a machine is simulated: a process of its own session waits
-for the slot, and ends the job at the slot's end. Orders are checked again here, for an agent may be wrong: sizes,
-names, and that nothing leaves the job's folder.
+for the slot, and ends the job at the slot's end. `slurm` and `gridengine` submit it into the slot's reservation by a
+program (`psij_jobs.py`) that the question brings along, with an interpreter that has PSI/J. Orders are checked again
+here, for an agent may be wrong: sizes, names, and that nothing leaves the job's folder.
 """
 
 from __future__ import annotations
@@ -51,14 +54,27 @@ PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 KILL_AFTER_S: Final = 5
 """Between SIGTERM and SIGKILL at the slot's end."""
 
+BATCH_LIMIT_S: Final = 40
+"""Seconds for a question to a batch system; its agent gives up later."""
+
+PASSED: Final = (
+    r"SLURM[A-Z0-9_]*\|SGE_[A-Z0-9_]*\|PE_HOSTFILE\|PE\|NHOSTS\|NSLOTS\|NQUEUES\|JOB_ID\|TMPDIR\|CUDA_VISIBLE_DEVICES"
+)
+"""What a job is told by its batch system, by which `srun`, `mpirun` and `qrsh` find its nodes; a pattern of sed's."""
+
 RUN: Final = """\
 #!/bin/sh
 cd {folder} || exit 125
-mkdir started 2>/dev/null || exit 126
+[ ! -e cancelled ] && mkdir started 2>/dev/null || exit 126
+echo "${{SLURM_JOB_CPUS_PER_NODE:-$NSLOTS}}" > cores
 date +%s.%N > began.new && mv began.new began
 cd work || exit 125
 ulimit -f {blocks}
-env -i {environment} {command} > ../stdout 2> ../stderr < /dev/null &
+set --
+for name in $(env | sed -n '/^SLURM_EXPORT/d; s/^\\({passed}\\)=.*/\\1/p'); do
+    eval "set -- \\"\\$@\\" $name=\\"\\$$name\\""
+done
+env -i {environment} "$@" {command} > ../stdout 2> ../stderr < /dev/null &
 child=$!
 trap 'kill -TERM $child 2>/dev/null' TERM INT XCPU
 wait $child
@@ -91,7 +107,7 @@ def main() -> int:
     except (WrongQuestion, ValueError, KeyError, TypeError, AttributeError) as error:
         answer = {"error": f"{type(error).__name__}: {error}"}
     except OSError as error:
-        answer = {"error": f"{error.strerror or error}: {error.filename or ''}"}
+        answer = {"error": f"{error.strerror}: {error.filename}" if error.filename else str(error)}
     print(json.dumps({"version": VERSION, **answer}))
     return 0
 
@@ -108,10 +124,11 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
     given = {name: str(value) for name, value in question.get("variables", {}).items() if VARIABLE.fullmatch(name)}
     os.environ.clear()
     os.environ.update(given)
-    os.environ.update(PATH=PATH, HOME=me.pw_dir, USER=me.pw_name, LOGNAME=me.pw_name, LC_ALL="C.UTF-8", TZ="UTC")
+    path = f"{given['PATH']}:{PATH}" if given.get("PATH") else PATH
+    os.environ.update(PATH=path, HOME=me.pw_dir, USER=me.pw_name, LOGNAME=me.pw_name, LC_ALL="C.UTF-8", TZ="UTC")
     job = question["job"]
-    folder = folder_of(question.get("root") or str(Path(me.pw_dir) / ".ramp" / "jobs"), job)
-    executor = executor_named(str(question["executor"]))
+    folder = folder_of(Path(question.get("root") or Path(me.pw_dir) / ".ramp" / "jobs"), job)
+    executor = executor_named(str(question["executor"]), question)
     verb = question["verb"]
     if verb == "read":
         return read(folder, str(question["name"]), int(question["offset"]))
@@ -122,19 +139,23 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
     if verb == "cancel":
         (folder / "cancelled").touch()
         executor.end(folder)
-    if verb == "submit" and not (folder / "cancelled").exists():
+    if verb == "submit" and not any((folder / name).exists() for name in ("cancelled", "started")):
         refused = executor.submit(folder, job)
         if refused:
             return {"seen": sight("failed", detail=refused)}
     return {"seen": seen(folder, executor)}
 
 
-def folder_of(root: str, job: dict[str, Any]) -> Path:
-    """The job's folder, under names that lead nowhere else."""
+def folder_of(root: Path, job: dict[str, Any]) -> Path:
+    """The job's folder, under names that lead nowhere else and in a folder that nobody else has made."""
     for name in (str(job["resource"]), str(job["job_id"])):
         if not NAME.fullmatch(name):
             raise WrongQuestion(f"{name!r} is no name of a resource or job")
-    return Path(root) / str(job["resource"]) / str(job["job_id"])
+    root.mkdir(parents=True, exist_ok=True)
+    found = root.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise WrongQuestion(f"{root} is not a folder of the account's own")
+    return root / str(job["resource"]) / str(job["job_id"])
 
 
 # -- staging -------------------------------------------------------------------------------------------------------
@@ -159,6 +180,7 @@ def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> None:
     script = RUN.format(
         folder=shlex.quote(str(folder)),
         blocks=OUTPUT_BYTES_MAX // 512,
+        passed=PASSED,
         environment=" ".join(shlex.quote(f"{name}={value}") for name, value in environment.items()),
         command=" ".join(shlex.quote(str(word)) for word in job["arguments"]),
     )
@@ -181,6 +203,7 @@ def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
     """How a job is, by what lies in its folder and, where that does not tell, by its executor."""
     began = moment(text_of(folder / "began"))
     known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else cores_of(folder)}
+    known["native_id"] = text_of(folder / "native")
     ended = text_of(folder / "ended").split()
     cancelled = (folder / "cancelled").exists()
     if len(ended) == 2 and began is not None:
@@ -189,8 +212,8 @@ def seen(folder: Path, executor: Executor) -> dict[str, Any] | None:
         state = "cancelled" if cancelled and code else "failed" if code else "done"
         return sight(state, **known, ended_at=moment(ended[1]), exit_code=code)
     alive, detail = executor.lives(folder)
-    if alive is None and not cancelled and began is None:
-        return None  # nobody has it: it was staged, and not submitted
+    if alive is None and not cancelled and not (folder / "started").exists():
+        return None  # nobody has it: it was staged, and not submitted, or was lost before it began
     if alive:
         return sight("running" if began is not None else "queued", **known, detail=detail)
     if len(text_of(folder / "ended").split()) == 2:  # it has ended between the two looks
@@ -218,9 +241,9 @@ def moment(text: str) -> int | None:
 
 
 def cores_of(folder: Path) -> int:
-    """The cores of a job that has begun: what was asked for."""
-    asked = text_of(folder / "asked")
-    return int(asked) if asked.isdecimal() else 0
+    """The cores of a job that has begun: as the batch system has it (`8(x2),4` or `20`), or what was asked for."""
+    given = re.findall(r"(\d+)(?:\(x(\d+)\))?", text_of(folder / "cores") or text_of(folder / "asked"))
+    return sum(int(cores) * int(times or 1) for cores, times in given)
 
 
 def read(folder: Path, name: str, offset: int) -> dict[str, Any]:
@@ -315,7 +338,50 @@ def start_of(pid: int) -> str:
     return "" if fields[0] in "ZX" else fields[19]
 
 
-def executor_named(name: str) -> Executor:
+class Batch(Executor):
+    """A batch system, asked by a program of its own through PSI/J.
+
+    Args:
+        system: PSI/J's name for it.
+        python: full path of an interpreter that has PSI/J.
+        program: what it runs, the text of `psij_jobs.py`.
+    """
+
+    def __init__(self, system: str, python: str, program: str) -> None:
+        self._system = system
+        self._command = [python, "-I", "-c", program]
+
+    def submit(self, folder: Path, job: dict[str, Any]) -> str:
+        """See `Executor.submit`."""
+        asked = {name: job[name] for name in ("reservation_id", "cores", "begin_at", "end_at")}
+        return str(self._asked("submit", folder, job=asked)["refused"])
+
+    def end(self, folder: Path) -> None:
+        """See `Executor.end`."""
+        self._asked("end", folder)
+
+    def lives(self, folder: Path) -> tuple[bool | None, str]:
+        """See `Executor.lives`."""
+        answer = self._asked("look", folder)
+        return answer["alive"], str(answer["detail"])
+
+    def _asked(self, verb: str, folder: Path, **more: Any) -> dict[str, Any]:
+        text = json.dumps({"system": self._system, "verb": verb, "folder": str(folder), **more})
+        try:
+            done = subprocess.run(
+                self._command, input=text, capture_output=True, text=True, timeout=BATCH_LIMIT_S, cwd="/", check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise OSError(f"{self._system} does not answer within {BATCH_LIMIT_S} s") from error
+        if done.returncode:
+            raise OSError(f"{self._command[0]}: {(done.stderr.strip().splitlines() or ['it says nothing'])[-1]}")
+        answer: dict[str, Any] = json.loads(done.stdout)
+        if "error" in answer:
+            raise OSError(f"{self._system}: {answer['error']}")
+        return answer
+
+
+def executor_named(name: str, question: dict[str, Any]) -> Executor:
     """The executor of a name.
 
     Raises:
@@ -323,6 +389,8 @@ def executor_named(name: str) -> Executor:
     """
     if name == "local":
         return Local()
+    if name in ("slurm", "gridengine"):
+        return Batch(name, str(question["psij_python"]), str(question["program"]))
     raise WrongQuestion(f"there is no executor {name!r}")
 
 

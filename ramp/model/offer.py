@@ -45,6 +45,7 @@ class RefusalCode(StrEnum):
     OTHER = "other"  # of a later minor version of the wire format, which alone has a word for it
     NO_ACCOUNT = "no_account"
     NOT_DELIVERED = "not_delivered"
+    START_PROBABILITY = "start_probability"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,10 @@ class Offer:
         placement: where on the machine, in the machine's words; empty where it has none.
         asked: the price asked for in the call, credits per core hour; 0 where the price paid is the price offered.
         terms: digest of what was called for (`ramp.model.called_terms`); empty likewise.
+        start_probability: probability that the job starts by `start`, where what is sold is a submitted job; None where
+            a slot is reserved (`ramp.model.probable_start`).
+        if_late: what becomes of the price where it does not, in the words of `probable_start.RefundRule`; empty
+            likewise.
     """
 
     offer_id: str
@@ -112,6 +117,8 @@ class Offer:
     placement: str = ""
     asked: int = 0
     terms: str = ""
+    start_probability: float | None = None
+    if_late: str = ""
 
     @property
     def cost(self) -> int:

@@ -86,6 +86,8 @@ class RequestUnit:
         ram_per_core_mb: least memory per core in MB, or None.
         disk: total or per-node disk space, or None.
         torus: extension terms, or None.
+        start_probability: extension term: least probability with which the run starts early enough to be complete by
+            the deadline, above 0 and at most 1; None where only a slot that is reserved will do.
     """
 
     number: int
@@ -102,6 +104,7 @@ class RequestUnit:
     ram_per_core_mb: int | None = None
     disk: TotalDiskSpace | NodeDiskSpace | None = None
     torus: TorusTerms | None = None
+    start_probability: float | None = None
 
     def earliest_start(self, now: Instant) -> Instant:
         """First instant at which the run may start, seen from `now`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ramp.model.instant import iso
 from ramp.model.offer import Offer
+from ramp.model.probable_start import start_shortcoming
 from ramp.model.request import RequestUnit
 
 
@@ -18,7 +19,7 @@ def shortcoming(unit: RequestUnit, offer: Offer) -> str:
         return f"{offer.cpu_hour_cost} credits/core-hour is above the {unit.cpu_hour_cost} asked"
     if offer.cores < unit.cores.total:
         return f"{offer.cores} cores are fewer than the {unit.cores.total} asked"
-    return slot_shortcoming(unit, offer)
+    return start_shortcoming(unit, offer) or slot_shortcoming(unit, offer)
 
 
 def slot_shortcoming(unit: RequestUnit, offer: Offer) -> str:

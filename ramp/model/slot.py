@@ -21,6 +21,8 @@ class Slot:
         fragmentation: share of the machine's largest free box that the job would destroy beyond what it takes itself,
             0 to 1; 0 where places mean nothing.
         links_taken: share of the machine's free cables that the job would take, 0 to 1; 0 where there are none.
+        start_probability: probability that the job starts by `start`, above 0 and at most 1, where the machine submits
+            a job in place of reserving; None for a slot that is reserved.
     """
 
     start: Instant
@@ -31,6 +33,7 @@ class Slot:
     token: str = ""
     fragmentation: float = 0.0
     links_taken: float = 0.0
+    start_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class Reservation:
         slot: what is set aside.
         firm: False for a hold, True once confirmed.
         held_until: deadline of a hold; None once firm.
+        started_at: when the job began that stands for a slot with a `start_probability`; None before, and elsewhere.
     """
 
     key: str
@@ -50,6 +54,7 @@ class Reservation:
     slot: Slot
     firm: bool
     held_until: Instant | None
+    started_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)

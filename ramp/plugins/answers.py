@@ -60,6 +60,9 @@ def slot_problem(slot: Any, cores_min: int) -> str:
     shares = (slot.load, slot.fragmentation, slot.links_taken)
     if not all(isinstance(share, int | float) and 0 <= share <= 1 for share in shares):
         return f"load {slot.load!r}, fragmentation {slot.fragmentation!r} or links {slot.links_taken!r} is no share"
+    chance = slot.start_probability
+    if chance is not None and (type(chance) not in (int, float) or not 0 < chance <= 1):
+        return f"the probability of its start is {chance!r:.50}; right would be above 0 and at most 1"
     return text_problem("placement", slot.placement, PLACEMENT_MAX) or text_problem("token", slot.token, TOKEN_MAX)
 
 
@@ -88,6 +91,9 @@ def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
         return wrong_id
     if not isinstance(given, Slot):
         return no("Slot", given)
+    began: Any = answer.started_at
+    if began is not None and (type(began) is not int or not 0 <= began < INSTANT_MAX):
+        return f"its job is said to have started at {began!r:.50}, which is no instant"
     if slot is not None and (given.start, given.end) != (slot.start, slot.end):
         return "the slot set aside is not the one asked for"
     return slot_problem(given, slot.cores if slot is not None else 0)

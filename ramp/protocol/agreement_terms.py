@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ramp.model.agreement import Agreement
-from ramp.model.contents import FundsReserved, OrderLine
+from ramp.model.contents import Commitment, FundsReserved, OrderLine
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
+from ramp.model.probable_start import probable_start_problem
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal
 from ramp.protocol.rules.paid_prices import Priced
@@ -64,7 +65,7 @@ def draw_up_agreements(
             cost=unit.offer.cost if unit.priced is None else unit.priced.cost,
             issued_at=now,
             order_id=order_id,
-            valid_until=now + valid_for,
+            valid_until=now + valid_for if unit.offer.start_probability is None else unit.offer.start,
             best_offer=not meets_request[unit.unit],
             price=None if unit.priced is None else unit.priced.price,
         )
@@ -95,7 +96,26 @@ def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, res
         (agreement.cost if agreement.price is None else offer.cost, offer.cost, "cost"),
         (replace(agreement.request, cpu_hour_cost=unit.cpu_hour_cost), unit, "unit"),
     )
-    return next((f"its {what} is not the one agreed" for found, right, what in facts if found != right), "")
+    problem = next((f"its {what} is not the one agreed" for found, right, what in facts if found != right), "")
+    return problem or probable_start_problem(agreement)
+
+
+def commitment_problem(
+    commitment: Commitment, held: tuple[Offer, RequestUnit, str], parties: tuple[str, str, str]
+) -> str:
+    """What is wrong with an agreement and the bank's vote for it, or the empty string.
+
+    Args:
+        commitment: both, as the buyer sends them.
+        held: the offer held, the unit of the call, and the machine's name for the slot.
+        parties: buyer, seller, and the seller's bank.
+    """
+    body = commitment.agreement.body
+    assert isinstance(body, Agreement)
+    if (body.user, body.resource, body.bank) != parties:
+        return "its parties are not the ones agreed"
+    problem = agreement_problem(body, *held)
+    return problem or vote_problem(body, commitment.vote, commitment.vote_seal)
 
 
 def vote_problem(agreement: Agreement, vote: FundsReserved, seal: Seal) -> str:

@@ -51,6 +51,7 @@ class ParticipantState(StrEnum):
     HOLDING = "holding"
     HELD = "held"
     CONFIRMING = "confirming"
+    QUEUED = "queued"
     SETTLING = "settling"
     SOLD = "sold"
     REFUNDING = "refunding"
@@ -136,6 +137,7 @@ CONFIRMATION: Final = _moves(
     (_C.CONFIRMING, "Failed", _C.VOIDING),
     (_C.CONFIRMING, "HoldRefused", _C.VOIDING),
     (_C.CONFIRMING, "deadline", _C.VOIDING),
+    (_C.CONFIRMING, "RequestWithdrawn", _C.VOIDING),
     (_C.VOIDING, "Settled", _C.ENDED),
     (_C.VOIDING, "OrderPosted", _C.ENDED),
     (_C.VOIDING, "OrderVoided", _C.ENDED),
@@ -158,6 +160,11 @@ PARTICIPANT: Final = _moves(
     (_P.CONFIRMING, "SlotLookedUp", _P.SETTLING),
     (_P.CONFIRMING, "SlotLookedUp", _P.RELEASED),
     (_P.CONFIRMING, "PaymentRefused", _P.RELEASED),
+    (_P.CONFIRMING, "SlotConfirmed", _P.QUEUED),
+    (_P.CONFIRMING, "SlotLookedUp", _P.QUEUED),
+    (_P.QUEUED, "SlotLookedUp", _P.SETTLING),
+    (_P.QUEUED, "SlotLookedUp", _P.RELEASED),
+    (_P.QUEUED, "PaymentRefused", _P.RELEASED),
     (_P.SETTLING, "PaymentMade", _P.SOLD),
     (_P.SETTLING, "PaymentMade", _P.REFUNDING),
     (_P.SETTLING, "PaymentRefused", _P.RELEASED),

@@ -134,6 +134,11 @@ class Retry:
         self._sent_once = False
         self._wait(self._pace.back_off(self._pause), now)
 
+    def wait(self, now: Instant) -> None:
+        """It is not done yet: ask again after a pause twice as long; this was no answer's time."""
+        self._sent_once = False
+        self._wait(self._pace.back_off(self._pause), now)
+
     def heard(self, now: Instant) -> None:
         """The peer has it and is at work, but its last word is still awaited."""
         if self.due is not None:

@@ -13,6 +13,7 @@ from ramp.errors import MeaningViolation
 from ramp.model import contents, instant
 from ramp.model.agreement import Agreement, Cancellation, PricePaid, Signable
 from ramp.model.instant import Instant
+from ramp.model.probable_start import probable_start_problem
 from ramp.rfql import request_for_quotation
 from ramp.rfql.offers import OFFER, check_offer
 from ramp.rfql.signing.passed_on import Opener, read_sealed, write_sealed
@@ -177,6 +178,8 @@ def check_agreement(agreement: Agreement) -> None:
         contradictions += (f"Unit number: {agreement.request.number} of only {agreement.units_total}",)
     if agreement.valid_until <= agreement.issued_at:
         contradictions += ("validUntil: does not lie after issuedAt",)
+    if unclear := probable_start_problem(agreement):
+        contradictions += (unclear,)
     if contradictions:
         raise MeaningViolation(f"Agreement {agreement.agreement_id}: " + "; ".join(contradictions))
 

@@ -29,6 +29,8 @@ OFFER: Final = Record(
         "placement": SENTENCE,
         "asked": INTEGER,
         "terms": TEXT,
+        "start_probability": REAL,
+        "if_late": TEXT,
     },
 )
 REFUSAL: Final = Record(Refusal, {"unit": INTEGER, "code": CODE, "nearest": SENTENCE, "detail": SENTENCE})

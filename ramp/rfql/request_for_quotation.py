@@ -17,10 +17,11 @@ from ramp.errors import DocumentError, MeaningViolation
 from ramp.model import instant
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.money import credits_text, parse_credits
+from ramp.model.probable_start import request_problem
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalCores, TotalDiskSpace
-from ramp.rfql import torus
+from ramp.rfql import probable_start, torus
 from ramp.rfql.xml import date_and_time, markup, schema
-from ramp.rfql.xml.namespaces import LIMITS, RFQ, TORUS
+from ramp.rfql.xml.namespaces import LIMITS, RFQ, START, TORUS
 from ramp.rfql.xml.parser import Element, parse_file
 
 ROOT: Final = f"{{{RFQ}}}RequestForQuotation"
@@ -28,6 +29,7 @@ REQUEST: Final = f"{{{RFQ}}}Request"
 MAX_COST: Final = f"{{{LIMITS}}}MaxCost"
 _CREDITS: Final = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{1,2})?")
 _PREFIX: Final = f"{{{RFQ}}}"
+_EXTENSIONS: Final = torus.TAGS | {probable_start.START_PROBABILITY}
 
 NUMBER_MAX: Final = 10**12
 """Largest number of any term: far above every machine, and far below what costs time to read."""
@@ -82,9 +84,12 @@ def parse_request(text: str | bytes, source: str | None = None) -> RequestForQuo
         told = {_place_of(line) for line in violations}
         extra = tuple(line for line in senseless if _place_of(line) not in told)
         raise schema.schema_violation(tuple(sorted(violations + extra, key=_line_of)), source)
+    request = RequestForQuotation(units=units, warnings=warnings, max_cost=max_cost)
+    if not senseless and (problem := request_problem(request)):
+        senseless = (f"StartProbability: {problem}",)
     if senseless:
         raise _meaning_violation(senseless, source)
-    return RequestForQuotation(units=units, warnings=warnings, max_cost=max_cost)
+    return request
 
 
 def read_request(root: Element, source: str | None = None) -> RequestForQuotation:
@@ -165,6 +170,8 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
     parts.append(_write_cores(unit.cores))
     if unit.torus is not None:
         parts.append(torus.write_terms(unit.torus))
+    if unit.start_probability is not None:
+        parts.append(probable_start.write_term(unit.start_probability))
     parts.append("</Request>")
     return "".join(parts)
 
@@ -290,6 +297,7 @@ class _UnitReader:
             return None
         try:
             terms = torus.read_terms(extensions) if extensions else None
+            probability = probable_start.read_term(extensions)
         except ValueError:
             return None  # the schema check has told why
         return RequestUnit(
@@ -307,6 +315,7 @@ class _UnitReader:
             ram_per_core_mb=numbers["RAMPerCore"],
             disk=disk,
             torus=terms,
+            start_probability=probability,
         )
 
     def _collect(self, request: Element) -> dict[str, Element]:
@@ -318,14 +327,14 @@ class _UnitReader:
                 if name in self.elements:
                     self._tell(name, f"given twice in Request {self.number}; right would be once", element)
                 self.elements[name] = element
-            elif tag in torus.TAGS:
+            elif tag in _EXTENSIONS:
                 if tag in extensions:
                     self._tell(tag, f"given twice in Request {self.number}; right would be once", element)
                 extensions[tag] = element
             elif element.getparent() is request:
                 # "A resource must be able to satisfy it before responding" (section 5.2): nobody can satisfy this one.
-                known = "Geometry, ConnectionType and NodeUse"
-                self._tell(tag, f"an extension unknown to this market; right would be {known} of {TORUS}", element)
+                known = f"Geometry, ConnectionType and NodeUse of {TORUS}, StartProbability of {START}"
+                self._tell(tag, f"an extension unknown to this market; right would be {known}", element)
         return extensions
 
     def _tell(self, name: str, what: str, element: Element | None = None) -> None:

@@ -51,6 +51,7 @@ class ServerConfig:
     Attributes:
         kind: `embedded`, `prosody` (both started with the swarm) or `external`.
         addresses: host and port of an external one; several are tried in turn.
+        spread: whether agents begin with different ones of several; only where these are one cluster.
         ca_file: authorities that sign its certificate; without it the system's.
         register: whether agents make their accounts themselves, on an external server that lets them (XEP-0077).
         federation: whether agents of other domains take part.
@@ -60,6 +61,7 @@ class ServerConfig:
 
     kind: str = EMBEDDED
     addresses: tuple[tuple[str, int], ...] = ()
+    spread: bool = False
     ca_file: Path | None = None
     register: bool = False
     federation: bool = False
@@ -218,6 +220,7 @@ class SwarmConfig:
         directory: local name of the directory agent; of the first of several.
         keeper: local name of the market's keeper.
         signed_offers: whether calls and proposals are sealed as well.
+        site_agent: whether the resources of one process answer calls for proposals together, as one site.
         quotas: what an agent takes from one sender.
         holds: what one buyer may have set aside at a resource without having paid.
         guests: what plug-ins and price strategies may take that have processes of their own.
@@ -240,6 +243,7 @@ class SwarmConfig:
     directory: str = "directory"
     keeper: str = "keeper"
     signed_offers: bool = False
+    site_agent: bool = False
     quotas: QuotaConfig = field(default_factory=QuotaConfig)
     holds: Quotas = field(default_factory=Quotas)
     guests: GuestLimits = field(default_factory=GuestLimits)

@@ -20,6 +20,7 @@ from ramp.launching.configuration import launch_terms, read_accounts, read_launc
 from ramp.model.instant import SECOND, Duration
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
+from ramp.plugins.found_terms import with_found_terms
 from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
@@ -29,24 +30,22 @@ from ramp.protocol.timing import Timing
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.config import (
     DEFAULT_RESOURCE_CREDIT,
-    EMBEDDED,
     MEMORY_MB_MIN,
     PLUGIN_GROUP,
     PRICING_GROUP,
-    PROSODY,
     GuestLimits,
     Isolation,
     LogConfig,
     LogFormat,
     QuotaConfig,
     ResourceConfig,
-    ServerConfig,
     SwarmConfig,
     UserConfig,
 )
 from ramp.runtime.configuration.reader import Reader
 from ramp.runtime.joining.configuration import JOINING_TABLES, market_agents, read_joining
 from ramp.runtime.redundancy.configuration import REDUNDANCY_KEYS, read_redundancy
+from ramp.runtime.redundancy.server_table import read_server
 
 CONFIG_VERSION: Final = 1
 """Of the file's format; a file that states none is of version 1."""
@@ -92,6 +91,7 @@ def read_tables(data: Mapping[str, Any], path: Path) -> SwarmConfig:
         ConfigurationError: with every finding.
     """
     reader = Reader(path)
+    data = with_found_terms(data)
     version = reader.whole("", data, "version", CONFIG_VERSION)
     if version > CONFIG_VERSION:
         raise VersionTooNew(path, "configuration", version, CONFIG_VERSION)
@@ -109,6 +109,7 @@ _MARKET_KEYS: Final = {
     "directory",
     "keeper",
     "signed_offers",
+    "site_agent",
     "auction_rule",
 }
 
@@ -141,7 +142,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         _read_resource(reader, index, table, machines, launched)
         for index, table in enumerate(reader.tables(data, "resources"), 1)
     )
-    server = _read_server(reader, reader.table(data, "server"))
+    server = read_server(reader, reader.table(data, "server"))
     joining = read_joining(reader, data, server.kind)
     config = SwarmConfig(
         path=reader.path,
@@ -154,6 +155,7 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         resources_per_process=reader.whole("market.", market, "resources_per_process", 10),
         **market_agents(reader, market, joining),
         signed_offers=reader.truth("market.", market, "signed_offers", joining.crosses_sites),
+        site_agent=reader.truth("market.", market, "site_agent", False),
         quotas=_read_quotas(reader, reader.table(data, "quotas")),
         holds=_read_holds(reader, reader.table(data, "quotas")),
         guests=_read_guests(reader, reader.table(data, "guests")),
@@ -193,51 +195,6 @@ def _check_names(reader: Reader, config: SwarmConfig) -> None:
         reader.findings.append("resources: there is none; a market needs at least one [[resources]]")
     if not config.users and not site:
         reader.findings.append("users: there is none; a market needs at least one [[users]]")
-
-
-def _read_server(reader: Reader, table: Mapping[str, Any]) -> ServerConfig:
-    reader.unknown(
-        "server.", table, {"kind", "addresses", "ca_file", "register", "federation", "passwords", "accounts"}
-    )
-    addresses: list[tuple[str, int]] = []
-    listed = table.get("addresses", [])
-    for address in listed if isinstance(listed, list) else [listed]:
-        host, separator, port = str(address).rpartition(":")
-        if separator and host and port.isdecimal() and 0 < int(port) < 65_536:
-            addresses.append((host, int(port)))
-        else:
-            reader.wrong("server.addresses", address, 'a list such as ["xmpp.example.org:5222"]')
-    kind = reader.text("server.", table, "kind", "external" if addresses else EMBEDDED)
-    if kind not in (EMBEDDED, PROSODY, "external"):
-        reader.wrong("server.kind", kind, f'"{EMBEDDED}", "{PROSODY}" or "external"')
-    if kind == "external" and not addresses:
-        reader.findings.append('server.addresses: an external server needs addresses = ["host:port"]')
-    register = reader.truth("server.", table, "register", False)
-    if register and kind != "external":
-        reader.wrong(
-            "server.register", register, f"false: the accounts of the {kind} server are made by the supervisor"
-        )
-    accounts = table.get("accounts", [])
-    if not isinstance(accounts, list) or not all(isinstance(name, str) for name in accounts):
-        reader.wrong("server.accounts", accounts, 'a list of names such as ["visitor"]')
-        accounts = []
-    elif accounts and kind == "external":
-        reader.wrong("server.accounts", accounts, "left out: an external server's accounts are made by its owner")
-    return ServerConfig(
-        kind=kind,
-        addresses=tuple(addresses),
-        ca_file=_read_path(reader, table, "ca_file"),
-        register=register,
-        federation=reader.truth("server.", table, "federation", False),
-        passwords=_read_path(reader, table, "passwords"),
-        accounts=tuple(accounts),
-    )
-
-
-def _read_path(reader: Reader, table: Mapping[str, Any], key: str) -> Path | None:
-    if key not in table:
-        return None
-    return (reader.path.parent / reader.text("server.", table, key)).resolve()
 
 
 def _read_timing(reader: Reader, table: Mapping[str, Any]) -> Timing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ramp.errors import ConfigurationError
@@ -51,6 +51,15 @@ class TransportSettings:
         for key in ("stanza_max_bytes", "compress_from_bytes", "outbox_messages_max"):
             if getattr(self, key) < 1:
                 raise ConfigurationError(f"{getattr(self, key)} is too small; at least 1", key=key)
+
+    def beginning_at(self, number: int) -> TransportSettings:
+        """The same with another server to try first.
+
+        Args:
+            number: any; the servers are counted round.
+        """
+        first = number % len(self.servers)
+        return replace(self, servers=self.servers[first:] + self.servers[:first])
 
 
 @dataclass(slots=True)

@@ -335,7 +335,14 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     def _admits(self, element: ElementTree.Element) -> bool:
         """Whether the sender's quota has room for a message; asked before anything of it is unpacked."""
-        sender = element.get("from", "").partition("/")[0]  # canonical: the stream drops all others
+        return self.admits(element.get("from", "").partition("/")[0])  # canonical: the stream drops all others
+
+    def admits(self, sender: str) -> bool:
+        """Whether a sender's quota has room for one more message; if so it counts.
+
+        Args:
+            sender: canonical bare address.
+        """
         if self._quota.admits(sender, time.monotonic_ns() // 1000):
             return True
         self.counters.over_quota += 1

@@ -8,11 +8,9 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.measure import Measurement
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-from rich.table import Table
-from rich.text import Text
 
+from ramp.cli.views.output import print_rows
 from ramp.errors import WorkloadError
 from simulation.workload.fetch import fetch_log
 from simulation.workload.logs import find_log, known_log, known_logs, logs_cache_dir
@@ -35,17 +33,13 @@ def list_command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
-    table = Table("Log", "Machine", "Cores", "Jobs", "From", "Months", "Found", box=None, pad_edge=False)
-    for column in (2, 3, 5):
-        table.columns[column].justify = "right"
-    for row in rows:
-        found = Text(row["path"] or "missing: ramp logs fetch " + row["name"])
-        table.add_row(
-            row["name"], row["machine"], str(row["cores"]), str(row["jobs"]), row["start"], str(row["months"]), found
-        )
-    # A path that is cut or folded cannot be copied, so the table is as wide as it must be and the terminal wraps it.
-    wide = Console(width=2000)
-    Console(width=Measurement.get(wide, wide.options, table).maximum, highlight=False).print(table)
+    columns = ("Log", "Machine", "Cores", "Jobs", "From", "Months", "Found")
+    shown = ("name", "machine", "cores", "jobs", "start", "months")
+    print_rows(
+        columns,
+        [(*(row[key] for key in shown), row["path"] or f"missing: ramp logs fetch {row['name']}") for row in rows],
+        right=("Cores", "Jobs", "Months"),
+    )
 
 
 def _row(name: str) -> dict[str, Any]:

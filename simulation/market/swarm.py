@@ -37,6 +37,7 @@ from simulation.checkers.money_conserved import MoneyConserved
 from simulation.checkers.observation import Checker
 from simulation.checkers.orders_settle import OrdersSettle
 from simulation.checkers.paid_and_reserved import PaidAndReserved
+from simulation.checkers.paid_for_its_start import PaidForItsStart
 from simulation.checkers.price_owed import PriceOwed
 from simulation.checkers.refunded_once import RefundedOnce
 from simulation.checkers.slot_or_money import SlotOrMoney
@@ -53,6 +54,7 @@ from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
 from simulation.market.wire import Wire
 from simulation.market.world import START, Listener, World
+from simulation.resource.drawn_starts import DrawnStarts
 
 REST_LIMIT = 45 * MINUTE
 """A healed market comes to rest well within this; the longest wait is that for money set aside."""
@@ -87,6 +89,7 @@ def new_checkers() -> list[Checker]:
         ConversationsEnd(),
         OrdersSettle(),
         PaidAndReserved(),
+        PaidForItsStart(),
         PriceOwed(),
         SlotOrMoney(),
         HandedOverIsPaid(),
@@ -206,6 +209,8 @@ def _new_world(
     names = [*(each.name for each in resources), *(each.name for each in users)]
     roles = COMPOSITION.roles((each.name for each in resources), (each.name for each in users))
     liars = draw_liars(seed, roles, ruled=ruled) if lying else {}
+    if (starts := draw_starts(seed)) is not None:
+        resources = [_without_reserving(each, starts, seed) if starts.random() < 0.6 else each for each in resources]
     resources = [_tempting(each) if each.name in liars else each for each in resources]
     return World(
         resources,
@@ -219,6 +224,25 @@ def _new_world(
         wire=Wire(roles, START - DAY) if wired else None,
         liars=liars,
     )
+
+
+def draw_starts(seed: int) -> Random | None:
+    """In a quarter of the markets some machines sell probable starts; of these this stream draws all there is."""
+    random = stream(seed, "starts")
+    return random if random.random() < 0.25 else None
+
+
+def _without_reserving(spec: ResourceSpec, random: Random, seed: int) -> ResourceSpec:
+    probability = random.choice((0.4, 0.8, 0.95, 1.0))
+    return replace(spec, machine=DrawnStarts(spec.machine, probability, seed))
+
+
+def _joining_a_queue(unit: RequestUnit, at: Instant, random: Random) -> RequestUnit:
+    """The unit as a job that may join a queue, and has to start within minutes."""
+    wall = unit.run_duration(at)
+    deadline = at + random.randint(4, 20) * MINUTE + wall
+    asked = random.choice((0.3, 0.7, 0.9))
+    return replace(unit, number=1, not_before=None, wall_time=wall, deadline=deadline, start_probability=asked)
 
 
 def _tempting(spec: ResourceSpec) -> ResourceSpec:
@@ -263,11 +287,12 @@ def _draw_resource(name: str, random: Random) -> ResourceSpec:
 def _run_world(world: World, seed: int, *, ruled: bool) -> None:
     random = stream(seed, "requests")
     rules = draw_rules(seed) if ruled else None
+    starts = stream(seed, "queued requests") if draw_starts(seed) is not None else None
     submitted = 0
     for user in sorted(world.users):
         for number in range(random.randint(1, 3)):
             rule = rules.choice(RULES_DRAWN) if rules is not None else ""
-            _submit(world, user, f"request-{user}-{number}", random, rule)
+            _submit(world, user, f"request-{user}-{number}", random, rule, starts)
             submitted += 1
     answers = stream(seed, "approval")
     world.approve = lambda _: answers.random() < 0.8
@@ -288,6 +313,9 @@ def _run_world(world: World, seed: int, *, ruled: bool) -> None:
         world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
     if _unheard_refunds(world):  # a resource that has missed the bank's word asks when its slot begins
         world.run(until=lambda: not _unheard_refunds(world), limit=SLOTS_LIMIT)
+        world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
+    if world.ledger.open_orders():  # a liar may let its own money wait as if for a job
+        world.run(until=lambda: not world.ledger.open_orders(), limit=SLOTS_LIMIT)
         world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
     world.finish()
 
@@ -316,7 +344,7 @@ def draw_rules(seed: int) -> Random | None:
     return random if random.random() < 0.3 else None
 
 
-def _submit(world: World, user: str, request_id: str, random: Random, rule: str) -> None:
+def _submit(world: World, user: str, request_id: str, random: Random, rule: str, starts: Random | None) -> None:
     at = world.now + int(random.random() * 90 * SECOND)
     units = []
     soon = random.randint(4, 20) * MINUTE if random.random() < 0.15 else 0
@@ -334,6 +362,10 @@ def _submit(world: World, user: str, request_id: str, random: Random, rule: str)
                 wall_time=wall,
             )
         )
+    if starts is not None and starts.random() < 0.7:
+        units, rule = [_joining_a_queue(units[0], at, starts)], ""
+        if starts.random() < 0.15:  # while the job waits
+            world.command(user, ev.RequestWithdrawn(request_id), at + int(starts.random() * 10 * MINUTE))
     options = ev.AuctionOptions(
         rounds=random.randint(1, 4),
         round_time=random.choice((2, 5)) * SECOND,

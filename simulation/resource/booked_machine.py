@@ -20,7 +20,7 @@ from ramp.model.slot import Reservation, Slot
 from simulation.resource.machine_clock import MachineClock
 from simulation.resource.reservation_book import Change, ReservationBook, Standing
 from simulation.workload.profile import NEVER, CoreProfile
-from simulation.workload.queue_plan import ReservedWindow
+from simulation.workload.queue_projection import ReservedWindow
 
 LOAD_SLICES: Final = 24
 """Equal parts of the horizon for which a snapshot gives the projected load."""
@@ -85,11 +85,11 @@ class BookedMachine(ABC):
             return unfit
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
         latest = unit.deadline - duration
+        nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once
         if unit.deadline <= now:
             detail = f"the deadline {iso(unit.deadline)} has passed"
-            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, detail=detail)
+            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, nearest, detail)
         if duration <= 0 or latest < earliest:
-            nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""
             detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
             return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
         slot = self._earliest_slot(unit, duration, earliest, latest, now)

@@ -24,7 +24,7 @@ from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.machine_clock import MachineClock
 from simulation.workload.generators.lublin import DEFAULT_LOAD
 from simulation.workload.profile import CoreProfile
-from simulation.workload.queue_plan import QueuePlan
+from simulation.workload.queue_projection import QueueProjection
 from simulation.workload.replay import QueueState
 from simulation.workload.replay_source import open_replay
 
@@ -77,7 +77,7 @@ class FakeQstat(BookedMachine):
         )
         self._replay = opened.replay
         self._plan_key: tuple[int, tuple[Reservation, ...]] | None = None
-        self._plan: tuple[QueueState, QueuePlan] | None = None
+        self._plan: tuple[QueueState, QueueProjection] | None = None
 
     def profile(self, now: Instant, until: int) -> CoreProfile:
         """Cores taken by running, waiting and reserved jobs; see `BookedMachine.profile`."""
@@ -108,7 +108,7 @@ class FakeQstat(BookedMachine):
             "user": user if user >= 0 else None,
         }
 
-    def _state(self, now: Instant) -> tuple[QueueState, QueuePlan]:
+    def _state(self, now: Instant) -> tuple[QueueState, QueueProjection]:
         """What runs and waits now, and the plan of it.
 
         The log's events fall on whole seconds, so all answers within one second of the log share one plan.
@@ -117,7 +117,7 @@ class FakeQstat(BookedMachine):
         second = self.clock.log_time(now) // SECOND * SECOND
         if self._plan is None or self._plan_key is None or self._plan_key[0] != second or self._plan_key[1] is not live:
             state = self._replay.state_at(second)
-            plan = QueuePlan(
+            plan = QueueProjection(
                 now=second,
                 capacity=self.capacity,
                 running=(self._replay.cores[state.running], self._replay.projected_ends(state.running, second)),

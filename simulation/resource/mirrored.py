@@ -25,7 +25,7 @@ from ramp.plugins.interface import PluginSettings
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.machine_clock import FAR, MachineClock
 from simulation.workload.profile import CoreProfile
-from simulation.workload.queue_plan import QueuePlan
+from simulation.workload.queue_projection import QueueProjection
 
 NAME: Final = "mirrored"
 _OUT_OF_ORDER: Final = frozenset("duEsSDCco")
@@ -65,7 +65,7 @@ class MirroredQueue(BookedMachine):
         self._run = CommandRunner(self._options.environment)
         self._monotonic = monotonic
         self._seen: tuple[float, QueueReport] | None = None
-        self._drawn: tuple[object, QueuePlan] | None = None
+        self._drawn: tuple[object, QueueProjection] | None = None
         slots = sum(each.slots_total for each in self._report().instances)
         if slots != settings.cores:
             raise ConfigurationError(
@@ -112,21 +112,21 @@ class MirroredQueue(BookedMachine):
             self._seen = at, report
         return self._seen[1]
 
-    def _plan(self, now: Instant) -> QueuePlan:
+    def _plan(self, now: Instant) -> QueueProjection:
         report, live = self._report(), self._book.live(now)
         mark = (id(report), live, now // SECOND)
         if self._drawn is None or self._drawn[0] != mark:
             self._drawn = mark, self._planned(report, live, now)
         return self._drawn[1]
 
-    def _planned(self, report: QueueReport, live: tuple[Reservation, ...], now: Instant) -> QueuePlan:
+    def _planned(self, report: QueueReport, live: tuple[Reservation, ...], now: Instant) -> QueueProjection:
         running = [job for job in report.jobs if job.running]
         waiting = [job for job in report.jobs if self._waits(job)]
         taken = [(job.slots, _end(job, now)) for job in running]
         free = self.capacity - sum(slots for slots, _ in taken)
         out = sum(each.slots_total - each.slots_used for each in report.instances if _OUT_OF_ORDER & set(each.states))
         taken.append((max(0, min(out, free)), FAR))
-        return QueuePlan(
+        return QueueProjection(
             now=now,
             capacity=self.capacity,
             running=_columns(taken),

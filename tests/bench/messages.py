@@ -235,24 +235,31 @@ def _market(config: Path, folder: Path) -> dict[str, float]:
 
 def _over_xmpp(kind: type[ServerProcess], count: _Count) -> list[tuple[str, float, str]]:
     floor, floor_cpu = _floor(kind, count)
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "swarm.toml"
-        config.write_text(TABLE2.read_text("utf-8").replace('kind = "embedded"', f'kind = "{kind.kind}"'), "utf-8")
-        found = _market(config, Path(folder) / "state")
+    found: dict[str, dict[str, float]] = {}
+    for label, market in (("", "[market]"), (", as two sites", "[market]\nsite_agent = true")):
+        with tempfile.TemporaryDirectory() as folder:
+            text = TABLE2.read_text("utf-8").replace("[market]", market, 1)
+            config = Path(folder) / "swarm.toml"
+            config.write_text(text.replace('kind = "embedded"', f'kind = "{kind.kind}"'), "utf-8")
+            found[label] = _market(config, Path(folder) / "state")
     again, again_cpu = _floor(kind, count)
     floor, floor_cpu = min(floor, again), min(floor_cpu, again_cpu)
     name = kind.kind
-    return [
+    rows = [
         (f"{name}: floor, {RESOURCES} messages and answers", floor * 1e3, "ms"),
         (f"{name}: floor, processor time", floor_cpu * 1e3, "ms"),
-        (f"{name}: a round of {RESOURCES} resources", found["round"] * 1e3, "ms"),
-        (f"{name}: a round / floor", found["round"] / floor, "x"),
-        (f"{name}: a quote in one round, processor time", found["quote cpu"] * 1e3, "ms"),
-        (f"{name}: a quote in one round / floor, processor time", found["quote cpu"] / floor_cpu, "x"),
-        (f"{name}: 1-round purchase", found["one"], "s"),
-        (f"{name}: 10-round purchase", found["ten"], "s"),
-        (f"{name}: 10-round purchase, processor time", found["ten cpu"], "s"),
     ]
+    for label, values in found.items():
+        rows += [
+            (f"{name}{label}: a round of {RESOURCES} resources", values["round"] * 1e3, "ms"),
+            (f"{name}{label}: a round / floor", values["round"] / floor, "x"),
+            (f"{name}{label}: a quote in one round, processor time", values["quote cpu"] * 1e3, "ms"),
+            (f"{name}{label}: a quote in one round / floor, processor time", values["quote cpu"] / floor_cpu, "x"),
+            (f"{name}{label}: 1-round purchase", values["one"], "s"),
+            (f"{name}{label}: 10-round purchase", values["ten"], "s"),
+            (f"{name}{label}: 10-round purchase, processor time", values["ten cpu"], "s"),
+        ]
+    return rows
 
 
 def run() -> list[tuple[str, float, str]]:

@@ -10,6 +10,8 @@ import socket
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
+from xml import sax
 
 import psutil
 import pytest
@@ -304,3 +306,38 @@ def test_probe_tells_a_server_from_other_listeners():
         other.listen()
         assert not probe("127.0.0.1", other.getsockname()[1], "localhost", limit_s=0.1)
     assert not probe("127.0.0.1", free_port(), "localhost", limit_s=0.1)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "cut"), [([2_000] * 200, False), ([300_000], True), ([2_000] * 99 + [300_000], True)]
+)
+def test_two_hundred_calls_in_one_read_are_no_long_stanza(lengths, cut):
+    """Each stanza counts for itself, however many come together; one that is too long ends the connection."""
+    from ramp.servers.embedded_process import Connection
+
+    line = SimpleNamespace(aborted=False)
+    line.abort = lambda: setattr(line, "aborted", True)
+    connection = Connection.__new__(Connection)
+    connection.stanza_bytes, connection._peer, connection._transport = 0, ("127.0.0.1", 1), line
+
+    class Stanzas(sax.ContentHandler):
+        """Counts as the server's own handler does: at the end of a stanza the next one begins."""
+
+        depth = ended = 0
+
+        def startElement(self, name, attrs):  # noqa: N802
+            self.depth += 1
+
+        def endElement(self, name):  # noqa: N802
+            self.depth -= 1
+            if self.depth == 1:
+                connection.stanza_bytes = 0
+                self.ended += 1
+
+    stanzas = Stanzas()
+    connection._xml_parser = sax.make_parser()
+    connection._xml_parser.setContentHandler(stanzas)
+    read = "<stream>" + "".join(f"<message>{'x' * length}</message>" for length in lengths)
+    connection.data_received(read.encode())
+    assert line.aborted is cut
+    assert (stanzas.ended == len(lengths)) is not cut

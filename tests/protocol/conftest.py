@@ -61,6 +61,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.slot import Slot, StaticTerms
+from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.pricing import original_price, paper_price
@@ -75,6 +76,7 @@ from simulation.market.transcript import Transcript
 from simulation.market.virtual_launcher import JobFate, VirtualLauncher
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.world import KEEPER, START, World
+from simulation.resource.drawn_starts import DrawnStarts
 from simulation.resource.steady import SteadyMachine
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -243,14 +245,17 @@ class ScriptedMarket:
             self.timing[key] = options.duration(key)
 
     def do_resource(self, options: _Options) -> None:
-        machine = ForgetfulMachine if options.flag("forgetful") else SteadyMachine
+        kind = ForgetfulMachine if options.flag("forgetful") else SteadyMachine
         (name,) = options.words
         cores = options.whole("cores", 64)
+        machine: ResourcePlugin = kind(name, cores, options.number("load", 0.5))
+        if probability := options.number("starts"):
+            machine = DrawnStarts(machine, probability, 0)
         os = options.text("os", "")
         self.resources.append(
             ResourceSpec(
                 name,
-                machine(name, cores, options.number("load", 0.5)),
+                machine,
                 StaticTerms(cores, operating_system=os or None),
                 PriceRange(options.whole("start", 60), options.whole("minimum", 20)),
                 STRATEGIES[options.text("strategy", "ramp")],
@@ -344,6 +349,7 @@ class ScriptedMarket:
             not_before=start,
             wall_time=wall,
             operating_system=options.text("os", "") or None,
+            start_probability=options.number("probability") or None,
         )
         options.done()
         return unit
@@ -448,7 +454,7 @@ class ScriptedMarket:
         )
 
     def do_fault(self, options: _Options) -> None:
-        how = next((word for word in ("done", "refused", "nonsense") if options.flag(word)), "raises")
+        how = next((word for word in ("done", "refused", "nonsense", "nothing") if options.flag(word)), "raises")
         says = next((word for word in ("transient", "lasting") if options.flag(word)), "")
         name, call = options.words
         machine: Any = self.world.machines[name]
@@ -464,6 +470,8 @@ class ScriptedMarket:
                 return Refusal(0, RefusalCode.SLOT_TAKEN, detail="the batch system has given it away")
             if how == "nonsense":
                 return "yes"
+            if how == "nothing":
+                return None
             if how == "done":
                 original(*arguments)
             if says:

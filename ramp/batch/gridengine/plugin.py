@@ -85,7 +85,30 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
     """
     options = read_options(settings.options, GridEngineOptions, within=settings.resource)
     shown = options.qstat != ("qstat",)
-    run: Runner = CommandRunner(_environment(options, settings.resource), questions.ORDER_S)
+    system = open_system(settings, options)
+    machine = GridEngineMachine(
+        system,
+        settings.resource,
+        settings.cores,
+        options.for_sale,
+        settings.state_dir,
+        snapshot_age_s=options.snapshot_age_s,
+        verified=options.verify and not shown,
+    )
+    if not shown:
+        machine.begin(time.time_ns() // 1000)
+    return machine
+
+
+def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEngine:
+    """The cell that the options name, checked for being set up as it must be; nothing of it is changed.
+
+    Raises:
+        ConfigurationError: an option is wrong, or Grid Engine is not set up as it must be to be sold.
+        PluginError: it cannot be asked now.
+    """
+    shown = options.qstat != ("qstat",)
+    run: Runner = CommandRunner(environment_of(options, settings.resource), questions.ORDER_S)
     if shown:
         run = _Patient(run)
     programs = _programs(options)
@@ -107,18 +130,7 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
         _check_cores(run, programs, options.queue, settings)
     except BatchSystemError as error:
         raise PluginError(NAME, error.reason, transient=error.transient) from error
-    machine = GridEngineMachine(
-        system,
-        settings.resource,
-        settings.cores,
-        options.for_sale,
-        settings.state_dir,
-        snapshot_age_s=options.snapshot_age_s,
-        verified=options.verify and not shown,
-    )
-    if not shown:
-        machine.begin(time.time_ns() // 1000)
-    return machine
+    return system
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +155,12 @@ def _programs(options: GridEngineOptions) -> Programs:
     return Programs(command(*options.qstat), command(*options.qrstat), *map(command, ("qrsub", "qrdel", "qconf")))
 
 
-def _environment(options: GridEngineOptions, resource: str) -> dict[str, str]:
-    """What Grid Engine's commands find it by."""
+def environment_of(options: GridEngineOptions, resource: str) -> dict[str, str]:
+    """What Grid Engine's commands find it by.
+
+    Raises:
+        ConfigurationError: a variable is not for the configuration to set.
+    """
     for name in options.environment:
         if name in _FORBIDDEN or not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise ConfigurationError(

@@ -7,19 +7,21 @@ import pwd
 import re
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from ramp.batch.commands import CommandRunner
 from ramp.batch.for_sale import ForSale
 from ramp.batch.machine import SNAPSHOT_AGE_S, BatchMachine
+from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition, found_conf, static_terms
 from ramp.batch.slurm.system import NAME, SlurmSystem, check_cluster, node_shortage
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError
 from ramp.options import Bounds, Wanted, read_options, takes
+from ramp.plugins.found_terms import tells_terms
 from ramp.plugins.interface import PluginSettings
 
-_PARTITION: Final = Wanted("a partition's name", lambda text: re.fullmatch(r"[\w.-]+", text) is not None)
+_PARTITION: Final = Wanted("a partition's name", lambda text: re.fullmatch(r"[\w.-]*", text) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,9 @@ class SlurmOptions:
     """What the configuration says about a partition that is sold.
 
     Attributes:
-        partition: its name.
-        conf: path of the cluster's `slurm.conf`; empty for the one that Slurm's commands find by themselves.
+        partition: its name; empty for the cluster's default one.
+        conf: path of the cluster's `slurm.conf`; empty for that of SLURM_CONF in the agent's environment, else the
+            one that Slurm's commands find by themselves.
         market_user: the local account that holds belong to until they are handed over; empty for the agent's own.
         wrapper: the command, word by word, that may change reservations (`["sudo", "-n", "/usr/local/sbin/...")`; empty
             where the agent may itself, as root or SlurmUser.
@@ -38,7 +41,7 @@ class SlurmOptions:
         for_sale: what is for sale, and when.
     """
 
-    partition: Annotated[str, _PARTITION]
+    partition: Annotated[str, _PARTITION] = ""
     conf: str = ""
     market_user: str = ""
     wrapper: tuple[str, ...] = ()
@@ -48,6 +51,19 @@ class SlurmOptions:
     for_sale: ForSale = field(default_factory=ForSale)
 
 
+def terms_of(options: Mapping[str, Any], machine: str) -> dict[str, Any]:
+    """The static terms of the partition that a machine's options name; see `ramp.plugins.found_terms`.
+
+    Raises:
+        ConfigurationError: an option is wrong, or there is no cluster.
+        BatchSystemError: the cluster cannot be asked.
+    """
+    read = read_options(options, SlurmOptions, within=f"machines.{machine}.options")
+    run = runner_of(read)
+    return static_terms(run, read.partition or default_partition(run))
+
+
+@tells_terms(terms_of)
 @takes(SlurmOptions)
 def open_plugin(settings: PluginSettings) -> BatchMachine:
     """The entry point `slurm` of the group `ramp.resource_plugins`.
@@ -57,7 +73,7 @@ def open_plugin(settings: PluginSettings) -> BatchMachine:
         PluginError: the cluster cannot be asked now.
     """
     options = read_options(settings.options, SlurmOptions, within=settings.resource)
-    system = _system(settings, options)
+    system = open_system(settings, options)
     machine = BatchMachine(
         system,
         settings.resource,
@@ -71,7 +87,13 @@ def open_plugin(settings: PluginSettings) -> BatchMachine:
     return machine
 
 
-def _system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
+def open_system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
+    """The cluster that the options name, checked against the static terms; nothing of it is changed.
+
+    Raises:
+        ConfigurationError: an option is wrong, or the cluster is not what the configuration says.
+        PluginError: the cluster cannot be asked now.
+    """
     user = options.market_user or getpass.getuser()
     try:
         pwd.getpwnam(user)
@@ -79,19 +101,31 @@ def _system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
         raise ConfigurationError(
             f"is {user!r}; an account of this computer is wanted", key=f"{settings.resource}.market_user"
         ) from None
-    if options.conf and not Path(options.conf).is_file():
-        raise ConfigurationError(f"{options.conf} is no file", key=f"{settings.resource}.conf")
     if shutil.which("scontrol") is None:
         raise ConfigurationError("there is no command scontrol; Slurm's commands are to be installed here")
-    run = CommandRunner({"SLURM_CONF": options.conf} if options.conf else {}, options.command_limit_s)
-    system = SlurmSystem(run, options.partition, user, options.wrapper)
     try:
+        run = runner_of(options)
+    except ConfigurationError as error:
+        raise ConfigurationError(error.reason, key=f"{settings.resource}.{error.key or 'conf'}") from error
+    try:
+        partition = options.partition or default_partition(run)
+        system = SlurmSystem(run, partition, user, options.wrapper)
         wrong = check_cluster(run)
         if wrong:
             raise ConfigurationError(wrong, key=settings.resource)
-        wrong = node_shortage(system.nodes(), settings.cores, settings.cores_per_node, options.partition)
+        wrong = node_shortage(system.nodes(), settings.cores, settings.cores_per_node, partition)
     except BatchSystemError as error:
         raise PluginError(NAME, error.reason, transient=error.transient) from error
     if wrong:
         raise ConfigurationError(wrong, key=settings.resource)
     return system
+
+
+def runner_of(options: SlurmOptions) -> CommandRunner:
+    """What runs the commands of the cluster that the options name.
+
+    Raises:
+        ConfigurationError: there is no `slurm.conf`.
+    """
+    conf = found_conf(options.conf)
+    return CommandRunner({CONF_VARIABLE: conf} if conf else {}, options.command_limit_s)

@@ -9,7 +9,7 @@ import click
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import example, market_options
 from ramp.cli.time_arguments import MomentType
-from ramp.cli.views.output import amount_json, amount_text, moment_text, print_json, print_pairs, print_rows
+from ramp.cli.views.output import amount_json, amount_text, moment_text, print_json, print_line, print_pairs, print_rows
 from ramp.client import dialogues
 from ramp.client.identifiers import shortened
 from ramp.client.jobs.job import deliveries, job_of
@@ -95,7 +95,7 @@ def statement(
     )
     if not lines:
         click.echo("Nothing was posted in that time")
-    click.echo(
+    print_line(
         f"Balance of {account.name}: {amount_text(account.balance)} at {moment_text(account.statement.bank_time)}"
     )
 

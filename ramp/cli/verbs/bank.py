@@ -9,7 +9,16 @@ import click
 
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.time_arguments import MomentType
-from ramp.cli.views.output import amount_json, amount_text, count_text, moment_text, print_json, print_rows, waiting
+from ramp.cli.views.output import (
+    amount_json,
+    amount_text,
+    count_text,
+    moment_text,
+    print_json,
+    print_line,
+    print_rows,
+    waiting,
+)
 from ramp.client import dialogues
 from ramp.client.access import running
 from ramp.client.dialogues import Dialogue
@@ -56,7 +65,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     _print_accounts(found.accounts)
     _print_trades(found.trades)
     reserved = sum(account.reserved for account in found.accounts)
-    click.echo(
+    print_line(
         f"{count_text(len(found.accounts), 'account')}, {count_text(len(found.trades), 'transfer')}, "
         f"{amount_text(reserved)} set aside at {moment_text(found.bank_time)}"
     )

@@ -170,6 +170,7 @@ def _object(loaded: SwarmConfig) -> dict[str, object]:
         "server": {
             "kind": loaded.server.kind,
             "addresses": [f"{host}:{port}" for host, port in loaded.server.addresses],
+            "spread": loaded.server.spread,
             "register": loaded.server.register,
             "federation": loaded.server.federation,
             "accounts": list(loaded.server.accounts),

@@ -10,7 +10,7 @@ import click
 
 from ramp.cli.options import WholeNumber, example, json_option, state_option
 from ramp.cli.time_arguments import MomentType
-from ramp.cli.views.output import moment_text, print_json
+from ramp.cli.views.output import moment_text, print_json, print_line
 from ramp.model.instant import Instant
 from ramp.runtime.logs.events import MarketEvent, follow_events, read_events
 from ramp.runtime.state_folder import StateFolder
@@ -53,5 +53,5 @@ def _print(event: MarketEvent, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(asdict(event), ensure_ascii=False))
     else:
-        click.echo(f"{moment_text(event.at)}  {event.agent}  {event.event}  {event.text}")
+        print_line(f"{moment_text(event.at)}  {event.agent}  {event.event}  {event.text}")
     sys.stdout.flush()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from ramp.cli.options import example, json_option, state_option
-from ramp.cli.views.output import console, count_text, moment_text, print_json, print_rows, say, waiting
+from ramp.cli.views.output import console, count_text, moment_text, print_json, print_line, print_rows, say, waiting
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
 from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
@@ -53,7 +53,8 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
     """Launch a market: XMPP server, bank, directory, resources and users.
 
     CONFIG is a TOML file, or the name of one that comes with RAMP: quickstart (the twenty machines of the paper's
-    Table 2 and four live torus machines; the default), table2 (the twenty alone), torus (live torus machines alone).
+    Table 2 and four live torus machines; the default), table2 (the twenty alone), torus (live torus machines alone),
+    real (your own Slurm, which it asks what there is).
 
     Keys, journals and the ledger are kept in the state folder, so the next `ramp up` there carries on with the same
     accounts and reservations.
@@ -290,7 +291,7 @@ def _watch(state: StateFolder, as_json: bool) -> None:
 
 
 def _show(found: SwarmStatus, state: StateFolder) -> None:
-    click.echo(up_text(found))
+    print_line(up_text(found))
     if found.note:
         say(f"ramp: {found.note}")
     columns = ("Agent", "Role", "State", "Process", "Restarts", "Clock (ms)", "Since", "Detail")
@@ -315,4 +316,4 @@ def _show(found: SwarmStatus, state: StateFolder) -> None:
     for agent in found.agents:
         if agent.clock_warning:
             say(f"ramp: warning: {agent.name}: {agent.clock_warning}")
-    click.echo(f"Configuration {found.config}, state folder {state.path}")
+    print_line(f"Configuration {found.config}, state folder {state.path}")

@@ -12,14 +12,23 @@ import click
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import example, market_options
 from ramp.cli.time_arguments import DurationType
-from ramp.cli.views.output import bar_text, count_text, duration_text, moment_text, print_json, print_rows, waiting
+from ramp.cli.views.output import (
+    bar_text,
+    count_text,
+    duration_text,
+    moment_text,
+    print_json,
+    print_line,
+    print_rows,
+    waiting,
+)
 from ramp.client import dialogues
 from ramp.client.machine_state import MachineJob, MachineReservation, MachineState
 from ramp.client.market import Market
 from ramp.client.results import Resource
 from ramp.client.times import DURATION_HELP
 from ramp.errors import ConfigurationError
-from ramp.model.instant import Duration, from_datetime, iso
+from ramp.model.instant import Duration, from_datetime
 from ramp.runtime.state_folder import StateFolder
 
 MACHINE_FIELDS: Final = (
@@ -51,13 +60,13 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
         print_json(shown.snapshot)
         return
     limit = None if show_all else JOBS_SHOWN
-    click.echo(
-        f"{shown.resource} at {iso(from_datetime(shown.time))}: {shown.cores_busy} of {shown.cores} cores busy "
+    print_line(
+        f"{shown.resource} at {moment_text(from_datetime(shown.time))}: {shown.cores_busy} of {shown.cores} cores busy "
         f"({shown.load:.1%}); {source_text(shown)}"
     )
     shares = [part.load for part in shown.projected_load]
     if shares:
-        click.echo(f"projected load over {duration_text(horizon)}: {bar_text(shares)} (mean {_mean(shares):.1%})")
+        print_line(f"projected load over {duration_text(horizon)}: {bar_text(shares)} (mean {_mean(shares):.1%})")
     _print_jobs("Running", shown.running, shown.running_total, limit)
     _print_jobs("Queued", shown.queued, shown.queued_total, limit)
     _print_reservations(shown.reservations, limit)

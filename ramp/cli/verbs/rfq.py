@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from ramp.cli.options import CreditsType, WholeNumber, example, json_option
+from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, CreditsType, WholeNumber, example, json_option
 from ramp.cli.request_templates import take_template
 from ramp.cli.time_arguments import DurationType, MomentType
 from ramp.cli.views.output import (
@@ -71,6 +71,7 @@ _TERMS: Final = (
     click.option("--no-rotate", is_flag=True, help="Take the extents exactly in that order."),
     click.option("--connection", type=click.Choice(["torus", "mesh", "any"]), help="Wiring on a torus machine."),
     click.option("--node-use", type=click.Choice(["coprocessor", "virtual"]), help="Blue Gene's use of its nodes."),
+    click.option("--start-probability", type=PROBABILITY, metavar="SHARE", help=PROBABILITY_HELP),
 )  # fmt: skip
 
 
@@ -160,7 +161,7 @@ def _template(terms: Mapping[str, Any]) -> RequestTemplate:
 _OPTION_OF: Final = {
     **{name: name for name in ("price", "cores", "nodes", "node_cores", "operating_system", "os_version")},
     **{name: name for name in ("architecture", "cpu_speed_mhz", "inter_node_bandwidth_mbps", "ram_per_core_mb")},
-    **{name: name for name in ("geometry", "connection", "node_use")},
+    **{name: name for name in ("geometry", "connection", "node_use", "start_probability")},
     "disk_gb": "disk",
     "node_disk_gb": "node_disk",
 }

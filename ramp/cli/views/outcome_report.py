@@ -14,6 +14,7 @@ from ramp.cli.views.output import (
     count_text,
     duration_text,
     moment_text,
+    print_line,
     print_rows,
 )
 from ramp.model import money
@@ -113,7 +114,7 @@ def reasons_text(codes: Iterable[str]) -> str:
 
 def print_outcome(outcome: RequestOutcome, files: Files, short: ShortName) -> None:
     """Print for people how a request ended."""
-    click.echo(_headline(outcome))
+    print_line(_headline(outcome))
     if outcome.units:
         _print_units(outcome, short)
     if outcome.status is RequestStatus.NO_OFFERS:
@@ -160,7 +161,7 @@ def _print_units(outcome: RequestOutcome, short: ShortName) -> None:
     for unit in outcome.units:
         if unit.charges_more:
             parts = "sells only whole parts of its machine"
-            click.echo(
+            print_line(
                 f"Unit {unit.unit}: {short(unit.offer.resource)} {parts}; {unit.offer.cores} cores are charged for the "
                 f"{unit.cores_asked} that were asked for"
             )

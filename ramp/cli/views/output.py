@@ -41,6 +41,20 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
+def print_line(text: str) -> None:
+    """Print a sentence as a result: on a terminal it takes as many lines as it needs, and no word is cut."""
+    out = console()
+    for line in _broken(text, out.width, out.is_terminal):
+        click.echo(line)
+
+
+def _broken(text: str, room: int, is_terminal: bool) -> list[str]:
+    """The lines of a text; in a pipe it stays one. No word is cut, for it may be an id."""
+    if not is_terminal or len(text) <= room:
+        return [text]
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+
+
 def silence_output() -> None:
     """Standard output leads nowhere from now on: its reader has gone away."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -197,8 +211,5 @@ def print_pairs(pairs: Sequence[tuple[str, object]], *, error: bool = False) -> 
     out = console(error=error)
     room = max(out.width - width - 2, LEAST)
     for name, value in shown:
-        lines = [value]
-        if out.is_terminal and len(value) > room:
-            lines = textwrap.wrap(value, room, break_long_words=False, break_on_hyphens=False)
-        for number, line in enumerate(lines):
+        for number, line in enumerate(_broken(value, room, out.is_terminal)):
             click.echo(f"{'' if number else name:<{width}}  {line}", err=error)

@@ -12,14 +12,15 @@ from enum import StrEnum
 from typing import Final
 
 from ramp.model.contents import OrderLine
-from ramp.model.instant import HOUR, Duration, Instant
+from ramp.model.instant import Duration, Instant
+from ramp.model.probable_start import QUEUE_WAIT_MAX
 
 __all__ = ["ORDER_LINES_MAX", "VOID_REMEMBERED_MAX", "Order", "OrderLine", "OrderState"]
 
 ORDER_LINES_MAX: Final = 1000
 """Most agreements in one order."""
 
-VOID_REMEMBERED_MAX: Final[Duration] = HOUR
+VOID_REMEMBERED_MAX: Final[Duration] = QUEUE_WAIT_MAX
 """How far ahead the deadline of an order that is not here yet may lie for its void to be remembered."""
 
 

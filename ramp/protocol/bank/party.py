@@ -37,8 +37,9 @@ from ramp.model.contents import (
     RefundRefused,
     Unverified,
 )
-from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.instant import HOUR, MINUTE, Duration, Instant
 from ramp.model.price_paid import price_problem
+from ramp.model.probable_start import QUEUE_WAIT_MAX, probable_start_problem
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -139,7 +140,7 @@ class BankParty:
             case OrderWithdrawal():
                 return self._on_withdrawal(message, content, now)
             case Signed(body=Agreement() as agreement):
-                return self._on_agreement(message, content, agreement)
+                return self._on_agreement(message, content, agreement, now)
             case Failed():
                 return self._on_failed(message, content)
             case RefundClaim():
@@ -167,7 +168,9 @@ class BankParty:
     def _on_order(self, message: Message, order: PaymentOrder, now: Instant) -> list[Effect]:
         """Vote: set everything aside, or refuse for good."""
         seal = sealed_lately(message, Role.USER, now, self._timing)
-        if order.valid_until > now + ORDER_VALIDITY_MAX:
+        # whether it is for a job that waits for its start shows when its agreement comes
+        longest = QUEUE_WAIT_MAX if len(order.lines) == 1 else ORDER_VALIDITY_MAX
+        if order.valid_until > now + longest:
             return [self._too_long(message, order.order_id)]
         call_id = self._wait(message)
         return [fx.ReserveFunds(call_id, order.order_id, message.sender, order.lines, order.valid_until, seal.text)]
@@ -175,18 +178,18 @@ class BankParty:
     def _on_withdrawal(self, message: Message, wish: OrderWithdrawal, now: Instant) -> list[Effect]:
         """Void, unless it is posted; the answer is final."""
         seal = sealed_lately(message, Role.USER, now, self._timing)
-        if wish.valid_until > now + ORDER_VALIDITY_MAX:
+        if wish.valid_until > now + QUEUE_WAIT_MAX:
             return [self._too_long(message, wish.order_id)]
         call_id = self._wait(message)
         code, reason = "withdrawn", wish.reason
         return [fx.VoidOrder(call_id, wish.order_id, message.sender, wish.valid_until, code, reason, seal.text)]
 
     def _too_long(self, message: Message, order_id: str) -> Send:
-        minutes = ORDER_VALIDITY_MAX // MINUTE
-        refused = OrderRefused(order_id, BAD_TERMS, f"money is set aside for at most {minutes} minutes")
+        most = f"{ORDER_VALIDITY_MAX // MINUTE} minutes, for one job in a queue {QUEUE_WAIT_MAX // HOUR} hours"
+        refused = OrderRefused(order_id, BAD_TERMS, f"money is set aside for at most {most}")
         return self._reply(message, Performative.REFUSE, refused)
 
-    def _on_agreement(self, message: Message, signed: Signed, agreement: Agreement) -> list[Effect]:
+    def _on_agreement(self, message: Message, signed: Signed, agreement: Agreement, now: Instant) -> list[Effect]:
         """TransactionUpdate (section 6.3): both signatures, and the terms of the order.
 
         What the named resource asks in a wrong form is refused for good, for it releases the slot then; what anybody
@@ -209,8 +212,13 @@ class BankParty:
         if stated != ordered or order_lines((agreement,))[0] not in order.lines or unfair is not None:
             detail = "the agreement does not say what was ordered"
             return self._refuse_order(message, order, BAD_TERMS, detail, signed.document)
+        if unclear := probable_start_problem(agreement):
+            return self._refuse_order(message, order, BAD_TERMS, unclear, signed.document)
+        begins = agreement.offer.start
+        if agreement.offer.start_probability is not None:  # its resource says by this that the job has started
+            begins = min(begins, now)
         call_id = self._wait(message)
-        return [fx.CountersignLine(call_id, agreement.agreement_id, agreement.offer.start, signed.document)]
+        return [fx.CountersignLine(call_id, agreement.agreement_id, begins, signed.document)]
 
     def _refuse_order(
         self, message: Message, order: OrderStanding, code: str, detail: str, evidence: str

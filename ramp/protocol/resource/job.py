@@ -148,12 +148,13 @@ class Job(StateMachine[JobState]):
         self._look_later(now)
         if self.asked and not again:
             return []
-        self.asked, self._submitting = True, False
+        self.asked = True
         return [CancelJob(self.to_run) if self._cancelling else LookUpJob(self.to_run)]
 
     def on_seen(self, answer: JobSight | MachineInDoubt | None, now: Instant) -> list[Effect]:
         """The launcher's answer to any question; what is final stays."""
         self.asked = False
+        submitted, self._submitting = self._submitting, False
         if self.state.is_final:
             return []
         if isinstance(answer, MachineInDoubt):
@@ -161,7 +162,7 @@ class Job(StateMachine[JobState]):
             return self._measured(now, known=False)
         self._doubt = ""
         if answer is None:
-            return self._unknown(now)
+            return self._unknown(now, submitted=submitted)
         if answer.state.is_final:
             return self._ended(answer, "JobSeen", now)
         if (self.state, answer.state) == (S.RUNNING, S.QUEUED):
@@ -175,14 +176,18 @@ class Job(StateMachine[JobState]):
 
     # -- common --------------------------------------------------------------------------------------------------
 
-    def _unknown(self, now: Instant) -> list[Effect]:
-        """The launcher has none of that name: it never had, so nothing was launched, or it has lost it."""
+    def _unknown(self, now: Instant, *, submitted: bool) -> list[Effect]:
+        """The launcher has none of that name: it never had, or has lost it; if it was not seen to run, launch it again.
+
+        A launcher runs nothing twice (`JobToRun`), so what has run meanwhile all the same does no harm.
+        """
         if self._cancelling:
             return self._ended(JobSight(S.CANCELLED, detail="it was never started"), "JobSeen", now)
-        if self.state is S.TAKEN and self._submitting:  # asked again only after a pause
+        waits = self.state in (S.TAKEN, S.QUEUED)
+        if waits and submitted:  # asked again only after a pause
             self._doubt = "the site was given the job, and knows nothing of it"
             return self._measured(now, known=False)
-        if self.state is S.TAKEN and now < self._end:
+        if waits and now < self._end:
             return [self._submit()]
         return self._ended(JobSight(S.FAILED, detail="the site knows the job no longer"), "JobSeen", now)
 

@@ -131,7 +131,9 @@ class JobDesk:
             if refusal is not None:
                 return [self._refuse(message, word, *refusal)]
             assert self._terms is not None
-            due = max(word.begin_at, participant.offer.start, now)
+            offer = participant.offer
+            begins = offer.start if offer.start_probability is None else now  # what is sold then has started
+            due = max(word.begin_at, begins, now)
             account = self._terms.accounts[message.sender]
             job = self._add(JobTaken(participant.offer.offer_id, word, account, due, seal, now), participant)
             self._wait(message, job)

@@ -14,8 +14,8 @@ OWN_ACCOUNT: Final = "@own"
 No Unix account has such a name.
 """
 
-HANDED_OVER: Final = ("slurm",)
-"""Batch systems whose slots are handed over to the buyers' accounts; no job is launched there."""
+HANDOVER: Final = "handover"
+"""The executor that launches nothing: slots are handed over to buyers' accounts, who run jobs there by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class LaunchTerms:
     """How a resource launches jobs.
 
     Attributes:
-        executor: what runs them: `local` on the agent's own computer, where the machine is simulated; or a batch
-            system.
+        executor: what runs them: `local` on the agent's own computer, where the machine is simulated; a batch system;
+            or `handover`, their buyers.
         accounts: the local account of every buyer, by full name; nobody else is dealt with.
         grace: a job that starts so long after it was due is still on time.
         delivery_limit: a job that has not started so long after it was due never will: the slot is not delivered. Never
@@ -39,7 +39,7 @@ class LaunchTerms:
     @property
     def launches(self) -> bool:
         """Whether jobs are launched; else buyers run them by themselves, on slots that their accounts are given."""
-        return self.executor not in HANDED_OVER
+        return self.executor != HANDOVER
 
     def problem(self, user: str) -> str:
         """Why a buyer is not dealt with, or the empty string."""

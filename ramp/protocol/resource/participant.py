@@ -10,7 +10,6 @@ answered: a repeated message gets the same reply.
 from __future__ import annotations
 
 from ramp.errors import RemoteProtocolError
-from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.model.contents import (
     Commitment,
@@ -27,7 +26,7 @@ from ramp.model.price_paid import agreed_price_problem
 from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.slot import Reservation, Slot
-from ramp.protocol.agreement_terms import agreement_problem, vote_problem
+from ramp.protocol.agreement_terms import commitment_problem
 from ramp.protocol.effects import ConfirmSlot, Effect, HoldSlot, LookUpSlot, Persist, ReleaseSlot, SaveAgreement, Send
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.records import (
@@ -132,7 +131,7 @@ class Participant(ParticipantAnswers):
         if self.state in (S.HOLDING, S.HELD) and now >= self.until:
             reason = "no CONFIRM came while the slot was held"
             return self._release(RefusalCode.HOLD_EXPIRED, reason, "deadline", now)
-        if self._retry.is_due(now) and self.state in IN_DOUBT:
+        if self._retry.is_due(now) and self.state in (*IN_DOUBT, S.QUEUED):
             return self._look_up()
         if self._retry.is_due(now):
             self._retry.again(now)
@@ -176,7 +175,7 @@ class Participant(ParticipantAnswers):
             return self._in_doubt(answer, now)
         if isinstance(answer, Refusal):
             return self._not_firm(answer.code, answer.detail, "SlotConfirmed", now)
-        return self._firm("SlotConfirmed", now)
+        return self._firm(answer, "SlotConfirmed", now)
 
     def _late(self, answer: Reservation | Refusal | MachineInDoubt) -> list[Effect]:
         """An answer for which nobody waits any more. After a release the slot is released again.
@@ -191,6 +190,8 @@ class Participant(ParticipantAnswers):
     def on_looked_up(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[Effect]:
         """What the machine has of a slot that was in doubt; while it cannot say, it is asked again."""
         asked_in, self._looked_up_in = self._looked_up_in, None
+        if self.state is S.QUEUED:
+            return self._on_queue_seen(answer, now)
         if self.state not in IN_DOUBT or not self._doubted:
             return []
         if isinstance(answer, MachineInDoubt) or asked_in is not self.state:  # it may be older than what is in doubt
@@ -205,7 +206,7 @@ class Participant(ParticipantAnswers):
         if answer is None:
             return self._not_firm(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
         if answer.firm:
-            return self._firm("SlotLookedUp", now)
+            return self._firm(answer, "SlotLookedUp", now)
         if self._transient is not False:
             return [ConfirmSlot(self.offer.offer_id)]
         detail = "the machine failed for good, and has not made the slot firm"
@@ -223,9 +224,26 @@ class Participant(ParticipantAnswers):
         effects = self._release(code, detail, stimulus, now)
         return [*effects, self._refuse()]
 
-    def _firm(self, stimulus: str, now: Instant) -> list[Effect]:
+    def _firm(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
+        if self.offer.start_probability is not None and reservation.started_at is None:
+            self._enter(S.QUEUED, stimulus)
+            self._doubted = False
+            self._retry.begin(now)
+            self._await()
+            return [self._acknowledge(), self._to_bank()]  # which may have given it up while this agent was away
         self._enter(S.SETTLING, stimulus)
         return [self._acknowledge(), self._request(now)]
+
+    def _on_queue_seen(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[Effect]:
+        """How the job stands: paid is once it has started, and what the bank has given up meanwhile it says."""
+        if answer is None:
+            return self._not_firm(RefusalCode.NOT_DELIVERED, "the job is gone unstarted", "SlotLookedUp", now)
+        if isinstance(answer, Reservation) and answer.started_at is not None:
+            self._enter(S.SETTLING, "SlotLookedUp")
+            return [self._request(now)]
+        self._retry.wait(now)
+        self._await()
+        return [self._to_bank()] if now >= self.agreed.valid_until else []
 
     def _not_firm(self, code: RefusalCode, detail: str, stimulus: str, now: Instant) -> list[Effect]:
         effects = self._release(code, detail, stimulus, now)
@@ -282,6 +300,8 @@ class Participant(ParticipantAnswers):
             return [*effects, self._hold_cancelled()]
         if self.state is S.RELEASED:
             return [self._hold_cancelled()]
+        if self.state is S.QUEUED:
+            return [self._to_bank()]
         return [self._request(now)] if self.state is S.SETTLING else []
 
     def on_commitment(self, commitment: Commitment, now: Instant) -> list[Effect]:
@@ -308,7 +328,7 @@ class Participant(ParticipantAnswers):
             self.deadline = None
             record = AgreementReceived(self.offer.offer_id, signed, commitment.vote, commitment.vote_seal, now)
             return [Persist(record), ConfirmSlot(self.offer.offer_id)]
-        if self.state is S.SETTLING:
+        if self.state in (S.QUEUED, S.SETTLING):
             return [self._acknowledge()]
         return [self._settled()] if self.state is S.SOLD else []
 
@@ -330,7 +350,7 @@ class Participant(ParticipantAnswers):
             return [Persist(CancellationReceived(self.offer.offer_id, signed, now))]
         if self.state is not S.SOLD:
             return []
-        if now >= self.offer.start:
+        if now >= self.offer.start or self.offer.start_probability is not None:
             return [self._refuse_cancellation("started", "the slot has begun", body)]
         self._enter(S.REFUNDING, "Cancellation")
         self._cancellation = signed
@@ -353,7 +373,7 @@ class Participant(ParticipantAnswers):
         if isinstance(content, PaymentMade) and self.state is S.SOLD:
             self._still_sold(seal, now)
             return []
-        if isinstance(content, PaymentRefused) and self.state in (S.CONFIRMING, S.SETTLING):
+        if isinstance(content, PaymentRefused) and self.state in (S.CONFIRMING, S.QUEUED, S.SETTLING):
             detail = f"the bank does not pay: {content.detail or content.code}"
             effects = self._release(RefusalCode.PAYMENT_REFUSED, detail, "PaymentRefused", now, seal=seal)
             answer = self._cancelled(content.agreement_id) if self._cancellation is not None else self._failure()
@@ -407,15 +427,10 @@ class Participant(ParticipantAnswers):
             raise RemoteProtocolError("the document is not signed by the buyer, and by the buyer only")
 
     def _problem(self, commitment: Commitment) -> str:
-        """What is wrong with an agreement and its vote for this hold, or the empty string."""
-        body = commitment.agreement.body
-        assert isinstance(body, Agreement)
-        if (body.user, body.resource, body.bank) != (self.user, self._resource, self._bank):
-            return "its parties are not the ones agreed"
-        problem = agreement_problem(body, self.offer, self.unit, self.reservation_id)
-        if not problem and self.agreement is not None and body.agreement_id != self.agreed.agreement_id:
-            problem = "the slot is already sold under another agreement"
-        return problem or vote_problem(body, commitment.vote, commitment.vote_seal)
+        if self.agreement is not None and commitment.agreement.body.agreement_id != self.agreed.agreement_id:
+            return "the slot is already sold under another agreement"
+        held, parties = (self.offer, self.unit, self.reservation_id), (self.user, self._resource, self._bank)
+        return commitment_problem(commitment, held, parties)
 
     def _request(self, now: Instant) -> Send:
         self._retry.begin(now)
@@ -433,16 +448,7 @@ class Participant(ParticipantAnswers):
         elif self.state is S.REFUNDING:
             assert self._cancellation is not None
             asked = self._cancellation
-        return Send(
-            Message(
-                Performative.QUERY_REF if isinstance(asked, PaymentQuery) else Performative.REQUEST,
-                self._resource,
-                self.agreed.bank,
-                self.conversation_id,
-                asked,
-                reply_with=self.agreed.agreement_id,
-            )
-        )
+        return self._ask_bank(asked)
 
     def _stop_waiting(self) -> None:
         self._retry.stop()

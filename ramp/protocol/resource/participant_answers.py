@@ -16,6 +16,7 @@ from ramp.model.contents import (
     HoldGranted,
     HoldRefused,
     PaymentMade,
+    PaymentQuery,
     Settled,
 )
 from ramp.model.instant import Instant
@@ -106,6 +107,11 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         """The bank voids the whole order on it, so that nobody waits for this unit."""
         failure = self._failure().message
         return Send(replace(failure, receiver=self.agreed.bank, in_reply_to=""))
+
+    def _ask_bank(self, asked: Signed | PaymentQuery) -> Send:
+        performative = Performative.QUERY_REF if isinstance(asked, PaymentQuery) else Performative.REQUEST
+        to, name = self.agreed.bank, self.agreed.agreement_id
+        return Send(Message(performative, self._resource, to, self.conversation_id, asked, reply_with=name))
 
     def _hold_cancelled(self) -> Send:
         return self._to_user(Performative.INFORM, HoldCancelled(self.conversation_id, self.offer.offer_id))

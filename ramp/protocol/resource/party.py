@@ -73,10 +73,11 @@ from ramp.protocol.timing import Pace, Timing, earliest
 RELEASED_MAX = 20_000
 """Released offers at hand at most, so that repeated messages get the same answer; they are repeated within minutes."""
 
-UNPAID = (ParticipantState.HOLDING, ParticipantState.HELD, ParticipantState.CONFIRMING, ParticipantState.SETTLING)
+S = ParticipantState
+UNPAID = (S.HOLDING, S.HELD, S.CONFIRMING, S.QUEUED, S.SETTLING)
 """States in which a slot is set aside for a buyer who has not paid."""
 
-FINAL = (ParticipantState.SOLD, ParticipantState.RELEASED)
+FINAL = (S.SOLD, S.RELEASED)
 """States in which nothing is awaited but what somebody may ask for later."""
 
 

@@ -11,13 +11,15 @@ import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import floor
 
 from ramp.model.acl import Message, Performative
 from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.identifiers import IdSource
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.probable_start import QUEUE_WAIT_MAX, RefundRule
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
@@ -46,6 +48,30 @@ DRAINING_DETAIL = "draining: keeps what it has sold and sells nothing new"
 def draining_code(message: Message) -> RefusalCode:
     """The code with which whoever has sent a message is told that nothing new is sold."""
     return RefusalCode.DRAINING if message.wire_minor >= DRAINING_SINCE else RefusalCode.PLUGIN_FAILED
+
+
+def _start_refusal(unit: RequestUnit, slot: Slot, soonest: Instant, latest: Instant) -> Refusal | None:
+    """Why a job is not sold in place of a slot, with what would pass; None where it is, and for what is reserved.
+
+    Args:
+        unit: as it is called for.
+        slot: what the machine can give.
+        soonest: a purchase may take so long.
+        latest: until when the bank keeps money aside.
+    """
+    offered, asked = slot.start_probability, unit.start_probability
+    if offered is None:
+        return None
+    if asked is not None and not soonest <= slot.start <= latest:
+        by = min(max(slot.start, soonest), latest)
+        nearest = iso(by + slot.end - slot.start)
+        detail = f"it would have to start by {iso(slot.start)}; a job in a queue is sold that has to by {iso(by)}"
+        return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
+    if asked is not None and asked <= offered:
+        return None
+    nearest = f"{floor(offered * 10**6) / 10**6:g} StartProbability"
+    detail = "its start is probable only, as this machine does not reserve"
+    return Refusal(unit.number, RefusalCode.START_PROBABILITY, nearest, detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +304,9 @@ class Seller:
         self, unit: RequestUnit, slot: Slot, price: int | PriceRefusal, pending: _Pending, now: Instant
     ) -> Offer | Refusal:
         call = pending.call
+        soonest = now + self._timing.agreement_validity
+        if uncertain := _start_refusal(unit, slot, soonest, now + QUEUE_WAIT_MAX):
+            return uncertain
         if isinstance(price, PriceRefusal):
             nearest = "" if price.nearest is None else f"{price.nearest} credits/core-hour"
             return Refusal(unit.number, price.code, nearest, price.detail)
@@ -300,6 +329,8 @@ class Seller:
             valid_for=self._timing.offer_validity,
             source=self.source,
             placement=slot.placement,
+            start_probability=slot.start_probability,
+            if_late="" if slot.start_probability is None else RefundRule.WHOLE,
         )
         return bound(offer, unit, call.rule) if call.rule else offer
 

@@ -23,6 +23,7 @@ from ramp.model.contents import (
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.probable_start import start_shortcoming
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal
 from ramp.model.services import RESOURCE_SERVICE
@@ -288,6 +289,8 @@ class Auction(StateMachine[AuctionState]):
             return [self._reject(sender, offer, "the offer names another resource, request or unit")]
         if not self.rule.pays_offer and (other := self._called_otherwise(offer)):
             return [self._reject(sender, offer, other)]
+        if uncertain := start_shortcoming(unit, offer):  # no best offer either: a reserved slot, or as certain as asked
+            return [self._reject(sender, offer, uncertain)]
         bidding.offers.append(offer)
         if offer.unit in self._decided:
             return [self._reject(sender, offer, "the sealed bidding for the unit is over")]

@@ -121,6 +121,11 @@ class Confirmation(StateMachine[ConfirmationState]):
             return ""
         return f"{self._reason}; the bank has been asked to void order {self.order_id}, and its answer decides"
 
+    @property
+    def _waits(self) -> bool:
+        """Whether it is bought only when a job has started."""
+        return any(each.offer.start_probability is not None for each in self.agreements)
+
     def start(self, now: Instant) -> list[Effect]:
         """Make the agreements durable, then ask the bank for its vote."""
         self._enter(S.RESERVING, "start")
@@ -192,7 +197,9 @@ class Confirmation(StateMachine[ConfirmationState]):
         return any(unit.agreement.offer.offer_id == offer_id for unit in self._units.values())
 
     def withdraw(self, now: Instant) -> list[Effect]:
-        """The owner no longer wants the request; ignored once it is decided."""
+        """The owner no longer wants the request; ignored once it is decided, but for a job that has not started."""
+        if self.state is S.CONFIRMING and self._waits:
+            return self._armed(self._void("the user withdrew the request", "RequestWithdrawn", now))
         if self.state is not S.RESERVING:
             return []
         cancelled = self._cancel_holds()
@@ -272,12 +279,14 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._to_bank.answered(now)
         detail = content.detail or content.code
         reason = self._reason or f"the bank refuses the order: {detail}"
+        late = self._waits and content.code == ORDER_EXPIRED
         if isinstance(content, OrderVoided) and not self._reason:
             reason = f"the bank has voided the order: {detail}"
+            reason += "; the job has not started by then, and nothing is paid" if late else ""
         closed = OrderClosed(self.conversation_id, self.order_id, (), reason, seal, now)
         let_go = self.state is S.VOIDING and not self.decided  # the holds were let go when the voiding began
         self._enter(S.ENDED, type(content).__name__)
-        if isinstance(content, OrderVoided) and self.decided:
+        if isinstance(content, OrderVoided) and self.decided and not late:
             awaited = frozenset(line.resource for line in content.awaited)
             self._blamed = self._failed or awaited & self._blamed or awaited or self._blamed
         self.result = ConfirmationResult(False, reason, blamed=self._blamed, expired=content.code == ORDER_EXPIRED)
@@ -385,6 +394,8 @@ class Confirmation(StateMachine[ConfirmationState]):
                 return []
             unit.stage = UnitStage.CONFIRMED
             unit.retry.heard(now)
+            if self._waits:  # the bank gives the money back at the end by itself; who hears nothing asks after it
+                self._limit = self.valid_until + self._pace.patience(self._pace.timing.confirm_limit)
             return [unit.advanced()]
         check_failure(content, unit.agreement)
         unit.failed = content, seal

@@ -28,6 +28,7 @@ FOR_GOOD: Final = frozenset(
         RefusalCode.TORUS,
         RefusalCode.DRAINING,
         RefusalCode.NO_ACCOUNT,
+        RefusalCode.START_PROBABILITY,
     }
 )
 """What neither a lower price asked nor a few seconds change; cores that are taken may come free."""

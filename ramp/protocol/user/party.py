@@ -33,6 +33,7 @@ from ramp.model.contents import (
 )
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
+from ramp.model.probable_start import request_problem
 from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by, sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
@@ -272,6 +273,8 @@ class UserParty:
             rule = self._rules.rule(submitted.options)
         except RuleFailed as failed:
             refusal, code = failed.reason, failed.code
+        else:
+            refusal = refusal or request_problem(submitted.request, pays_offer=rule.pays_offer)
         if refusal:  # nobody would take a word of it, and nothing has been said
             status, name = RequestStatus.FAILED, submitted.options.rule
             outcome = RequestOutcome(submitted.request_id, status, refusal, (), (), now, 0, name, code)

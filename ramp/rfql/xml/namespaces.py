@@ -13,6 +13,9 @@ RFQ: Final = "http://www.realitygrid.org/AHE/RFQ"
 TORUS: Final = "urn:ramp:torus:1"
 """Extension terms for torus machines."""
 
+START: Final = "urn:ramp:start:1"
+"""Extension term for machines that cannot reserve."""
+
 LIMITS: Final = "urn:ramp:limits:1"
 """Extension of RFQL: what a whole document may cost."""
 

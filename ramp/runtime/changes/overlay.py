@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError, StateDamaged, VersionTooNew
+from ramp.plugins.found_terms import completed, found_terms
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import read_tables, tables_of
 from ramp.runtime.sqlite_file import FROM_BACKUP
@@ -42,6 +43,7 @@ class Overlay:
         removed: names of users and resources of the file that were removed.
         settings: what was set of a resource, by its name.
         draining: names of resources that sell nothing new.
+        found: static terms that the file does not state and machines told when it was taken, by the machine's name.
     """
 
     frame: str
@@ -52,6 +54,7 @@ class Overlay:
     removed: tuple[str, ...] = ()
     settings: Mapping[str, Table] = field(default_factory=dict)
     draining: tuple[str, ...] = ()
+    found: Mapping[str, Table] = field(default_factory=dict)
 
     @property
     def standing(self) -> tuple[str, ...]:
@@ -74,7 +77,7 @@ class Overlay:
         parties = tables_of(self.parties, path)
         for key in PARTIES:
             data.pop(key, None)
-        data["machines"] = {**parties.get("machines", {}), **self.machines}
+        data["machines"] = completed({**parties.get("machines", {}), **self.machines}, self.found)
         for key, added in (("users", self.users), ("resources", self.resources)):
             kept = [each for each in parties.get(key, []) if _name(each) not in self.removed]
             data[key] = [*kept, *added.values()]
@@ -122,6 +125,7 @@ class Overlay:
             removed=tuple(name for name in self.removed if name in new and new[name] == old.get(name)),
             settings={name: table for name, table in settings.items() if table},
             draining=tuple(name for name in self.draining if name in resources),
+            found=found_terms(now.get("machines")),
         )
 
     def without(self, name: str, path: Path) -> Overlay:
@@ -150,9 +154,13 @@ class Overlay:
         return replace(self, settings={**self.settings, name: {**self.settings.get(name, {}), **values}})
 
 
-def new_overlay(text: str) -> Overlay:
-    """A market whose file has that text, unchanged."""
-    return Overlay(text, text)
+def new_overlay(text: str, path: Path) -> Overlay:
+    """A market whose file has that text, unchanged.
+
+    Raises:
+        ConfigurationError: if the text is no TOML, or a machine does not tell what the file leaves out.
+    """
+    return Overlay(text, text, found=found_terms(tables_of(text, path).get("machines")))
 
 
 def load_overlay(state: StateFolder) -> Overlay | None:
@@ -205,7 +213,7 @@ def starting(path: Path, state: StateFolder) -> Overlay:
     """
     text = text_of(path)
     found = load_overlay(state)
-    return new_overlay(text) if found is None else replace(found.taken(text, path), frame=text)
+    return new_overlay(text, path) if found is None else replace(found.taken(text, path), frame=text)
 
 
 def load_market(path: Path, state: StateFolder) -> SwarmConfig:
@@ -224,7 +232,7 @@ def running_config(path: Path, state: StateFolder) -> SwarmConfig:
         ConfigurationError: with every finding.
     """
     found = load_overlay(state)
-    return (new_overlay(text_of(path)) if found is None else found).config(path)
+    return (new_overlay(text_of(path), path) if found is None else found).config(path)
 
 
 def part_of_market(text: str, source: str) -> tuple[dict[str, Any], dict[str, Any]]:

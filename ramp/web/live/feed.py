@@ -18,9 +18,11 @@ from ramp.client import dialogues
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.following import Following
 from ramp.client.line import refused
+from ramp.client.results import Reservation
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding, Submitted, Watching
 from ramp.control.requests import Approve, Submit, Watch
 from ramp.errors import RampError, TransportError
+from ramp.model.instant import MINUTE, SECOND, Duration, Instant, from_datetime
 from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.runtime.clock import SystemClock
@@ -31,6 +33,15 @@ STORIES_MAX: Final = 60
 
 PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0)
 """Pauses before a market that does not answer is asked again, in seconds; the last from then on."""
+
+REMIND_BEFORE: Final[Duration] = 15 * MINUTE
+"""So long before a slot begins its buyer is reminded."""
+
+REMINDED_MAX: Final = 3
+"""Slots that a reminder names."""
+
+LOOK_AGAIN: Final[Duration] = 20 * SECOND
+"""What is upcoming is asked for so often at most, however many pages are open."""
 
 Listener = Callable[[str], None]
 """Told the id of a request that is different; the empty string for everything else."""
@@ -57,6 +68,8 @@ class UserFeed:
         self._approvals: dict[str, asyncio.Future[bool]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._clock = SystemClock()
+        self._upcoming: tuple[Reservation, ...] = ()
+        self._looked_at: Instant = 0
         self.problem = ""
         self.cancelled: CancellationOutcome | None = None
 
@@ -96,6 +109,27 @@ class UserFeed:
             raise TransportError(f"no request of {market.user} has the id {request_id}")
         await self._fill(market, story, standing)
         return story
+
+    async def soon_begins(self) -> str:
+        """What begins within `REMIND_BEFORE`, in a sentence; empty where nothing does or nobody answers."""
+        now = self._clock.now()
+        if now >= self._looked_at + LOOK_AGAIN:
+            self._looked_at = now
+            try:
+                self._upcoming = await self._find_market().reservations()
+            except RampError:
+                return ""
+        soon = [
+            each
+            for each in self._upcoming
+            if each.state == "active" and now < from_datetime(each.start) <= now + REMIND_BEFORE
+        ]
+        told = [
+            f"{each.reservation_id} on {each.resource} begins in {-(-(from_datetime(each.start) - now) // MINUTE)} min"
+            for each in soon[:REMINDED_MAX]
+        ]
+        more = len(soon) - REMINDED_MAX
+        return "; ".join(told) + (f"; and {more} more" if more > 0 else "")
 
     async def submit(self, submission: Submit) -> str:
         """Submit a request and follow it, so that its owner can be asked; returns its id once it is taken.
@@ -161,6 +195,8 @@ class UserFeed:
         story.end(whole or standing.outcome)
 
     def _take(self, event: Event) -> None:
+        if isinstance(event, CancellationEnded | RequestEnded):
+            self._looked_at = 0  # what is upcoming is different
         if isinstance(event, CancellationEnded):
             self.cancelled = event.outcome
             self._tell("")

@@ -73,7 +73,6 @@ class AuctionPage:
         self._ended = ui.element("section").classes("ramp-card").props('aria-label="How it ended"')
         with frame.card():
             frame.subheading("Bidding")
-            self._waiting = ui.label("No round has been opened yet.").classes("ramp-quiet")
             self._grid = (
                 ui.element("div")
                 .classes("full-width")
@@ -81,7 +80,7 @@ class AuctionPage:
                     "display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem"
                 )
             )
-            self._rounds = table(ROUNDS, [], "key", empty=" ")
+            self._rounds = table(ROUNDS, [], "key", empty="No round has been opened yet.")
         with frame.card():
             frame.subheading("Refusals of the last round")
             self._refusals = table(REFUSALS, [], "key")
@@ -95,12 +94,9 @@ class AuctionPage:
         story = self._story
         self._stage.set_text(story.stage)
         self._withdraw.set_visibility(story.outcome is None)
-        self._waiting.set_visibility(not story.rounds)
         self._draw_charts()
-        self._rounds.rows = self._round_rows()
-        self._rounds.set_visibility(bool(story.rounds))
-        self._rounds.update()
-        self._refusals.rows = [
+        self._rounds.show(self._round_rows())
+        rows = [
             {
                 "key": f"{each.unit} {each.code}",
                 "unit": each.unit,
@@ -111,7 +107,7 @@ class AuctionPage:
             }
             for each in story.reasons()
         ]
-        self._refusals.update()
+        self._refusals.show(rows)
         self._draw_moments()
         self._draw_approval()
         self._draw_end()
@@ -222,10 +218,12 @@ class AuctionPage:
                         "price": each.offer.cpu_hour_cost,
                         "cost": credits_text(each.cost),
                         "reservation": each.reservation_id,
+                        "id": each.agreement_id,
                     }
                     for each in outcome.units
                 ]
-                table(BOUGHT if outcome.cost else BOUGHT[:-1], rows, "unit")
+                drawn = table(BOUGHT if outcome.cost else BOUGHT[:-1], rows, "unit")
+                drawn.link("reservation", "/reservations/")
                 total = credits_text(sum(each.cost for each in outcome.units))
                 ui.label(f"{total} credits in all").classes("text-weight-medium")
             if outcome.status is RequestStatus.QUOTED:

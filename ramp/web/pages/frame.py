@@ -17,6 +17,9 @@ from ramp.web.security.sessions import Role
 HEADLINE_S: Final = 2.0
 """Pause between two looks at how the market is, in seconds, as `ramp ps` has it from the supervisor."""
 
+REMINDER_S: Final = 20.0
+"""Pause between two looks at what begins soon, in seconds."""
+
 STYLE: Final = """
 :root { --ramp-quiet: #51606e; --ramp-ground: #f4f6f8; --ramp-card: #ffffff; --ramp-ink: #17222d; --ramp-line: #d7dee5;
   --ramp-good: #1b7a43; --ramp-bad: #b3261e; --ramp-wait: #8a5a00; --ramp-mark: #1d5f8a }
@@ -42,8 +45,20 @@ h1 { font-size: 1.5rem; font-weight: 650; margin: 0; line-height: 1.3 }
 h2 { font-size: 1.1rem; font-weight: 650; margin: 0 0 .4rem; line-height: 1.3 }
 .q-table__card, .q-table { background: transparent !important; color: var(--ramp-ink) !important; box-shadow: none }
 .q-table th { font-weight: 600; color: var(--ramp-quiet) }
-.ramp-columns { display: grid; grid-template-columns: minmax(0, 1fr) 22rem; gap: 1rem; width: 100%; align-items: start }
+.ramp-columns { display: grid; grid-template-columns: minmax(0, 1fr) 22rem; gap: 1rem; width: 100%;
+  align-items: start }
 .ramp-fields { display: grid; grid-template-columns: repeat(auto-fill, minmax(11.5rem, 1fr)); gap: .2rem .9rem }
+.ramp-calendar { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .6rem; width: 100% }
+.ramp-day { border: 1px solid var(--ramp-line); border-radius: 8px; padding: .5rem .6rem; min-height: 5rem }
+.ramp-slot { display: block; border-left: 4px solid var(--ramp-mark); padding: .15rem .5rem; margin: .3rem 0;
+  text-decoration: none; background: color-mix(in srgb, var(--ramp-mark) 10%, transparent); border-radius: 4px }
+.ramp-facts { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .25rem 1.4rem; margin: 0 }
+.ramp-facts dt { color: var(--ramp-quiet) } .ramp-facts dd { margin: 0; overflow-wrap: anywhere }
+.ramp-output { overflow: auto; max-height: 24rem; padding: .8rem; border: 1px solid var(--ramp-line); margin: 0;
+  border-radius: 8px; white-space: pre-wrap }
+.body--dark .q-btn--outline, .body--dark .q-btn--flat { color: var(--ramp-mark) !important }
+.q-field__label { color: var(--ramp-quiet) !important }
+@media (max-width: 700px) { .ramp-header nav { order: 3; width: 100%; margin: 0 -.6rem } }
 @media (max-width: 900px) { .ramp-columns { grid-template-columns: minmax(0, 1fr) } }
 main a { color: var(--ramp-mark) }
 """
@@ -62,6 +77,8 @@ PLACES: Final = (
     Place("/", "Market"),
     Place("/ask", "Ask", Role.USER),
     Place("/requests", "Requests", Role.USER),
+    Place("/reservations", "Reservations", Role.USER),
+    Place("/account", "Account", Role.USER),
 )
 """What the navigation leads to; those of a role are shown to it only."""
 
@@ -71,16 +88,14 @@ def build_frame(visit: Visit) -> None:
     ui.colors(primary="#1d5f8a", secondary="#51606e", accent="#e0902a", positive="#1b7a43", negative="#b3261e")
     ui.add_css(STYLE)
     here = visit.request.url.path
-    with (
-        ui.header().classes("ramp-header items-center"),
-        ui.element("nav").props('aria-label="Pages"').classes("row items-center no-wrap-sm"),
-    ):
+    with ui.header().classes("ramp-header items-center"):
         ui.label("RAMP").classes("ramp-brand q-mr-md")
-        for place in PLACES:
-            if place.role in (None, visit.session.role):
-                link = ui.link(place.name, place.path)
-                if here == place.path or (place.path != "/" and here.startswith(place.path)):
-                    link.props('aria-current="page"')
+        with ui.element("nav").props('aria-label="Pages"').classes("row items-center"):
+            for place in PLACES:
+                if place.role in (None, visit.session.role):
+                    link = ui.link(place.name, place.path)
+                    if here == place.path or (place.path != "/" and here.startswith(place.path)):
+                        link.props('aria-current="page"')
         who = escape(visit.session.name) + (" (keeper)" if visit.session.role is Role.KEEPER else "")
         ui.html(
             f'<form method="post" action="/logout"><span class="q-mr-sm">{who}</span>'
@@ -88,6 +103,21 @@ def build_frame(visit: Visit) -> None:
             sanitize=False,
         ).style("margin-left: auto")
     _build_headline(visit)
+    if visit.session.role is Role.USER:
+        _build_reminder(visit)
+
+
+def _build_reminder(visit: Visit) -> None:
+    """Say that a slot begins soon, on whatever page its buyer looks at."""
+    line = ui.label().props('role="status"').classes("ramp-good full-width text-weight-medium")
+    line.set_visibility(False)
+
+    async def look() -> None:
+        text = await visit.feed().soon_begins()
+        line.set_text(text)
+        line.set_visibility(bool(text))
+
+    ui.timer(REMINDER_S, lambda: visit.soon(look()))
 
 
 def _build_headline(visit: Visit) -> None:

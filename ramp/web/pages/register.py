@@ -11,7 +11,7 @@ from nicegui import ui
 from starlette.requests import Request
 
 from ramp.errors import RampError
-from ramp.web.pages import ask, auction, frame, keeper, market, requests
+from ramp.web.pages import account, ask, auction, frame, keeper, market, requests, reservation, reservations
 from ramp.web.pages.visit import Builder, Visit
 from ramp.web.security.gate import SESSION_KEY
 from ramp.web.security.sessions import Role
@@ -37,6 +37,9 @@ PAGES: Final = (
     Page("/ask", "Ask", Role.USER, ask.build),
     Page("/requests", "Requests", Role.USER, requests.build),
     Page("/requests/{request_id}", "Request", Role.USER, auction.build),
+    Page("/reservations", "Reservations", Role.USER, reservations.build),
+    Page("/reservations/{agreement_id}", "Reservation", Role.USER, reservation.build),
+    Page("/account", "Account", Role.USER, account.build),
 )
 
 
@@ -53,6 +56,7 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
         site.owners.add(client.id, session)
         client.on_delete(lambda: site.owners.remove(client.id))
         visit = Visit(site, session, request)
+        client.on_delete(visit.end)
         frame.build_frame(visit)
         with ui.element("main").classes("column full-width").style("gap: 1rem"):
             if page.role not in (None, session.role):

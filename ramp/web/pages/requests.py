@@ -28,11 +28,7 @@ async def build(visit: Visit) -> None:
     feed = visit.feed()
     with frame.card():
         drawn = table(COLUMNS, [], "id", empty="Nothing has been asked for yet.")
-        drawn.on("rowClick", lambda event: ui.navigate.to(f"/requests/{event.args[1]['id']}"))
-        drawn.add_slot(
-            "body-cell-request",
-            '<q-td :props="props"><a :href="\'/requests/\' + props.row.id">{{ props.value }}</a></q-td>',
-        )
+        drawn.link("request", "/requests/")
     trouble = ui.label().props('role="alert"').classes("ramp-bad")
 
     async def look() -> None:
@@ -42,9 +38,7 @@ async def build(visit: Visit) -> None:
             trouble.set_text(str(error))
             return
         trouble.set_text("")
-        drawn.rows = [_row(visit, each) for each in reversed(listed)]
-        drawn.set_visibility(True)
-        drawn.update()
+        drawn.show([_row(visit, each) for each in reversed(listed)])
 
     refresher = Refresher(lambda: visit.soon(look()), 0.5)
     visit.until_gone(feed.listen(lambda _: refresher.changed()))

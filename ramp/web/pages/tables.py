@@ -21,7 +21,33 @@ class Column:
     right: bool = False
 
 
-def table(columns: Sequence[Column], rows: Sequence[Mapping[str, object]], key: str, *, empty: str = "") -> ui.table:
+@dataclass(frozen=True, slots=True)
+class RowTable:
+    """A table on a page: what is drawn, and what is said in place of no rows."""
+
+    drawn: ui.table
+    note: ui.label
+
+    def show(self, rows: Sequence[Mapping[str, object]]) -> None:
+        """Show other rows."""
+        self.drawn.rows = [dict(row) for row in rows]
+        few = len(rows) <= ROWS
+        self.drawn.props("hide-pagination" if few else "", remove="" if few else "hide-pagination")
+        self.drawn.update()
+        self.drawn.set_visibility(bool(rows))
+        self.note.set_visibility(not rows)
+
+    def link(self, column: str, path: str) -> None:
+        """Make the values of a column lead to pages: `path` and the row's `id`."""
+        self.drawn.add_slot(
+            f"body-cell-{column}",
+            f'<q-td :props="props"><a :href="\'{path}\' + props.row.id">{{{{ props.value }}}}</a></q-td>',
+        )
+
+
+def table(
+    columns: Sequence[Column], rows: Sequence[Mapping[str, object]], key: str, *, empty: str = "None."
+) -> RowTable:
     """Draw a table.
 
     Args:
@@ -30,8 +56,7 @@ def table(columns: Sequence[Column], rows: Sequence[Mapping[str, object]], key: 
         key: whose value tells rows apart.
         empty: what is said in place of no rows.
     """
-    if not rows and empty:
-        ui.label(empty).classes("ramp-quiet")
+    note = ui.label(empty).classes("ramp-quiet")
     drawn = ui.table(
         columns=[
             {
@@ -43,10 +68,11 @@ def table(columns: Sequence[Column], rows: Sequence[Mapping[str, object]], key: 
             }
             for each in columns
         ],
-        rows=[dict(row) for row in rows],
+        rows=[],
         row_key=key,
-        pagination=ROWS if len(rows) > ROWS else None,
+        pagination=ROWS,
     )
-    drawn.classes("full-width ramp-number")
-    drawn.set_visibility(bool(rows) or not empty)
-    return drawn
+    drawn.classes("full-width ramp-number").props("dense")
+    found = RowTable(drawn, note)
+    found.show(rows)
+    return found

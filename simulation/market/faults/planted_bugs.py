@@ -24,7 +24,7 @@ from ramp.ledger.records import Records
 from ramp.model.contents import HoldGranted
 from ramp.model.instant import MINUTE, Instant
 from ramp.model.offer import Offer, RefusalCode
-from ramp.model.slot import Reservation
+from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import records as rc
 from ramp.protocol.bank import party as bank_party
@@ -104,6 +104,18 @@ def _hold_timer_ignored() -> Context:
         return tick
 
     return _replaced(Participant, "tick", make)
+
+
+def _paid_before_its_start() -> Context:
+    """A job counts as started as soon as it is in the queue."""
+
+    def make(original: Any) -> Any:
+        def firm(participant: Participant, reservation: Reservation, stimulus: str, now: Instant) -> Any:
+            return original(participant, replace(reservation, started_at=now), stimulus, now)
+
+        return firm
+
+    return _replaced(Participant, "_firm", make)
 
 
 def _double_debit() -> Context:
@@ -280,7 +292,9 @@ def _doubt_taken_for_firm() -> Context:
     def make(original: Any) -> Any:
         def on_confirmed(participant: Participant, answer: Any, now: Instant) -> Any:
             if participant.state is ParticipantState.CONFIRMING and isinstance(answer, MachineInDoubt):
-                return participant._firm("SlotConfirmed", now)
+                slot = Slot(participant.offer.start, participant.offer.end, participant.offer.cores, 0.0)
+                firm = Reservation(participant.offer.offer_id, participant.reservation_id, slot, True, None)
+                return participant._firm(firm, "SlotConfirmed", now)
             return original(participant, answer, now)
 
         return on_confirmed
@@ -409,6 +423,9 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
     "release_not_repeated": PlantedBug(_release_not_repeated, "a release in doubt is taken for done", "given_back"),
     "refunded_twice": PlantedBug(
         _refunded_twice, "what was given back or has failed is refunded twice", "refunded_once"
+    ),
+    "paid_before_its_start": PlantedBug(
+        _paid_before_its_start, "a job that waits in a queue is paid before it has started", "paid_for_its_start"
     ),
     "second_price_as_first": PlantedBug(
         _second_price_as_first, "the winner by second price is paid what it has offered", "price_owed"

@@ -41,7 +41,7 @@ class _GivenBack:
 
 
 @dataclass(slots=True)
-class _Floors:
+class _VainStarts:
     """Starts before which jobs of a kind, and at least of a length, have been looked for in vain."""
 
     known: dict[Hashable, list[tuple[int, int]]] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class ConservativeBackfill:
 
     def _promise(self, plan: Plan, now: int) -> None:
         """Move promises forward, if that may be possible, and promise starts to those who have none."""
-        given_back, moved, floors = self._given_back, _GivenBack(), _Floors()
+        given_back, moved, floors = self._given_back, _GivenBack(), _VainStarts()
         for number, job in self._queue.items():
             old = self._promises.get(number)
             length = job.planned_length

@@ -34,6 +34,7 @@ def running_cluster(name: str, nodes: int = NODES, more: str = "") -> Iterator[E
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed ({PACKAGES})")
     folder = Path(tempfile.mkdtemp(prefix="rs-", dir="/tmp"))
+    folder.chmod(0o755)  # buyers' accounts read slurm.conf there
     try:
         with EmulatedCluster(folder / name, name, nodes, CORES, more) as cluster:
             yield cluster

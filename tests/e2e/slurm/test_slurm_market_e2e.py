@@ -1,7 +1,8 @@
-"""A real cluster behind agents on a real XMPP server: bought, kept through a crash, paid back when lost."""
+"""A real cluster behind agents on a real XMPP server: bought, kept through a crash, moved or paid back at need."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -11,8 +12,10 @@ from collections.abc import Iterator
 import pytest
 
 import ramp
+from ramp.batch.node_lists import expand
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.cli.demo_slurm import MARKET
+from tests.e2e.batch_jobs.psij_environment import public_python
 from tests.e2e.slurm.cluster_fixture import CORES, NODES, reservation_names, running_cluster, wait_for
 
 pytestmark = pytest.mark.e2e
@@ -29,7 +32,7 @@ def market(cluster: EmulatedCluster, tmp_path_factory: pytest.TempPathFactory) -
     folder = tmp_path_factory.mktemp("m")
     config = folder / "market.toml"
     fields = {"cores": NODES * CORES, "cores_per_node": CORES, "conf": cluster.conf, "account": "nobody"}
-    config.write_text(MARKET.format(**fields))
+    config.write_text(MARKET.format(**fields, executor="handover", psij_python="/", jobs=folder / "jobs"))
     with ramp.launch(config, state_dir=folder / "state") as launched:
         yield launched
 
@@ -43,19 +46,33 @@ def _bought(market: ramp.Market, cores: int) -> str:
     return name
 
 
-def test_what_is_cancelled_is_gone_and_what_loses_a_node_is_paid_back(
+def test_what_is_cancelled_is_gone_and_what_loses_nodes_is_moved_or_else_paid_back(
     cluster: EmulatedCluster, market: ramp.Market
 ) -> None:
     before = market.balance().available
     given_back = _bought(market, 8)
     market.cancel(given_back)
     wait_for(lambda: given_back not in reservation_names(cluster), "the reservation is deleted")
-    lost = _bought(market, 24)
-    shown = cluster.run("scontrol", "-o", "show", "reservation", lost)
-    node = shown.split(" Nodes=")[1].split()[0].replace("[", "").split("-")[0].split(",")[0]
-    cluster.run("scontrol", "update", f"NodeName={node}", "State=DRAIN", "Reason=fan")
-    wait_for(lambda: lost not in reservation_names(cluster), "the lost slot is released")
+    moved = _bought(market, 24)
+    first, *others = _nodes(cluster, moved)
+    _drain(cluster, [first])
+    wait_for(lambda: moved in reservation_names(cluster) and first not in _nodes(cluster, moved), "the slot is moved")
+    assert len(_nodes(cluster, moved)) == len([first, *others])
+    assert market.balance().available < before, "nothing is paid back"
+    _drain(cluster, [f"cm{number}" for number in range(1, NODES + 1)])
+    wait_for(lambda: moved not in reservation_names(cluster), "the lost slot is released")
     wait_for(lambda: market.balance().available == before, "its price is paid back")
+    cluster.run("scontrol", "update", f"NodeName=cm[1-{NODES}]", "State=RESUME")
+
+
+def _nodes(cluster: EmulatedCluster, name: str) -> list[str]:
+    """The nodes of a reservation."""
+    shown = cluster.run("scontrol", "-o", "show", "reservation", name)
+    return list(expand(shown.split(" Nodes=")[1].split()[0]))
+
+
+def _drain(cluster: EmulatedCluster, nodes: list[str]) -> None:
+    cluster.run("scontrol", "update", f"NodeName={','.join(nodes)}", "State=DRAIN", "Reason=fan")
 
 
 def test_what_a_killed_controller_forgets_comes_back_for_a_paid_slot(
@@ -68,11 +85,15 @@ def test_what_a_killed_controller_forgets_comes_back_for_a_paid_slot(
     wait_for(lambda: name in reservation_names(cluster), "the paid slot has its reservation again")
 
 
-def test_the_demonstration() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "ramp.cli.main", "demo-slurm", "--json"], capture_output=True, text=True, timeout=500
-    )
+@pytest.mark.parametrize("by", ["ramp launch", "sbatch"])
+def test_the_demonstration(by: str) -> None:
+    command = [sys.executable, "-m", "ramp.cli.main", "demo-slurm", "--json"]
+    with contextlib.ExitStack() as stack:
+        if by == "ramp launch":
+            command += ["--psij-python", str(stack.enter_context(public_python()))]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
+    assert shown["launched_by"] == by
     assert [len(units) for units in shown["bought"].values()] == [1, 1]
     assert len(shown["output"].splitlines()) == 4

@@ -111,6 +111,7 @@ def write_config(
     guests: dict[str, Any] | None = None,
     redundancy: dict[str, Any] | None = None,
     standby_lease_s: int = 0,
+    server: dict[str, Any] | None = None,
 ) -> Path:
     """Write a swarm's configuration; deposits in credits, accounts those of agents that are not started with it."""
     lines = ["[market]", f"resources_per_process = {per_process}", f"signed_offers = {str(signed_offers).lower()}"]
@@ -119,7 +120,8 @@ def write_config(
         lines.append(f"ledger = {json.dumps(ledger)}")
     if standby_lease_s:
         lines += ["[bank]", "standby = true", f"lease_s = {standby_lease_s}"]
-    lines += ["[server]", f'kind = "{kind}"', f"accounts = {json.dumps(list(accounts))}", "[quotas]"]
+    lines += ["[server]", f'kind = "{kind}"', f"accounts = {json.dumps(list(accounts))}"]
+    lines += [*(f"{key} = {json.dumps(value)}" for key, value in (server or {}).items()), "[quotas]"]
     lines += [*(f"{key} = {value}" for key, value in (quotas or {}).items()), "[guests]"]
     lines += [*(f"{key} = {json.dumps(value)}" for key, value in (guests or {}).items()), "[timing]"]
     lines += [f"{key} = {value}" for key, value in (SHORT_TIMING if timing is None else timing).items()]

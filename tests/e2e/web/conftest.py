@@ -16,7 +16,8 @@ import pytest
 from ramp.cli.main import main
 from tests.tiny_market import TWO_SELLERS, tiny_market
 
-CONFIG = tiny_market({"alice": 1_000_000, "bob": 10}, prices=TWO_SELLERS | {"gamma": (90, 80)}, cores=512)
+LAUNCHING = '[launching]\nexecutor = "local"\n[accounts]\nalice = "@own"\nbob = "@own"\n'
+CONFIG = LAUNCHING + tiny_market({"alice": 1_000_000, "bob": 10}, prices=TWO_SELLERS | {"gamma": (90, 80)}, cores=512)
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 LIMIT_S = 300.0
 RAMP = (sys.executable, "-m", "ramp.cli.main")

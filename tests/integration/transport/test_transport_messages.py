@@ -221,16 +221,3 @@ async def test_never_through_spades_container(crowd):
     await one.next()
     with pytest.raises(TransportError, match="was started before"):
         await one.start()
-
-
-async def test_two_hundred_calls_at_once_reach_everybody_and_end_no_session(crowd):
-    """Together they are longer than any one stanza may be: the embedded server counts each for itself."""
-    user, *resources = await crowd("fan-user", *(f"fan{number}" for number in range(4)))
-    body = "<cfp>" + "x" * 2_000 + "</cfp>"
-    for number in range(200):
-        await user.transmit(str(resources[number % 4].jid), body, {"performative": "inform"}, f"{number}")
-    for index, resource in enumerate(resources):
-        found = [await resource.next() for _ in range(50)]
-        assert [thread for _, _, thread, _ in found] == [str(number) for number in range(index, 200, 4)]
-        assert {text for *_, text in found} == {body}
-    assert user.counters.disconnects == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -138,3 +140,34 @@ def test_what_systems_do_is_taken_once() -> None:
         Taking(T + 2 * SECOND, T + 6 * SECOND, (("a", 2), ("b", 2))),
     ]
     assert takings_of(picture, frozenset({"ramp_x.1"}), spare_planned=False) == found[:-1]
+
+
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=5),
+    st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    st.data(),
+)
+@settings(max_examples=examples(300))
+def test_other_cores_of_the_same_shape_are_found_where_there_are_any(
+    taken: list[int], counts: list[int], data: st.DataObject
+) -> None:
+    counts = counts[: len(taken)]
+    names = [f"n{number}" for number in range(len(taken))]
+    had = data.draw(st.permutations(names))[: len(counts)]
+    parts = tuple(zip(had, counts, strict=True))
+    nodes = [Node(name, 4) for name in names]
+    takings = [Taking(T, T + HOUR, ((name, count),)) for name, count in zip(names, taken, strict=True) if count]
+    found = Availability(nodes, takings, T, ForSale()).like(parts, T, T + HOUR)
+    free = {name: 4 - count for name, count in zip(names, taken, strict=True)}
+    kept = {name: count for name, count in parts if free[name] >= count}
+    missing = [count for name, count in parts if name not in kept]
+    others = [name for name in names if name not in kept]
+    possible = any(
+        all(free[name] >= count for name, count in zip(order, missing, strict=False))
+        for order in itertools.permutations(others, len(missing))
+    )
+    assert bool(found) == possible
+    if found:
+        assert sorted(count for _, count in found) == sorted(counts)
+        assert all(free[name] >= count for name, count in found)
+        assert kept.items() <= dict(found).items()

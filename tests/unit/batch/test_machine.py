@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -273,18 +274,94 @@ def test_a_hand_over_that_failed_is_made_good_at_the_next_time() -> None:
     assert system.there["ramp_big1.offer-1"].users == ("buyer1",)
 
 
-def test_a_sold_slot_whose_node_fails_is_lost_and_others_are_not() -> None:
-    system = FakeSystem()
-    clock = [0.0]
-    machine = BatchMachine(system, "big1", 64, ForSale(), None, snapshot_age_s=0, monotonic=lambda: clock[0])
-    _sold(machine)
-    _sold(machine, "offer-2")
+def test_a_sold_slot_whose_node_fails_is_lost_where_no_other_is_free_and_others_are_not() -> None:
+    machine, system, clock = _tended(nodes=5)  # of two slots of 8, 8 and 4 cores: nothing is left for 8
     node = {name for name, _ in system.there["ramp_big1.offer-2"].parts}
-    system.nodes = [replace(each, usable=each.name != "n1", state="down", reason="fan") for each in system.nodes]
+    _fail(system, "n1")
     assert "n1" not in node - {"n3"}
     assert machine.tend({"offer-1": "", "offer-2": ""}, NOW) == {}, "it may be a restart"
     clock[0] = 60.0
     assert machine.tend({"offer-1": "", "offer-2": ""}, NOW) == {"offer-1": "node n1 is down (fan)"}
+
+
+def test_a_sold_slot_whose_node_fails_is_moved_before_it_begins() -> None:
+    machine, system, clock = _tended(nodes=8)
+    owners = {"offer-1": "buyer1", "offer-2": ""}
+    others = system.there["ramp_big1.offer-2"]
+    before = machine.reservation("offer-1", NOW)
+    assert before is not None
+    _fail(system, "n1")
+    assert machine.tend(owners, NOW) == {}
+    clock[0] = 60.0
+    assert machine.tend(owners, NOW) == {}
+    moved = system.there["ramp_big1.offer-1"]
+    assert "n1" not in dict(moved.parts)
+    assert sorted(count for _, count in moved.parts) == [4, 8, 8]
+    assert (moved.start, moved.end, moved.users) == (before.slot.start, before.slot.end, ("buyer1",))
+    assert system.there["ramp_big1.offer-2"] == others
+    after = machine.reservation("offer-1", NOW)
+    assert after is not None
+    assert (after.reservation_id, after.firm, after.slot.cores) == (before.reservation_id, True, 20)
+    assert "n1" not in after.slot.placement
+    clock[0] = 200.0
+    assert machine.tend(owners, NOW) == {}
+
+
+def test_a_sold_slot_that_has_begun_is_not_moved() -> None:
+    machine, system, clock = _tended(nodes=8)
+    _fail(system, "n1")
+    begun = NOW + HOUR
+    machine.tend({"offer-1": ""}, begun)
+    clock[0] = 60.0
+    assert list(machine.tend({"offer-1": ""}, begun)) == ["offer-1"]
+
+
+@pytest.mark.parametrize("fault", [("remove", "before"), ("remove", "after"), ("make", "before"), ("make", "after")])
+def test_a_move_that_is_cut_short_is_ended_at_the_next_time(fault: tuple[str, str]) -> None:
+    machine, system, clock = _tended(nodes=8)
+    _fail(system, "n1")
+    machine.tend({"offer-1": ""}, NOW)
+    clock[0] = 60.0
+    system.faults = [fault]
+    with contextlib.suppress(PluginError):
+        machine.tend({"offer-1": ""}, NOW)
+    assert machine.tend({"offer-1": ""}, NOW) == {}
+    assert "n1" not in dict(system.there["ramp_big1.offer-1"].parts)
+    assert sum(count for _, count in system.there["ramp_big1.offer-1"].parts) == 20
+
+
+def test_a_move_that_the_system_refuses_is_a_loss() -> None:
+    machine, system, clock = _tended(nodes=8)
+    _fail(system, "n1")
+    machine.tend({"offer-1": ""}, NOW)
+    clock[0] = 60.0
+    system.faults = [("make", "refuse")] * 100
+    assert list(machine.tend({"offer-1": ""}, NOW)) == ["offer-1"]
+
+
+def test_a_sold_slot_that_the_book_has_lost_is_lost() -> None:
+    machine, _, clock = _tended(nodes=8)
+    assert machine.tend({"offer-9": "buyer1"}, NOW) == {}
+    clock[0] = 60.0
+    assert machine.tend({"offer-9": "buyer1"}, NOW) == {"offer-9": "the plug-in's book has no such slot any more"}
+
+
+def _tended(nodes: int) -> tuple[BatchMachine, FakeSystem, list[float]]:
+    """A machine with two sold slots of 20 cores, and the clock by which it waits."""
+    system = FakeSystem(nodes=[Node(f"n{number}", 8) for number in range(1, nodes + 1)])
+    clock = [0.0]
+    machine = BatchMachine(
+        system, "big1", 8 * nodes, ForSale(), None, snapshot_age_s=0, monotonic=lambda: clock[0], wait=lambda _: None
+    )
+    _sold(machine)
+    _sold(machine, "offer-2")
+    return machine, system, clock
+
+
+def _fail(system: FakeSystem, name: str) -> None:
+    system.nodes = [
+        replace(each, usable=False, state="down", reason="fan") if each.name == name else each for each in system.nodes
+    ]
 
 
 def test_a_sold_slot_that_was_given_to_another_is_lost() -> None:

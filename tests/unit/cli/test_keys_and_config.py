@@ -81,7 +81,7 @@ def test_keys_bad_input(keys, arguments, told):
 
 
 def test_shipped_configurations_are_right(capsys):
-    assert {path.stem for path in swarms_dir().glob("*.toml")} == {"quickstart", "table2", "torus"}
+    assert {path.stem for path in swarms_dir().glob("*.toml")} == {"quickstart", "table2", "torus", "real"}
     assert main(["config", "check", "quickstart", "table2", "torus", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert all(each["valid"] for each in found)

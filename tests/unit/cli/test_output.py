@@ -15,6 +15,7 @@ from ramp.cli.views.output import (
     count_text,
     duration_text,
     moment_text,
+    print_line,
     print_pairs,
     print_rows,
 )
@@ -173,3 +174,21 @@ def test_pairs_fit_their_terminal_and_cut_no_id(width, monkeypatch, capsys):
     assert lines[0] == f"File    agreement-{'0' * 32}"
     assert " ".join(line[8:] for line in lines[1:]) == timing
     assert {line[:8] for line in lines[1:]} == {"Timing  ", " " * 8}
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_sentence_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys):
+    words = "Request request-283d2a8607991085af4b79d5: committed, 3 rounds in 0.546 s, 1 unit for 2 560.00 credits"
+    monkeypatch.setattr(
+        "ramp.cli.views.output.console", lambda *, error=False: Console(width=width, force_terminal=True)
+    )
+    print_line(words)
+    lines = capsys.readouterr().out.splitlines()
+    assert " ".join(lines) == words
+    assert all(len(line) <= width for line in lines)
+    assert len(lines) > 1
+
+
+def test_a_sentence_in_a_pipe_is_one_line(capsys):
+    print_line("one word after another " * 30)
+    assert len(capsys.readouterr().out.splitlines()) == 1

@@ -55,9 +55,16 @@ def test_a_refusal_is_final(bank: Any) -> None:
 
 
 def test_money_is_not_set_aside_for_long(bank: Any) -> None:
-    refused = bank.order(until=15 * MINUTE + 11, now=10)
+    lines = (bank.line(), bank.line(2))
+    refused = bank.order(*lines, until=15 * MINUTE + 11, now=10)
     assert (type(refused), refused.code) == (c.OrderRefused, "bad_terms")
-    assert isinstance(bank.order(order_id="o2", until=15 * MINUTE + 10, now=10), c.FundsReserved)
+    assert isinstance(bank.order(*lines, order_id="o2", until=15 * MINUTE + 10, now=10), c.FundsReserved)
+
+
+def test_for_one_job_that_may_wait_money_is_set_aside_for_a_week(bank: Any) -> None:
+    refused = bank.order(until=7 * 24 * HOUR + 11, now=10)
+    assert (type(refused), refused.code) == (c.OrderRefused, "bad_terms")
+    assert isinstance(bank.order(order_id="o2", until=7 * 24 * HOUR + 10, now=10), c.FundsReserved)
 
 
 def test_an_order_that_is_repeated_with_other_terms_is_refused_and_stands(bank: Any) -> None:

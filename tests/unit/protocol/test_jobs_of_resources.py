@@ -201,12 +201,24 @@ def test_a_job_that_the_launcher_never_had_is_launched_after_a_restart(launching
     assert asked(seen(again, None, MINUTE)) == [fx.SubmitJob]
 
 
-def test_what_the_launcher_has_lost_is_not_launched_again(seller: Any) -> None:
+def test_what_the_launcher_has_lost_once_it_ran_is_not_launched_again(seller: Any) -> None:
     ordered(seller)
-    seen(seller, ev.JobSight(JobState.QUEUED, "1"), 1)
+    seen(seller, ev.JobSight(JobState.RUNNING, "1", 16, 1), 1)
     effects = seen(seller, None, 2)
     assert asked(effects) == []
     assert status(seller).state is JobState.FAILED
+
+
+def test_a_waiting_job_that_the_launcher_has_lost_is_launched_again(seller: Any) -> None:
+    """As when a batch system is killed before it has written down what it was given."""
+    ordered(seller)
+    seen(seller, ev.JobSight(JobState.QUEUED, "1"), 1)
+    assert asked(seen(seller, None, 2)) == [fx.SubmitJob]
+    assert asked(seen(seller, None, 3)) == []  # lost at once: again only after a pause
+    due = seller.party.jobs.deadline
+    assert asked(list(seller.party.tick(due))) == [fx.LookUpJob]
+    seen(seller, ev.JobSight(JobState.QUEUED, "2"), due)
+    assert status(seller).state is JobState.QUEUED
 
 
 def test_a_launcher_in_doubt_is_asked_again_and_its_buyer_hears_why(seller: Any) -> None:

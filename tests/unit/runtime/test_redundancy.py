@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ramp.agents.building import transport_settings
 from ramp.agents.preparing import grouped
 from ramp.control.headline import Health, headline
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
@@ -77,6 +78,9 @@ def test_the_bank_that_stands_by_has_no_name_and_so_no_key_of_its_own(tmp_path: 
         ('[market]\nledger = "sqlite:///x"\n[bank]\nstandby = true', "bank.standby: True is wrong"),
         ("[bank]\nlease_s = 1", "bank.lease_s: 1 is wrong; right would be a whole number from 2"),
         ("[bank]\nstand_by = true", "bank.stand_by: no such key; did you mean 'standby'?"),
+        ("[server]\nspread = true", "server.spread: True is wrong; right would be false, or addresses of several"),
+        ('[server]\naddresses = ["a:5222"]\nspread = true', "server.spread: True is wrong"),
+        ('[server]\naddresses = ["a"]', "server.addresses: 'a' is wrong; right would be a list such as"),
         ('[market]\ndirectories = 2\nkeeper = "directory-2"', "name: 'directory-2' is used 2 times"),
     ],
 )
@@ -96,3 +100,12 @@ def test_a_market_whose_second_bank_stands_by_is_up() -> None:
     bank, standby = agent("bank", "ready", is_up=True), agent("bank-2", "standby", is_up=False)
     assert health(bank, standby) is Health.UP
     assert health(replace(bank, state="failed", is_up=False), standby) is Health.DEGRADED
+
+
+def test_agents_begin_with_different_servers_of_a_cluster_and_know_all(tmp_path: Path) -> None:
+    tables = '[server]\naddresses = ["a.example:5222", "b.example:5223"]\nspread = true'
+    config = read(tmp_path / "market.toml", tables)
+    assert config.server.spread
+    settings = transport_settings(config, "", 0, None)
+    a, b = ("a.example", 5222), ("b.example", 5223)
+    assert [settings.beginning_at(number).servers for number in (0, 1, 7)] == [(a, b), (b, a), (b, a)]

@@ -12,7 +12,7 @@ from ramp.model.instant import HOUR, SECOND
 from simulation.workload import replay_source
 from simulation.workload.logs import find_log
 from simulation.workload.profile import CoreProfile
-from simulation.workload.queue_plan import QueuePlan, ReservedWindow
+from simulation.workload.queue_projection import QueueProjection, ReservedWindow
 from simulation.workload.replay import DEFAULT_REQUEST, ReplayLog
 from simulation.workload.replay_source import open_replay
 from simulation.workload.swf import SwfLog, read_swf, write_swf
@@ -98,9 +98,11 @@ def test_more_running_than_the_machine_has_count_as_waiting_in_order_of_submissi
     assert names_at(replay, 10) == ([3, 2], [1, 4])
 
 
-def plan(running: list[tuple[int, int]], queued: list[tuple[int, int]], reserved: list[ReservedWindow]) -> QueuePlan:
+def plan(
+    running: list[tuple[int, int]], queued: list[tuple[int, int]], reserved: list[ReservedWindow]
+) -> QueueProjection:
     pairs = [np.array(pair, dtype=np.int64).reshape(-1, 2) for pair in (running, queued)]
-    return QueuePlan(
+    return QueueProjection(
         now=0,
         capacity=10,
         running=(pairs[0][:, 0], pairs[0][:, 1]),
@@ -240,7 +242,7 @@ def test_real_logs_against_a_scan(name: str, cores: int) -> None:
         else:
             left = np.setdiff1d(state.queued, replay.queued_index.holding(now * SECOND))
             assert int(replay.cores[left].min()) > cores - taken
-        plan = QueuePlan(
+        plan = QueueProjection(
             now=now * SECOND,
             capacity=cores,
             running=(replay.cores[state.running], replay.projected_ends(state.running, now * SECOND)),

@@ -39,14 +39,14 @@ def users(overlay: Overlay) -> list[str]:
 
 
 def carol() -> Overlay:
-    return replace(new_overlay(FILE), users={"carol": {"name": "carol", "deposit": "5.00"}})
+    return replace(new_overlay(FILE, PATH), users={"carol": {"name": "carol", "deposit": "5.00"}})
 
 
 def test_an_unchanged_market_is_what_its_file_says(tmp_path: Path) -> None:
     path = tmp_path / "market.toml"
     path.write_text(FILE)
-    assert new_overlay(FILE).config(path) == load_config(path)
-    assert new_overlay(FILE).standing == ()
+    assert new_overlay(FILE, PATH).config(path) == load_config(path)
+    assert new_overlay(FILE, PATH).standing == ()
 
 
 def test_what_was_added_stands_when_the_file_is_taken_again() -> None:
@@ -63,7 +63,7 @@ def test_who_is_in_the_file_by_now_is_what_the_file_says() -> None:
 
 
 def test_a_price_that_was_set_stands_until_the_file_says_another_one() -> None:
-    set_ = new_overlay(FILE).with_settings("alpha", {"start_price": 80, "minimum_price": 30})
+    set_ = new_overlay(FILE, PATH).with_settings("alpha", {"start_price": 80, "minimum_price": 30})
     assert (set_.config(PATH).resource("alpha").prices.start_price, set_.taken(FILE, PATH)) == (80, set_)
     edited = FILE.replace("start_price = 40", "start_price = 55")
     prices = set_.taken(edited, PATH).config(PATH).resource("alpha").prices
@@ -71,35 +71,35 @@ def test_a_price_that_was_set_stands_until_the_file_says_another_one() -> None:
 
 
 def test_who_was_removed_stays_so_until_the_file_is_edited_there() -> None:
-    gone = new_overlay(FILE).without("bob", PATH)
+    gone = new_overlay(FILE, PATH).without("bob", PATH)
     assert users(gone.taken(FILE, PATH)) == ["alice"]
     back = FILE.replace("deposit = 10\n", "deposit = 11\n")
     assert users(gone.taken(back, PATH)) == ["alice", "bob"]
 
 
 def test_who_was_added_and_removed_leaves_nothing_behind() -> None:
-    assert carol().without("carol", PATH) == new_overlay(FILE)
+    assert carol().without("carol", PATH) == new_overlay(FILE, PATH)
 
 
 def test_draining_lasts_whatever_becomes_of_the_file() -> None:
-    drained = new_overlay(FILE).drained("alpha", True)
+    drained = new_overlay(FILE, PATH).drained("alpha", True)
     assert [each.draining for each in drained.config(PATH).resources] == [True, False]
     edited = FILE.replace("start_price = 40", "start_price = 55")
     assert drained.taken(edited, PATH).config(PATH).resource("alpha").draining
-    assert drained.drained("alpha", False) == new_overlay(FILE)
+    assert drained.drained("alpha", False) == new_overlay(FILE, PATH)
 
 
 def test_a_price_that_cannot_be_is_refused_as_in_a_file() -> None:
     with pytest.raises(
         ConfigurationError, match="minimum_price: 100 is wrong; right would be at most the start price 40"
     ):
-        new_overlay(FILE).with_settings("alpha", {"minimum_price": 100}).config(PATH)
+        new_overlay(FILE, PATH).with_settings("alpha", {"minimum_price": 100}).config(PATH)
 
 
 def test_the_rest_of_the_file_waits_for_the_next_start() -> None:
     edited = "[timing]\nheartbeat_s = 7\n" + FILE
-    taken = new_overlay(FILE).taken(edited, PATH)
-    assert taken.config(PATH).timing == new_overlay(FILE).config(PATH).timing
+    taken = new_overlay(FILE, PATH).taken(edited, PATH)
+    assert taken.config(PATH).timing == new_overlay(FILE, PATH).config(PATH).timing
     (step,) = waiting_steps(FILE, edited, PATH)
     assert step.kind is StepKind.LATER
     assert step.text == "[timing] heartbeat_s: at the next `ramp up`"
@@ -121,7 +121,7 @@ def test_an_edit_of_the_file_is_not_seen_by_a_market_that_runs(state: StateFolde
     """A process that is started again must not become another market's."""
     path = tmp_path / "market.toml"
     path.write_text("this is no TOML")
-    save_overlay(state, new_overlay(FILE))
+    save_overlay(state, new_overlay(FILE, PATH))
     assert [user.name for user in running_config(path, state).users] == ["alice", "bob"]
 
 
@@ -133,14 +133,14 @@ def test_changes_that_cannot_be_read_are_told_with_what_to_do(state: StateFolder
 
 
 def test_changes_of_a_later_version_are_refused(state: StateFolder) -> None:
-    save_overlay(state, new_overlay(FILE))
+    save_overlay(state, new_overlay(FILE, PATH))
     state.changes.write_text(json.dumps({**json.loads(state.changes.read_text()), "version": 2}))
     with pytest.raises(VersionTooNew):
         load_overlay(state)
 
 
 def test_the_steps_between_two_markets_are_told_in_their_order() -> None:
-    before = new_overlay(FILE)
+    before = new_overlay(FILE, PATH)
     other = FILE.replace('name = "bob"', 'name = "dora"').replace("start_price = 40", "start_price = 55")
     steps = steps_between(before.config(PATH), before.taken(other, PATH).config(PATH))
     assert [(step.kind, step.name) for step in steps] == [
@@ -152,7 +152,7 @@ def test_the_steps_between_two_markets_are_told_in_their_order() -> None:
 
 
 def test_another_machine_or_strategy_restarts_the_agent_and_a_deposit_waits() -> None:
-    before = new_overlay(FILE)
+    before = new_overlay(FILE, PATH)
     other = FILE.replace("cores = 64", "cores = 128").replace("deposit = 10\n", "deposit = 20\n")
     steps = steps_between(before.config(PATH), before.taken(other, PATH).config(PATH))
     assert [(step.kind, step.name) for step in steps] == [

@@ -34,7 +34,7 @@ class ReservedWindow:
     cores: int
 
 
-class QueuePlan:
+class QueueProjection:
     """The plan of one machine's queue as of one instant; made only as far ahead as it is asked for."""
 
     def __init__(

@@ -1,0 +1,25 @@
+"""What `ramp doctor` looks at on a Grid Engine: that it is set up so that its slots can be sold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ramp.batch.gridengine.plugin import GridEngineOptions
+from ramp.batch.gridengine.plugin import open_system as _open_system
+from ramp.batch.gridengine.system import GridEngine
+from ramp.batch.inspecting import Remark
+from ramp.model.instant import Instant
+from ramp.options import read_options
+from ramp.plugins.interface import PluginSettings
+
+
+def open_system(settings: PluginSettings) -> GridEngine:
+    """See `ramp.batch.inspecting.Inspection`; queue, parallel environment, rights and limits are checked on the way."""
+    return _open_system(settings, read_options(settings.options, GridEngineOptions, within=settings.resource))
+
+
+def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
+    """See `ramp.batch.inspecting.Inspection`: what there is to say, `open_system` raises."""
+    del now
+    options = read_options(settings.options, GridEngineOptions, within=settings.resource)
+    return [Remark("privilege", settings.resource, f"this account may reserve in {options.parallel_environment}")]

@@ -1,0 +1,185 @@
+"""Looking at a batch system without changing anything: does it have what was promised, and nothing else of ours?
+
+Three memories tell of the same slots: the resource's journal (which offers were accepted, agreed on and paid), the
+plug-in's book (what is set aside, under which name) and the system itself. The agent brings them to agree while it
+runs; these functions say where they do not, for `ramp doctor`. Each kind of system brings a module of its own with
+`open_system` and `remarks`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, cast
+
+from ramp.batch.book import Entry
+from ramp.batch.reconciling import own_prefix
+from ramp.batch.system import BatchSystem, SystemReservation
+from ramp.model.instant import MINUTE, Instant, iso
+from ramp.plugins.interface import PluginSettings
+
+INSPECTED: Final[Mapping[str, str]] = {
+    "slurm": "ramp.batch.slurm.inspection",
+    "gridengine": "ramp.batch.gridengine.inspection",
+}
+"""Plug-ins whose systems can be looked at, and where that is written."""
+
+_LATE: Final = MINUTE
+"""So much later than its slot a reservation may begin: Grid Engine makes none with a begin in the past."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One thing that was looked at.
+
+    Attributes:
+        check: what was looked at, in a word or two.
+        subject: of whom or what: a resource, an agent, a file; empty for the market.
+        says: what was found.
+        do: what is to be done about it; empty where nothing is wrong.
+    """
+
+    check: str
+    subject: str
+    says: str
+    do: str = ""
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether something is wrong."""
+        return bool(self.do)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a resource's journal says of an accepted offer that is not over.
+
+    Attributes:
+        key: the offer's id, which is the key in the plug-in's book.
+        agreement_id: under which it is sold; empty before there is one.
+        paid: whether the bank has paid.
+        end: end of the slot.
+        ends_as_hold: when it ends if nobody agrees; None once there is an agreement.
+    """
+
+    key: str
+    agreement_id: str
+    paid: bool
+    end: Instant
+    ends_as_hold: Instant | None
+
+    def live(self, now: Instant) -> bool:
+        """Whether cores are promised now or later."""
+        return now < self.end and (self.ends_as_hold is None or now < self.ends_as_hold)
+
+
+class Inspection(Protocol):
+    """What a kind of system's module has."""
+
+    def open_system(self, settings: PluginSettings) -> BatchSystem:
+        """The live system, nothing swept or changed."""
+        ...
+
+    def remarks(self, settings: PluginSettings, now: Instant) -> Sequence[Remark]:
+        """What only this kind of system has to be looked at for: privileges, versions, clocks."""
+        ...
+
+
+def inspection(plugin: str) -> Inspection | None:
+    """The module that looks at a plug-in's system; None where there is none."""
+    place = INSPECTED.get(plugin)
+    return None if place is None else cast("Inspection", importlib.import_module(place))
+
+
+def disagreements(
+    resource: str,
+    entries: Sequence[Entry],
+    promises: Sequence[Promise],
+    there: Sequence[SystemReservation],
+    system: BatchSystem,
+    now: Instant,
+    jobs_of: Callable[[SystemReservation], Sequence[str]] | None = None,
+) -> tuple[Remark, ...]:
+    """Where journal, book and system do not say the same; one remark each, none where all agree.
+
+    Args:
+        resource: the resource's name.
+        entries: its book.
+        promises: what its journal says.
+        there: what the system has.
+        system: for its name, and whose its holds are.
+        now: the present.
+        jobs_of: tells which jobs use a reservation; asked of those that nobody holds.
+    """
+    covered = {each.key for each in promises if each.live(now)}
+    live = {each.name: each for each in entries if each.live(now)}
+    known = {each.name: each for each in entries if each.name}
+    found = {each.name: each for each in there}
+    remarks: list[Remark] = []
+
+    def differs(says: str, do: str) -> None:
+        remarks.append(Remark("reservations", resource, says, do))
+
+    for name, reservation in found.items():
+        if name.startswith(own_prefix(resource)) and name not in live:
+            differs(*_orphan(reservation, known.get(name), system, () if jobs_of is None else jobs_of(reservation)))
+    for name, entry in live.items():
+        kind = "sold" if entry.firm else "held"
+        wrong = _wrong(found.get(name), entry, system, now) if entry.made else ""
+        if wrong:
+            differs(
+                f"{name} is {kind} until {_end(entry)}, and {system.name} {wrong}",
+                "the agent makes it again within a minute, or moves the slot, or pays it back: look again then",
+            )
+        if entry.key not in covered:
+            differs(
+                f"{name} is {kind} in the plug-in's book until {_end(entry)}, and no agreement covers it",
+                f"put back the journal of {resource} from a backup; what nobody paid for goes with its row of the book",
+            )
+    firm = {each.key for each in live.values() if each.firm}
+    for promise in promises:
+        if promise.paid and promise.live(now) and promise.key not in firm:
+            differs(
+                f"agreement {promise.agreement_id} is paid until {iso(promise.end)}, and the book has no slot for it",
+                "the agent pays the buyer back by itself while it is up; else put back the book from a backup",
+            )
+    return tuple(remarks)
+
+
+def _orphan(
+    reservation: SystemReservation, entry: Entry | None, system: BatchSystem, jobs: Sequence[str]
+) -> tuple[str, str]:
+    """What is said of a reservation that nobody holds, and what to do."""
+    why = "no agreement covers it" if entry is None else "its hold or agreement is over"
+    says = f"{system.name} has the reservation {reservation.name}, and {why}"
+    if entry is None and jobs:
+        return (
+            f"{says}; jobs {', '.join(jobs[:5])} use it",
+            "ask whose they are; when they have ended the resource's next sweep removes it",
+        )
+    return says, "the resource's next sweep removes it (at `ramp up`, and every quarter of a minute while it sells)"
+
+
+def _wrong(found: SystemReservation | None, entry: Entry, system: BatchSystem, now: Instant) -> str:
+    """How the system differs from an entry that it should have; empty where it does not."""
+    assert entry.slot is not None
+    if found is None:
+        return "does not have it"
+    cores = sum(count for _, count in entry.parts)
+    has = sum(count for _, count in found.parts) if found.cores_in_all is None else found.cores_in_all
+    if has != cores or {name for name, _ in found.parts} != {name for name, _ in entry.parts}:
+        return f"has {has} of its {cores} cores, or on other nodes"
+    if found.start > max(entry.slot.start, now) + _LATE:
+        return f"has it begin at {iso(found.start)}"
+    if found.end is not None and found.end < entry.slot.end:
+        return f"has it end at {iso(found.end)}"
+    owner = entry.account or system.market_user
+    if found.users != (owner,):
+        return f"lets {', '.join(found.users) or 'nobody'} use it, and not {owner}"
+    return ""
+
+
+def _end(entry: Entry) -> str:
+    assert entry.slot is not None
+    return iso(entry.slot.end if entry.held_until is None else entry.held_until)

@@ -1,0 +1,88 @@
+"""What a Slurm cluster says of itself, so that a configuration need not: its default partition, its static terms."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ramp.batch.commands import Question, Runner, ask
+from ramp.batch.slurm.nodes import NodeList, nodes_question
+from ramp.errors import BatchSystemError, ConfigurationError
+
+CONF_VARIABLE: Final = "SLURM_CONF"
+USUAL_CONFS: Final = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf", "/etc/slurm-llnl/slurm.conf")
+"""Where Slurm's commands look by themselves: the usual place, a cluster without files ("configless"), older Debian."""
+
+ARCHITECTURES: Final[Mapping[str, str]] = {
+    "x86_64": "x86_64",
+    "aarch64": "arm",
+    "armv7l": "arm",
+    "ppc64le": "powerpc",
+    "ppc64": "powerpc",
+    "ia64": "ia64",
+    "i686": "x86",
+}
+"""What the kernel calls an architecture, and JSDL 1.0 (section 5.2.1)."""
+
+_NODE: Final = re.compile(r"\bArch=(\S+)")
+_DEFAULT: Final = "*"
+
+
+def found_conf(given: str) -> str:
+    """The `slurm.conf` that the commands are to use; empty where they find it by themselves.
+
+    Args:
+        given: what the options say.
+
+    Raises:
+        ConfigurationError: if there is none.
+    """
+    for source, path in (("conf", given), (CONF_VARIABLE, os.environ.get(CONF_VARIABLE, ""))):
+        if path:
+            if not Path(path).is_file():
+                raise ConfigurationError(f"{path} is no file", key=source)
+            return path
+    if not any(Path(path).exists() for path in USUAL_CONFS):
+        raise ConfigurationError(
+            f"there is no {USUAL_CONFS[0]}; {CONF_VARIABLE} in the environment, or the option conf, says where it is"
+        )
+    return ""
+
+
+def default_partition(run: Runner) -> str:
+    """The partition into which jobs go that name none.
+
+    Raises:
+        BatchSystemError: there is none, or the cluster cannot be asked.
+    """
+    names = ask(Question(("sinfo", "-h", "-o", "%P"), str.split), run)
+    found = next((name.removesuffix(_DEFAULT) for name in names if name.endswith(_DEFAULT)), "")
+    if not found:
+        raise BatchSystemError(f"no partition is the default; there are {', '.join(names) or 'none'}", transient=False)
+    return found
+
+
+def static_terms(run: Runner, partition: str) -> dict[str, Any]:
+    """A partition's static terms, as a table `[machines.NAME]` has them.
+
+    Raises:
+        BatchSystemError: the cluster cannot be asked, or the partition has no nodes.
+    """
+    listed: NodeList = ask(nodes_question(partition), run)
+    nodes = listed.nodes
+    if not nodes:
+        raise BatchSystemError(f"sinfo shows no nodes of partition {partition!r}", transient=False)
+    found: dict[str, Any] = {
+        "cores": sum(node.cores for node in nodes),
+        "cores_per_node": max(node.cores for node in nodes),
+        "operating_system": "LINUX",
+    }
+    memories = [node.memory_mb // node.cores for node in nodes if node.memory_mb]
+    if len(memories) == len(nodes) and min(memories) > 0:
+        found["ram_per_core_mb"] = min(memories)
+    shown = ask(Question(("scontrol", "-o", "show", "node", nodes[0].name), str), run)
+    architecture = ARCHITECTURES.get((_NODE.search(shown) or ("", ""))[1])
+    return found if architecture is None else {**found, "architecture": architecture}

@@ -1,0 +1,58 @@
+"""`ramp doctor`: what is wrong with a market and its batch systems, and what to do about each."""
+
+from __future__ import annotations
+
+import click
+
+from ramp.batch.inspecting import Remark
+from ramp.cli.options import example, json_option, state_option
+from ramp.cli.views.output import count_text, print_json, print_rows, say, waiting
+from ramp.runtime.shipped_swarms import find_config
+from ramp.runtime.state_folder import StateFolder
+
+EXITS = "0 nothing is wrong; 1 something is; 2 bad input; 130 interrupted"
+
+
+@click.command(epilog=example("ramp doctor", "ramp doctor market.toml --all", "ramp doctor --json", exits=EXITS))
+@click.argument("name", required=False, metavar="[CONFIG]")
+@click.option("--all", "show_all", is_flag=True, help="Also show what is well.")
+@state_option
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, name: str | None, show_all: bool, state: StateFolder, as_json: bool) -> None:
+    """Look a market over, and say of each thing that is wrong what to do; nothing is changed.
+
+    Looked at are the agents, the servers, certificates that end soon, clocks, room on the disk, versions and, of each
+    resource on a Slurm or Grid Engine: reservations of the market that no agreement covers and the other way round, the
+    age of its picture of the queue, and whether the program that may change reservations is installed and safe. A
+    market that is up is asked; of one that is down the state folder is read, and its batch systems are asked from here.
+
+    CONFIG is the configuration of a market that is down (default: the one that ran last with the state folder).
+    """
+    from ramp.doctor.examination import examine
+
+    with waiting("looking"):
+        report = examine(state, None if name is None else find_config(name))
+    if as_json:
+        print_json(
+            {
+                "running": report.is_up,
+                "state_dir": str(state.path),
+                "findings": [_object(each) for each in report.findings],
+                "well": [_object(each) for each in report.remarks if not each.is_finding],
+            }
+        )
+        ctx.exit(1 if report.findings else 0)
+    if not report.is_up:
+        say(f"ramp: no market is running; this is read from the state folder {state.path}")
+    shown = report.remarks if show_all else report.findings
+    rows = [(each.check, each.subject, each.says, each.do or "(well)") for each in shown]
+    print_rows(("Looked at", "Of", "Found", "What to do"), rows, wrap=("Found", "What to do"))
+    if not report.findings:
+        click.echo(f"Nothing is wrong: {count_text(len(report.remarks), 'thing')} looked at")
+    ctx.exit(1 if report.findings else 0)
+
+
+def _object(each: Remark) -> dict[str, str]:
+    found = {"check": each.check, "subject": each.subject, "says": each.says}
+    return {**found, "do": each.do} if each.is_finding else found

@@ -1,0 +1,126 @@
+"""`ramp web demo`: a market with live tori, requests that keep coming, and its pages."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+
+from ramp.cli.options import example
+from ramp.cli.verbs.launch import launch_in_background, up_text
+from ramp.cli.views.output import say, waiting
+from ramp.cli.web import check_installed, serve_pages
+from ramp.client.connecting import connect
+from ramp.client.request import RequestTemplate, request
+from ramp.client.swarm import stop
+from ramp.errors import RampError
+from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
+from ramp.runtime.state_folder import StateFolder
+from ramp.web.security.address import PORT_DEFAULT, served_address
+
+PAUSE_S: Final = 6.0
+"""Seconds between two requests of a buyer: so many that something always moves, so few that one can follow."""
+
+PRICES: Final = (40, 90)
+"""Most that the stream's buyers pay, credits per core-hour, from and to; what Table 2's machines ask."""
+
+CORES: Final = (16, 32, 64, 128, 256, 512)
+TORI: Final = ("8x8x8", "8x8x16", "4x4x4")
+"""Extents that a torus of the market can serve, some of them only now and then."""
+
+TORUS_SHARE: Final = 0.3
+"""Share of the requests that ask for a torus."""
+
+CANCEL_SHARE: Final = 0.3
+"""Share of the purchases that are given back."""
+
+
+@click.command(epilog=example("ramp web demo --open", "make demo-web"))
+@click.option("--open", "open_it", is_flag=True, help="Open the first login link in a browser.")
+@click.option("--port", default=PORT_DEFAULT, show_default=True, type=click.IntRange(1, 65_535), help="TCP port.")
+@click.option("--config", "name", default=DEFAULT_SWARM, show_default=True, metavar="CONFIG",
+              help="The market: a TOML file, or the name of one that comes with RAMP.")  # fmt: skip
+@click.option("--seed", default=0, show_default=True, help="Of what the stream of requests draws.")
+def demo(open_it: bool, port: int, name: str, seed: int) -> None:
+    """Launch a market of machines and live tori, let requests come, and serve its pages until Ctrl-C.
+
+    Every user asks for something every few seconds, single machines and tori, and gives some of it back. Everything is
+    stopped at the end; nothing stays but a temporary folder's agreements.
+    """
+    from ramp.runtime.config_file import load_config
+
+    check_installed()
+    address = served_address("127.0.0.1", port)
+    config = load_config(find_config(name))
+    with tempfile.TemporaryDirectory(prefix="ramp-web-demo-") as folder:
+        state = StateFolder(Path(folder) / "state")
+        found = launch_in_background(config, state)
+        try:
+            say(up_text(found))
+            with _requests_come(state, found.names("user"), seed):
+                serve_pages(state, address, open_it)
+        finally:
+            with waiting("stopping the market"):
+                stop(state)
+
+
+@contextmanager
+def _requests_come(state: StateFolder, users: tuple[str, ...], seed: int) -> Iterator[None]:
+    """Requests of every user for as long as the block runs."""
+    ended = threading.Event()
+    buyers = [
+        threading.Thread(target=_buy, args=(state, user, random.Random(f"{seed} {user}"), ended), daemon=True)
+        for user in users
+    ]
+    for buyer in buyers:
+        buyer.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for buyer in buyers:
+            buyer.join(2 * PAUSE_S)
+
+
+def _buy(state: StateFolder, user: str, drawn: random.Random, ended: threading.Event) -> None:
+    """One buyer: asks, and sometimes gives back what it got; what fails is tried again later."""
+    while not ended.wait(PAUSE_S * drawn.uniform(0.5, 1.5)):
+        try:
+            with connect(state.path, user=user) as market:
+                units = [wanted(drawn) for _ in range(drawn.choice((1, 1, 2)))]
+                bought = market.submit(*units, rounds=drawn.choice((3, 4, 5)))
+                if bought.committed and drawn.random() < CANCEL_SHARE:
+                    market.cancel(bought.request_id, "the demonstration gives it back")
+        except RampError as error:
+            if ended.is_set():
+                return
+            say(f"{user}: {error}")
+
+
+def wanted(drawn: random.Random) -> RequestTemplate:
+    """A request of the stream."""
+    price = drawn.randint(*PRICES)
+    start = f"+{drawn.choice((2, 5, 10, 60))}min"
+    if drawn.random() < TORUS_SHARE:
+        geometry = drawn.choice(TORI)
+        nodes = 1
+        for extent in geometry.split("x"):
+            nodes *= int(extent)
+        return request(
+            cores=nodes,
+            geometry=geometry,
+            connection=drawn.choice(("torus", "mesh", "any")),
+            wall_time="30min",
+            start=start,
+            slack="10h",
+            price=price,
+        )
+    return request(
+        cores=drawn.choice(CORES), wall_time=drawn.choice(("15min", "1h", "2h")), start=start, slack="6h", price=price
+    )

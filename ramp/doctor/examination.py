@@ -1,0 +1,169 @@
+"""The whole of it: a market is asked where it is up, and read from its state folder where it is down."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ramp.batch.book import book_path, read_book
+from ramp.batch.inspecting import Inspection, Remark, disagreements, inspection
+from ramp.client.access import find_market
+from ramp.client.machine_state import MachineState
+from ramp.client.market import Market
+from ramp.client.swarm import status
+from ramp.control.status import SwarmStatus
+from ramp.doctor import surroundings
+from ramp.doctor.promises import promises_of, read_records
+from ramp.errors import RampError
+from ramp.model.instant import Instant
+from ramp.runtime.changes.overlay import load_market, load_overlay, running_config
+from ramp.runtime.config import ResourceConfig, SwarmConfig, plugin_settings
+from ramp.runtime.state_folder import StateFolder
+
+SETTLING_S: Final = 5.0
+"""While a market runs, what disagrees is looked at again so much later: a purchase in between is no disagreement."""
+
+PICTURE_OLD_S: Final = 120.0
+"""Age of a resource's picture of its queue that is a finding; they are a minute old at most while it answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found.
+
+    Attributes:
+        is_up: whether the market runs.
+        remarks: everything that was looked at, findings and what is well.
+    """
+
+    is_up: bool
+    remarks: tuple[Remark, ...]
+
+    @property
+    def findings(self) -> tuple[Remark, ...]:
+        """What is wrong."""
+        return tuple(each for each in self.remarks if each.is_finding)
+
+
+def examine(
+    state: StateFolder,
+    config_path: Path | None = None,
+    *,
+    clock: Callable[[], Instant] = lambda: time.time_ns() // 1000,
+    wait: Callable[[float], None] = time.sleep,
+) -> Report:
+    """Look a market over; nothing of it, or of its batch systems, is changed.
+
+    Args:
+        state: its state folder.
+        config_path: its configuration where it is down; None for the one that ran there last.
+        clock: tells the present.
+        wait: waits so many seconds.
+
+    Raises:
+        ConfigurationError: if the file that was named is not right.
+    """
+    remarks: list[Remark] = []
+
+    def looked(check: str, make: Callable[[], Iterable[Remark]], subject: str = "") -> None:
+        """Take what a check says; one that fails is a finding itself, and the others go on."""
+        try:
+            remarks.extend(make())
+        except (RampError, OSError) as error:
+            remarks.append(
+                Remark(check, subject, str(error).replace("\n", " "), "put right what it says, and look again")
+            )
+
+    found: SwarmStatus | None = None
+
+    def asked() -> Iterable[Remark]:
+        nonlocal found
+        found = status(state)
+        return surroundings.agents(found) if found is not None else ()
+
+    looked("agents", asked, "supervisor")
+    config = None if config_path is None or found is not None else load_market(config_path, state)
+    if config is None:
+        try:
+            config = _known_config(found, state)
+        except RampError as error:
+            remarks.append(
+                Remark("configuration", "", str(error).replace("\n", " "), "put it right: ramp config check")
+            )
+    looked("server", lambda: surroundings.server(config, found), "XMPP server")
+    looked("server", lambda: surroundings.ledger(config), "ledger")
+    looked("certificates", lambda: surroundings.certificates(state, clock()))
+    looked("disk", lambda: surroundings.disk(state))
+    looked("version", lambda: surroundings.versions(config, state))
+    if found is not None:
+        up = found
+        looked("queue", lambda: _pictures(state, up, config), "machines")
+    for resource in () if config is None else config.resources:
+        looked("reservations", lambda one=resource: _machine(one, state, found is not None, clock, wait), resource.name)  # type: ignore[misc]
+    return Report(found is not None, tuple(remarks))
+
+
+def _known_config(found: SwarmStatus | None, state: StateFolder) -> SwarmConfig | None:
+    """The configuration of the market that runs, or ran last; None where none ever did."""
+    if found is not None:
+        return running_config(Path(found.config), state)
+    overlay = load_overlay(state)
+    return None if overlay is None else overlay.config(state.changes)
+
+
+def _pictures(state: StateFolder, found: SwarmStatus, config: SwarmConfig | None) -> Iterable[Remark]:
+    """How old each resource's picture of its live queue is, as it says itself."""
+    live = [each.name for each in (() if config is None else config.resources) if inspection(each.plugin) is not None]
+    if not live or not found.names("user"):
+        return
+    market = Market(find_market(state, None))
+    shown = market.machines([f"{name}@{config.domain}" for name in live] if config is not None else live)
+    for name in live:
+        yield _picture(name, next((each for address, each in shown.items() if address.startswith(f"{name}@")), None))
+
+
+def _picture(name: str, shown: MachineState | None) -> Remark:
+    if shown is None:
+        return Remark("queue", name, "does not show its queue", "see whether its batch system answers (`ramp ps`)")
+    age = shown.snapshot.get("picture_age_s")
+    if not isinstance(age, int | float):
+        return Remark("queue", name, "shows its queue, of an age that it does not tell")
+    do = "see whether its batch system answers (`ramp ps`)" if age > PICTURE_OLD_S else ""
+    return Remark("queue", name, f"its picture of the queue is {age:.0f} s old", do)
+
+
+def _machine(
+    resource: ResourceConfig,
+    state: StateFolder,
+    is_up: bool,
+    clock: Callable[[], Instant],
+    wait: Callable[[float], None],
+) -> Iterable[Remark]:
+    """A resource's batch system against its book and its agreements; nothing for machines that are simulated."""
+    look = inspection(resource.plugin)
+    if look is None:
+        return
+    yield from look.remarks(plugin_settings(resource, 0, None), clock())
+    first = _compared(resource, state, look, clock)
+    if any(each.is_finding for each in first) and is_up:
+        wait(SETTLING_S)
+        again = _compared(resource, state, look, clock)
+        first = [each for each in again if each in first]
+    yield from first
+    if not first:
+        yield Remark("reservations", resource.name, "system, book and agreements say the same")
+
+
+def _compared(
+    resource: ResourceConfig, state: StateFolder, look: Inspection, clock: Callable[[], Instant]
+) -> Sequence[Remark]:
+    # what is read last was written first: a purchase that goes on meanwhile is then no orphan
+    system = look.open_system(plugin_settings(resource, 0, None))
+    there = system.reservations()
+    book = book_path(state.reservations, resource.name)
+    entries = read_book(book) if book.exists() else ()
+    promises = promises_of(read_records(state.journal(resource.name)))
+    return disagreements(resource.name, entries, promises, there, system, clock(), system.running_in)

@@ -1,0 +1,55 @@
+"""What a resource has promised, read from its journal while the agent may be running or not; nothing is changed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+from ramp.batch.inspecting import Promise
+from ramp.model.agreement import Agreement
+from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, Record, SlotReleased
+from ramp.runtime.journal import JOURNAL_VERSION
+from ramp.runtime.record_json import record_from_json
+from ramp.runtime.sqlite_file import damage_named, format_version
+from ramp.runtime.storage_errors import storing
+
+
+def read_records(journal: Path) -> tuple[Record, ...]:
+    """The records of a journal that are not archived; none where there is no journal yet.
+
+    Raises:
+        StorageFailed: if the file cannot be read.
+        StateDamaged: if it is no journal.
+        VersionTooNew: if it is of a later version.
+        ConfigurationError: if a record cannot be read.
+    """
+    if not journal.exists():
+        return ()
+    with (
+        storing(journal),
+        damage_named(journal, "this is no journal, or it is broken"),
+        closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as connection,
+    ):
+        format_version(connection, journal, "journal", JOURNAL_VERSION)
+        rows = connection.execute("SELECT record FROM journal ORDER BY sequence").fetchall()
+    return tuple(record_from_json(text) for (text,) in rows)
+
+
+def promises_of(records: Iterable[Record]) -> tuple[Promise, ...]:
+    """What of a resource's records is promised and not released."""
+    found: dict[str, Promise] = {}
+    for record in records:
+        match record:
+            case HoldIntended(offer=offer, until=until):
+                found[offer.offer_id] = Promise(offer.offer_id, "", paid=False, end=offer.end, ends_as_hold=until)
+            case AgreementReceived(offer_id=key, agreement=signed) if key in found:
+                agreement_id = signed.body.agreement_id if isinstance(signed.body, Agreement) else ""
+                found[key] = Promise(key, agreement_id, paid=False, end=found[key].end, ends_as_hold=None)
+            case AgreementPaid(offer_id=key) if key in found:
+                known = found[key]
+                found[key] = Promise(key, known.agreement_id, paid=True, end=known.end, ends_as_hold=None)
+            case SlotReleased(offer_id=key):
+                found.pop(key, None)
+    return tuple(found.values())

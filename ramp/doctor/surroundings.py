@@ -1,0 +1,133 @@
+"""What a market needs around it: room on the disk, certificates that hold, versions, servers that answer."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Final
+
+from ramp.batch.inspecting import Remark
+from ramp.control.headline import ILL, state_text
+from ramp.control.status import SwarmStatus
+from ramp.errors import RampError
+from ramp.model.instant import DAY, Duration, Instant, iso
+from ramp.runtime.config import EMBEDDED, OWN_DISTRIBUTION, PROSODY, SwarmConfig
+from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.state_folder import StateFolder
+from ramp.servers.process import probe_problem
+
+ROOM_MIN_MB: Final = 200
+"""Free megabytes (2**20 bytes) below which room is a finding: a day of a busy market, before anything stops."""
+
+FILES_MIN: Final = 1_000
+"""Files that can still be made at least."""
+
+CERTIFICATE_LEFT_MIN: Final[Duration] = 30 * DAY
+"""A certificate that ends sooner is a finding: agreements are made for weeks ahead, and holidays are long."""
+
+
+def disk(state: StateFolder) -> Iterator[Remark]:
+    """Room for what must be remembered."""
+    path = next(each for each in (state.path, *state.path.parents) if each.exists())
+    room = os.statvfs(path)
+    free_mb = shutil.disk_usage(path).free >> 20
+    says = f"{free_mb} MB are free below {path}"
+    do = f"make room there: below {ROOM_MIN_MB} MB an agent may soon have to leave the market"
+    yield Remark("disk", "", says, "" if free_mb >= ROOM_MIN_MB else do)
+    if room.f_files and room.f_favail < FILES_MIN:
+        yield Remark("disk", "", f"only {room.f_favail} more files can be made below {path}", "remove files there")
+
+
+def certificates(state: StateFolder, now: Instant) -> Iterator[Remark]:
+    """How long the parties' certificates hold, and the authority's."""
+    if not state.keys.exists():
+        yield Remark("certificates", "", "there are none yet; `ramp up` makes them")
+        return
+    store = KeyStore(state.keys)
+    current = [each for each in store.inventory(now) if each.current]
+    for each in current:
+        if each.state != "valid" or each.valid_until - now < CERTIFICATE_LEFT_MIN:
+            says = f"its certificate is {each.state} and ends at {iso(each.valid_until)}"
+            yield Remark("certificates", each.name, says, f"ramp keys renew {each.name}")
+    from ramp.rfql.signing.certificates import valid_until
+
+    for certificate in store.ca_certificates():
+        if valid_until(certificate) - now < CERTIFICATE_LEFT_MIN:
+            says = f"the market's authority ends at {iso(valid_until(certificate))}"
+            do = "make a new authority (ramp keys init in a new folder) and give its ca.pem to all parties"
+            yield Remark("certificates", "", says, do)
+    if current:
+        first = min(each.valid_until for each in current)
+        yield Remark("certificates", "", f"{len(current)} are in use; the first ends at {iso(first)}")
+
+
+def versions(config: SwarmConfig | None, state: StateFolder) -> Iterator[Remark]:
+    """What runs here, and whether the state folder is of a later version of it."""
+    from ramp.runtime.state_versions import check_versions
+
+    python = platform.python_version()
+    parts = [f"RAMP {metadata.version(OWN_DISTRIBUTION)}", f"Python {python}", f"SPADE {metadata.version('spade')}"]
+    yield Remark("version", "", ", ".join(parts))
+    try:
+        check_versions(state)
+    except RampError as error:
+        yield Remark("version", "", str(error), "run the version of RAMP that has written it")
+    if config is not None and config.server.kind == PROSODY and shutil.which("prosody") is None:
+        yield Remark("server", PROSODY, "the program prosody is not installed", "apt-get install prosody")
+
+
+def server(config: SwarmConfig | None, found: SwarmStatus | None) -> Iterator[Remark]:
+    """Whether the XMPP server answers: as the supervisor sees it, or an external one's addresses, tried from here."""
+    if found is not None:
+        where = f"{found.server.kind} XMPP server at {found.server.host}:{found.server.port}"
+        problem = found.server.problem
+        do = "see its log below the state folder; an external one is its owner's to start" if problem else ""
+        yield Remark("server", where, problem or "answers", do)
+    elif config is not None and config.server.kind not in (EMBEDDED, PROSODY):
+        for host, port in config.server.addresses:
+            problem = probe_problem(host, port, config.domain)
+            do = "start it, or correct server.addresses" if problem else ""
+            yield Remark("server", f"external XMPP server at {host}:{port}", problem or "answers", do)
+    elif config is not None:
+        yield Remark("server", f"{config.server.kind} XMPP server", "starts with the market")
+
+
+def ledger(config: SwarmConfig | None) -> Iterator[Remark]:
+    """Whether a ledger in a database server can be reached; one in a file is audited by the bank at every start."""
+    if config is None or not config.ledger_url:
+        return
+    from sqlalchemy import create_engine, exc, make_url
+
+    try:
+        url = make_url(config.ledger_url)
+        where = url.render_as_string(hide_password=True)
+        engine = create_engine(
+            url, connect_args={"connect_timeout": 5} if url.get_backend_name() == "postgresql" else {}
+        )
+        with engine.connect():
+            yield Remark("server", where, "the ledger's database answers")
+    except (exc.SQLAlchemyError, ImportError) as error:
+        first = str(error).splitlines()[0]
+        yield Remark("server", "the ledger's database", first, "start it, or correct market.ledger")
+
+
+def agents(found: SwarmStatus) -> Iterator[Remark]:
+    """How the agents are, and their clocks against the bank's."""
+    if found.note:
+        yield Remark("agents", "supervisor", found.note, f"see whether process {found.pid} hangs; `ramp down` ends it")
+    well = 0
+    for agent in found.agents:
+        if agent.state in ILL or not agent.is_up:
+            do = f"see its log; `ramp restart {agent.name}` once the reason is gone"
+            yield Remark("agents", agent.name, state_text(agent), do)
+        else:
+            well += 1
+        if agent.clock_warning:
+            yield Remark("clock", agent.name, agent.clock_warning, "set this computer's clock, and the bank's, by NTP")
+    yield Remark("agents", "", f"{well} of {len(found.agents)} are well")
+    offsets = [abs(agent.clock_offset_ms) for agent in found.agents if agent.clock_offset_ms is not None]
+    if offsets:
+        yield Remark("clock", "", f"no clock is further than {max(offsets):.0f} ms from the bank's")

@@ -1,0 +1,285 @@
+"""Jobs of one account on a batch system, through PSI/J: submitted into reservations, looked up and ended.
+
+A program of its own, for PSI/J's pins and SPADE's exclude one another: the worker runs it with the interpreter that has
+psij-python 0.9.11, as the buyer's local account. It reads one question as JSON from standard input and prints one
+answer, and holds nothing in between. A job carries its name in the batch system's queue, so that one of which no number
+was noted, because somebody was killed meanwhile, is found again and not submitted twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import IO, Any, Final
+
+COMMAND_LIMIT_S: Final = 10
+"""Seconds for a command of a batch system; Slurm's own give up then, and Grid Engine's never where qmaster hangs."""
+
+HANDED_OVER_S: Final = 10.0
+"""Seconds for which a reservation is tried, again and again, that its buyer's account does not have yet."""
+
+NOT_YET: Final = re.compile("Access denied to requested reservation|no suitable queues")
+"""How a system refuses who may not use a reservation: it is handed over when it has been paid, at about that moment."""
+
+DOUBT: Final = re.compile(
+    "Unable to contact|timed out|Unexpected message|Zero Bytes|temporarily|unable to (send|receive|contact)|commlib",
+    re.IGNORECASE,
+)
+"""Complaints after which nobody knows whether a job was submitted; it is looked for by its name."""
+
+GONE: Final = re.compile("does not exist|Invalid job id")
+"""How a system refuses to end a job that has ended."""
+
+ONE_NODE: Final = re.compile(r"^#SBATCH --(nodes|ntasks|ntasks-per-node)=1\n", re.MULTILINE)
+"""What PSI/J writes where no resources are given; options of our own have quotation marks there."""
+
+POLLING: Final = {"queue_polling_interval": 2, "initial_queue_polling_delay": 1}
+"""Of PSI/J, in seconds; by default half a minute."""
+
+
+def main() -> int:
+    """Answer one question."""
+    question = json.load(sys.stdin)
+    folder, system = Path(question["folder"]), SYSTEMS[question["system"]]()
+    answer: dict[str, Any]
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # for what PSI/J has to say
+            if question["verb"] == "submit":
+                answer = {"refused": system.submit(folder, question["job"])}
+            elif question["verb"] == "end":
+                system.end(folder)
+                answer = {}
+            else:
+                alive, detail = system.lives(folder)
+                answer = {"alive": alive, "detail": detail}
+    except ImportError as error:
+        answer = {"error": f"{sys.executable} has no PSI/J: {error}"}
+    except (OSError, ValueError) as error:
+        answer = {"error": " ".join(str(error).split())}
+    print(json.dumps(answer))
+    return 0
+
+
+class BatchSystem:
+    """A batch system through PSI/J; its subclasses are what PSI/J lacks about each."""
+
+    NAME = ""
+
+    def executor(self, folder: Path) -> Any:
+        """PSI/J's executor, which writes into the job's folder."""
+        raise NotImplementedError
+
+    def asked(self, job: dict[str, Any], name: str) -> tuple[dict[str, str], Any]:
+        """What is asked of the system by its own options, and as PSI/J's resources."""
+        raise NotImplementedError
+
+    def numbers(self) -> dict[str, str]:
+        """The numbers of this account's jobs, by their names."""
+        raise NotImplementedError
+
+    def submit(self, folder: Path, job: dict[str, Any]) -> str:
+        """Submit the job's script, unless it is there; why that is refused, or the empty string.
+
+        Raises:
+            OSError: nobody knows whether it was submitted, or it cannot be yet.
+        """
+        if self.lives(folder)[0] is not None:
+            return ""
+        import psij
+
+        options, resources = self.asked(job, name_of(folder))
+        left = int(job["end_at"]) // 1_000_000 - max(int(job["begin_at"]) // 1_000_000, int(time.time()))
+        attributes = psij.JobAttributes(
+            timedelta(seconds=max(1, left)), reservation_id=str(job["reservation_id"]), custom_attributes=options
+        )
+        spec = psij.JobSpec(str(folder / "run"), directory=folder, name=name_of(folder), launcher="single")
+        spec.attributes, spec.resources = attributes, resources
+        until = time.monotonic() + HANDED_OVER_S
+        while True:
+            submitted = psij.Job(spec)
+            try:
+                self.executor(folder).submit(submitted)
+                break
+            except psij.SubmitException as error:
+                said = " ".join(str(error).split())
+                waits = NOT_YET.search(said) is not None
+                if DOUBT.search(said) or (waits and time.monotonic() > until):
+                    raise OSError(said) from error
+                if not waits:
+                    return f"{self.NAME} does not take it: {said}"
+                time.sleep(1)
+        (folder / "native").write_text(submitted.native_id, "ascii")
+        return ""
+
+    def end(self, folder: Path) -> None:
+        """End the job; one that is in no queue yet finds itself cancelled, should it be started."""
+        native = self.native(folder)
+        if native:
+            code, said = run(self.executor(folder).get_cancel_command(native))
+            if code and not GONE.search(said):
+                raise OSError(said)
+
+    def lives(self, folder: Path) -> tuple[bool | None, str]:
+        """Whether the job is listed and has not ended (None: not listed), and why it waits or has failed."""
+        native = self.native(folder)
+        if not native:
+            return None, ""
+        executor = self.executor(folder)
+        status = executor.parse_status_output(*run(executor.get_status_command([native]))).get(native)
+        if status is None:
+            return None, ""
+        return not status.state.final, str(status.message or "")
+
+    def noted(self, folder: Path) -> str:
+        """The number that was noted when it was submitted."""
+        try:
+            return (folder / "native").read_text("ascii").strip()
+        except FileNotFoundError:
+            return ""
+
+    def native(self, folder: Path) -> str:
+        """The system's number of the job, noted or found by its name; empty where there is none."""
+        return self.noted(folder) or self.numbers().get(name_of(folder), "")
+
+
+class Slurm(BatchSystem):
+    """Slurm 22.05 and later."""
+
+    NAME = "Slurm"
+
+    def executor(self, folder: Path) -> Any:
+        """PSI/J's own, cured (psij-python 0.9.11).
+
+        It takes each line of the queue for three words, but a reason may have more: one job of the account that waits
+        for `ReqNodeNotAvail, May be reserved for other job` keeps it from knowing anything of any job. And it asks for
+        one task on one node where nothing is said of nodes; a reservation may have any cores on any nodes. (It leaves
+        out the job's name, too; that is among our own options.)
+        """
+        from psij import JobState, JobStatus
+        from psij.executors.batch.slurm import SlurmExecutorConfig, SlurmJobExecutor
+
+        class CuredSlurmExecutor(SlurmJobExecutor):  # type: ignore[misc, unused-ignore]
+            _NAME_ = "slurm"
+
+            def generate_submit_script(self, job: Any, context: dict[str, object], submit_file: IO[str]) -> None:
+                whole = io.StringIO()
+                super().generate_submit_script(job, context, whole)
+                submit_file.write(ONE_NODE.sub("", whole.getvalue()))
+
+            def parse_status_output(self, exit_code: int, out: str) -> dict[str, Any]:
+                if exit_code:
+                    raise OSError(out)
+                return {
+                    number: JobStatus(self._STATE_MAP.get(state, JobState.QUEUED), message=reason)
+                    for number, (state, reason) in slurm_states(out).items()
+                }
+
+        return limited(CuredSlurmExecutor(config=SlurmExecutorConfig(work_directory=folder / "psij", **POLLING)))
+
+    def asked(self, job: dict[str, Any], name: str) -> tuple[dict[str, str], Any]:
+        """See `BatchSystem`; PSI/J's resources know no number of cores on whatever nodes."""
+        import psij
+
+        cores = int(job["cores"])
+        begin = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(int(job["begin_at"]) / 1e6))
+        options = {"ntasks": str(cores), "nodes": f"1-{cores}", "begin": begin, "job-name": name}
+        return {f"slurm.{option}": value for option, value in options.items()}, psij.ResourceSpecV1()
+
+    def numbers(self) -> dict[str, str]:
+        """See `BatchSystem`."""
+        lines = printed(["squeue", "--me", "-h", "-t", "all", "-o", "%A %j"]).splitlines()
+        return {name: number for number, _, name in (line.partition(" ") for line in reversed(lines))}
+
+
+class GridEngine(BatchSystem):
+    """Grid Engine 8.1, by the executor of the package ramp-psij-gridengine."""
+
+    NAME = "Grid Engine"
+
+    def executor(self, folder: Path) -> Any:
+        """The package's, which PSI/J finds by its name."""
+        import psij
+        from psij.executors.batch.batch_scheduler_executor import BatchSchedulerExecutorConfig
+
+        config = BatchSchedulerExecutorConfig(work_directory=folder / "psij", **POLLING)
+        return limited(psij.JobExecutor.get_instance("gridengine", config=config))
+
+    def asked(self, job: dict[str, Any], name: str) -> tuple[dict[str, str], Any]:
+        """See `BatchSystem`; slots are those of the parallel environment that the reservation has."""
+        import psij
+
+        shown = printed(["qrstat", "-ar", str(job["reservation_id"])])
+        found = re.search(r"^granted_parallel_environment\s+(\S+)", shown, re.MULTILINE)
+        begin = time.strftime("%Y%m%d%H%M.%S", time.gmtime(int(job["begin_at"]) / 1e6))
+        options = {"gridengine.a": begin} | ({"gridengine.pe": found[1]} if found else {})
+        return options, psij.ResourceSpecV1(process_count=int(job["cores"]))
+
+    def numbers(self) -> dict[str, str]:
+        """See `BatchSystem`."""
+        listed = re.findall(r"<(JB_job_number|JB_name)>([^<]*)<", printed(["qstat", "-u", os.environ["USER"], "-xml"]))
+        pairs = itertools.pairwise(listed)
+        return {name[1]: number[1] for number, name in pairs if (number[0], name[0]) == ("JB_job_number", "JB_name")}
+
+
+def name_of(folder: Path) -> str:
+    """What a batch system calls a job."""
+    return f"ramp_{folder.name}"
+
+
+def slurm_states(out: str) -> dict[str, tuple[str, str]]:
+    """State and reason of jobs by number, as `squeue -O JobArrayID,StateCompact,Reason` prints them."""
+    rows = (line.split(None, 2) for line in out.splitlines()[1:])
+    return {row[0]: (row[1], row[2].strip() if len(row) > 2 else "") for row in rows if len(row) > 1}
+
+
+def run(command: list[str]) -> tuple[int, str]:
+    """Exit code and output of a command, with its complaints where it fails.
+
+    Raises:
+        OSError: if it cannot be run, or takes too long.
+    """
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"{command[0]} does not answer within {COMMAND_LIMIT_S} s") from error
+    return done.returncode, done.stdout + (done.stderr if done.returncode else "")
+
+
+def printed(command: list[str]) -> str:
+    """What a command prints.
+
+    Raises:
+        OSError: if it fails.
+    """
+    code, said = run(command)
+    if code:
+        raise OSError(f"{command[0]}: {' '.join(said.split()) or code}")
+    return said
+
+
+def limited(executor: Any) -> Any:
+    """An executor whose commands take only so long; PSI/J's own may take for ever."""
+
+    def checked(command: list[str]) -> str:
+        code, said = run(command)
+        if code:
+            raise subprocess.CalledProcessError(code, command, output=said or "it says nothing")
+        return said
+
+    executor._run_command = checked  # noqa: SLF001 - PSI/J has no other place for it
+    return executor
+
+
+SYSTEMS: Final = {"slurm": Slurm, "gridengine": GridEngine}
+
+if __name__ == "__main__":
+    sys.exit(main())

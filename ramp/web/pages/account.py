@@ -1,0 +1,76 @@
+"""Balance and statement of the user who looks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nicegui import ui
+
+from ramp.client.results import Account
+from ramp.model.instant import from_datetime
+from ramp.model.money import credits_text
+from ramp.web.pages import charts, frame
+from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.tables import Column, table
+from ramp.web.pages.visit import Visit
+
+SINCE: Final = "-30d"
+"""How far back the statement goes; `ramp statement` has all of it."""
+
+COLUMNS = (
+    Column("at", "When"),
+    Column("kind", "What"),
+    Column("who", "With"),
+    Column("amount", "Amount (credits)", right=True),
+    Column("balance", "Balance (credits)", right=True),
+)
+
+
+async def build(visit: Visit) -> None:
+    """Fill the page."""
+    frame.heading("Your account")
+    body = ui.element("div").classes("column full-width").style("gap: 1rem")
+
+    async def look() -> None:
+        found = await visit.market().statement(since=SINCE)
+        body.clear()
+        with body:
+            _draw(visit, found)
+
+    refresher = Refresher(lambda: visit.soon(look()), 1.0)
+    visit.until_gone(visit.feed().listen(lambda _: refresher.changed()))
+    await look()
+
+
+def _draw(visit: Visit, found: Account) -> None:
+    with frame.card(), ui.element("dl").classes("ramp-facts"):
+        for name, amount in (
+            ("Balance", found.balance),
+            ("Set aside for purchases", found.reserved),
+            ("Overdraft", found.credit_limit),
+            ("Can be spent", found.available),
+        ):
+            with ui.element("dt"):
+                ui.label(name)
+            with ui.element("dd"):
+                ui.label(f"{credits_text(amount)} credits").classes("ramp-number")
+    with frame.card():
+        frame.subheading("The last 30 days")
+        if found.postings:
+            points = [(from_datetime(each.at), each.balance) for each in found.postings]
+            points.append((from_datetime(found.at), found.balance))
+            ui.echart(charts.balance_chart(points, visit.dark)).style("height: 15rem").props(
+                'role="img" aria-label="Balance over time; the table below has it"'
+            )
+        rows = [
+            {
+                "id": number,
+                "at": visit.moment(each.at),
+                "kind": each.kind,
+                "who": visit.market().short(each.counterparty),
+                "amount": f"{'+' if each.amount > 0 else ''}{credits_text(each.amount)}",
+                "balance": credits_text(each.balance),
+            }
+            for number, each in reversed(list(enumerate(found.postings)))
+        ]
+        table(COLUMNS, rows, "id", empty="Nothing was paid, refunded or deposited.")

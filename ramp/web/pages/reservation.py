@@ -1,0 +1,233 @@
+"""One thing that was bought: its agreement and whether it holds, giving it back, and running jobs on it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Final
+
+from nicegui import run, ui
+
+from ramp.client.jobs.job import Job
+from ramp.client.results import Reservation
+from ramp.errors import ConfigurationError, RampError
+from ramp.model.instant import to_datetime
+from ramp.model.money import credits_text
+from ramp.rfql.signing.verification import FileReport, verify_file
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.state_folder import StateFolder
+from ramp.web.pages import frame
+from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.reservations import standing
+from ramp.web.pages.tables import Column, table
+from ramp.web.pages.visit import Visit
+
+OUTPUT_SHOWN: Final = 20_000
+"""Characters of a job's output that are shown, the last ones; the download has all."""
+
+JOBS_S: Final = 5.0
+"""Pause between two looks at jobs that have not ended, in seconds."""
+
+JOBS = (
+    Column("job", "Job"),
+    Column("command", "Command"),
+    Column("state", "State"),
+    Column("started", "Started"),
+    Column("exit", "Exit code", right=True),
+    Column("delivery", "Slot"),
+)
+
+
+class ReservationPage:
+    """One open page.
+
+    Args:
+        visit: who looks.
+        bought: what was bought.
+    """
+
+    def __init__(self, visit: Visit, bought: Reservation) -> None:
+        self._visit = visit
+        self._bought = bought
+
+    async def build(self) -> None:
+        """Draw it."""
+        each = self._bought
+        frame.heading(f"Reservation {each.reservation_id} on {each.resource}")
+        with frame.card():
+            self._facts = ui.element("dl").classes("ramp-facts")
+            with ui.element("div").classes("row q-mt-md").style("gap: .6rem"):
+                self._cancel = ui.button("Give it back", on_click=self._ask_cancel).props("outline no-caps")
+                for path, name in ((each.file, "Agreement"), (self._payment(), "Proof of payment")):
+                    if path is not None:
+                        ui.button(f"Download {name.lower()}", on_click=lambda path=path: ui.download.file(path)).props(
+                            "flat no-caps"
+                        )
+        with frame.card():
+            frame.subheading("Does the agreement hold?")
+            await self._build_checks()
+        with frame.card():
+            frame.subheading("Jobs on this slot")
+            self._build_jobs()
+        self._draw_facts()
+        await self._look_at_jobs()
+
+    def _payment(self) -> Path | None:
+        file = self._bought.standing.payment_file
+        return None if file is None else Path(file)
+
+    def _draw_facts(self) -> None:
+        each = self._bought
+        now = to_datetime(SystemClock().now())
+        agreement = each.standing.agreement
+        facts = (
+            ("State", standing(each, now) + (f": {each.standing.doubt}" if each.standing.doubt else "")),
+            ("Start", self._visit.moment(each.start)),
+            ("End", self._visit.moment(each.end)),
+            ("Cores", str(each.cores)),
+            ("Price", f"{agreement.offer.cpu_hour_cost} credits/core-hour"),
+            ("Cost", f"{credits_text(each.cost)} credits"),
+            ("Where on the machine", agreement.offer.placement),
+            ("Request", each.request_id),
+            ("Agreement", each.agreement_id),
+        )
+        self._facts.clear()
+        with self._facts:
+            for name, value in facts:
+                if value:
+                    with ui.element("dt"):
+                        ui.label(name)
+                    with ui.element("dd"):
+                        if name == "Request":
+                            ui.link(value, f"/requests/{value}")
+                        else:
+                            ui.label(value)
+        self._cancel.set_visibility(each.state == "active" and now < each.start)
+
+    async def _build_checks(self) -> None:
+        if self._bought.file is None:
+            ui.label("There is no signed agreement on file.").classes("ramp-quiet")
+            return
+        report = await run.io_bound(checked, self._bought.file, self._visit.site.state)
+        if report is None or not report.holds:
+            why = "it cannot be read" if report is None else report.failure
+            ui.label(f"It does not hold: {why}").classes("ramp-bad").props('role="alert"')
+            return
+        ui.label(f"It holds: {len(report.passed)} checks passed, offline.").classes("ramp-good text-weight-medium")
+        with ui.expansion("The checks").classes("full-width"), ui.element("ul"):
+            for sentence in report.passed:
+                with ui.element("li"):
+                    ui.label(sentence)
+
+    # -- giving it back ------------------------------------------------------------------------------------------
+
+    def _ask_cancel(self) -> None:
+        each = self._bought
+        with ui.dialog(value=True) as dialog, ui.card().classes("ramp-card"):
+            frame.subheading(f"Give {each.reservation_id} back?")
+            ui.label(f"Before the slot begins all of it comes back: {credits_text(each.cost)} credits.")
+            ui.label("The other units of the request stay yours.").classes("ramp-quiet")
+            with ui.element("div").classes("row").style("gap: .6rem"):
+                ui.button("Give it back", on_click=lambda: self._do_cancel(dialog)).props("no-caps")
+                ui.button("Keep it", on_click=dialog.close).props("outline no-caps")
+
+    async def _do_cancel(self, dialog: ui.dialog) -> None:
+        dialog.close()
+        try:
+            (ended,) = await self._visit.market().cancel(self._bought.agreement_id, "given back in the browser")
+        except RampError as error:
+            ui.notify(str(error), type="negative", multi_line=True)
+            return
+        if ended.done:
+            ui.notify(f"Given back; {credits_text(ended.refund)} credits are yours again.", type="positive")
+        else:
+            ui.notify(f"Not given back: {ended.detail or ended.code}", type="negative", multi_line=True)
+        self._bought = await find(self._visit, self._bought.agreement_id)
+        self._draw_facts()
+
+    # -- jobs ----------------------------------------------------------------------------------------------------
+
+    def _build_jobs(self) -> None:
+        with ui.element("div").classes("row items-end full-width").style("gap: .6rem"):
+            command = ui.input("Command", placeholder="hostname").classes("col-grow")
+            ui.button("Launch", on_click=lambda: self._launch(str(command.value or ""))).props("no-caps")
+        ui.label("It starts when the slot begins, as the account that the site maps you to.").classes(
+            "ramp-quiet text-caption"
+        )
+        self._jobs = table(JOBS, [], "id", empty="No job has been launched on it.")
+        self._jobs.drawn.on("rowClick", lambda event: self._visit.soon(self._show_output(str(event.args[1]["id"]))))
+        self._output = ui.element("div").classes("full-width")
+        refresher = Refresher(lambda: self._visit.soon(self._look_at_jobs()), 0.2)
+        ui.timer(JOBS_S, refresher.changed)
+
+    async def _launch(self, command: str) -> None:
+        try:
+            words = shlex.split(command)
+            if not words:
+                raise ConfigurationError("no command is given; right would be for example hostname")
+            await self._visit.market().launch(self._bought.agreement_id, words)
+        except (RampError, ValueError) as error:
+            ui.notify(f"Not launched: {error}", type="negative", multi_line=True)
+            return
+        await self._look_at_jobs()
+
+    async def _look_at_jobs(self) -> None:
+        found = [job for job in await self._visit.market().jobs() if job.agreement_id == self._bought.agreement_id]
+        self._jobs.show([self._job_row(job) for job in found])
+
+    def _job_row(self, job: Job) -> dict[str, object]:
+        return {
+            "id": job.job_id,
+            "job": self._visit.short_id(job.job_id),
+            "command": shlex.join(job.command),
+            "state": f"{job.state}: {job.detail}" if job.detail else job.state,
+            "started": "" if job.started is None else self._visit.moment(job.started),
+            "exit": "" if job.exit_code is None else job.exit_code,
+            "delivery": job.delivery.replace("_", " "),
+        }
+
+    async def _show_output(self, job_id: str) -> None:
+        try:
+            data = await self._visit.market().job_output(job_id)
+        except RampError as error:
+            ui.notify(str(error), type="negative", multi_line=True)
+            return
+        text = data.decode("utf-8", errors="replace")
+        self._output.clear()
+        with self._output:
+            ui.label(f"Output of {self._visit.short_id(job_id)}, {len(data)} bytes").classes("text-weight-medium")
+            with ui.element("pre").classes("ramp-output").props("tabindex=0"):
+                ui.label(text[-OUTPUT_SHOWN:])
+
+
+def checked(file: Path, state: StateFolder) -> FileReport | None:
+    """An agreement checked as `ramp verify` does; None where it cannot be read."""
+    store = KeyStore(state.keys)
+    try:
+        return verify_file(
+            file,
+            store.ca_certificates(),
+            SystemClock().now(),
+            pins=store.certificate_on_file,
+            revoked=store.is_revoked,
+        )
+    except (RampError, OSError):
+        return None
+
+
+async def find(visit: Visit, agreement_id: str) -> Reservation:
+    """Something that the user who looks has bought.
+
+    Raises:
+        ConfigurationError: if nothing of this user's has that id.
+    """
+    for each in await visit.market().reservations(everything=True):
+        if each.agreement_id == agreement_id:
+            return each
+    raise ConfigurationError(f"{visit.session.name} has bought nothing with the id {agreement_id}")
+
+
+async def build(visit: Visit) -> None:
+    """Fill the page."""
+    await ReservationPage(visit, await find(visit, visit.request.path_params["agreement_id"])).build()

@@ -1,0 +1,100 @@
+"""What a user has bought: on a calendar, and as a list of what is upcoming, running and past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from nicegui import ui
+
+from ramp.client.results import Reservation
+from ramp.model.instant import to_datetime
+from ramp.model.money import credits_text
+from ramp.runtime.clock import SystemClock
+from ramp.web.pages import frame
+from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.tables import Column, table
+from ramp.web.pages.visit import Visit
+
+CALENDAR_DAYS: Final = 7
+"""Days that the calendar shows, today the first."""
+
+COLUMNS = (
+    Column("reservation", "Reservation"),
+    Column("when", "When it is"),
+    Column("resource", "Resource"),
+    Column("start", "Start"),
+    Column("end", "End"),
+    Column("cores", "Cores", right=True),
+    Column("cost", "Cost (credits)", right=True),
+)
+
+
+def standing(each: Reservation, now: datetime) -> str:
+    """How something bought stands, for people: active ones are upcoming, running or past."""
+    if each.state != "active":
+        return each.state
+    if now < each.start:
+        return "upcoming"
+    return "running" if now < each.end else "past"
+
+
+async def build(visit: Visit) -> None:
+    """Fill the page."""
+    frame.heading("Your reservations")
+    with frame.card():
+        frame.subheading(f"The next {CALENDAR_DAYS} days")
+        calendar = ui.element("div").classes("ramp-calendar")
+    with frame.card():
+        frame.subheading("All of them")
+        drawn = table(COLUMNS, [], "id", empty="Nothing has been bought yet.")
+        drawn.link("reservation", "/reservations/")
+
+    async def look() -> None:
+        found = await visit.market().reservations(everything=True)
+        now = to_datetime(SystemClock().now())
+        drawn.show([_row(visit, each, now) for each in reversed(found)])
+        calendar.clear()
+        with calendar:
+            _draw_calendar(visit, found, now)
+
+    refresher = Refresher(lambda: visit.soon(look()), 0.5)
+    visit.until_gone(visit.feed().listen(lambda _: refresher.changed()))
+    ui.timer(60.0, refresher.changed)  # what was upcoming runs
+    await look()
+
+
+def _row(visit: Visit, each: Reservation, now: datetime) -> dict[str, object]:
+    return {
+        "id": each.agreement_id,
+        "reservation": each.reservation_id,
+        "when": standing(each, now),
+        "resource": each.resource,
+        "start": visit.moment(each.start),
+        "end": visit.moment(each.end),
+        "cores": each.cores,
+        "cost": credits_text(each.cost),
+    }
+
+
+def _draw_calendar(visit: Visit, found: Sequence[Reservation], now: datetime) -> None:
+    today = now.astimezone(visit.zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    for ahead in range(CALENDAR_DAYS):
+        day = today + timedelta(days=ahead)
+        tomorrow = day + timedelta(days=1)
+        with ui.element("div").classes("ramp-day"):
+            ui.label(f"{day:%a %d %b}").classes("text-weight-medium")
+            meant = [
+                each
+                for each in found
+                if each.start < tomorrow and each.end > day and each.state in ("settling", "active", "cancelling")
+            ]
+            for each in meant:
+                start, end = max(each.start.astimezone(visit.zone), day), min(each.end.astimezone(visit.zone), tomorrow)
+                until = "24:00" if end == tomorrow else f"{end:%H:%M}"
+                with ui.link(target=f"/reservations/{each.agreement_id}").classes("ramp-slot"):
+                    ui.label(f"{start:%H:%M} to {until}").classes("ramp-number")
+                    ui.label(f"{each.resource}, {each.cores} cores")
+            if not meant:
+                ui.label("free").classes("ramp-quiet")

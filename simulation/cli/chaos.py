@@ -1,0 +1,71 @@
+"""`ramp chaos`: a real market whose processes are killed and stopped by turns; nothing may be lost."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import click
+
+from ramp.cli.options import example, json_option
+from ramp.cli.views.output import say
+from ramp.runtime.state_folder import StateFolder
+
+SECONDS_A_MINUTE: Final = 60.0
+
+
+@click.command(
+    epilog=example(
+        "ramp chaos --minutes 1",
+        "ramp chaos --minutes 10 --seed 7 --server prosody --json",
+        exits="0 nothing was lost; 1 something was, or the market cannot be launched; 2 wrong usage",
+    )
+)
+@click.option(
+    "--minutes", default=1.0, show_default=True, type=click.FloatRange(min=0.1, max=1440), help="How long to strike."
+)
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Draws requests and blows.")
+@click.option(
+    "--server", default="embedded", show_default=True, type=click.Choice(["embedded", "prosody"]), help="XMPP server."
+)
+@click.option("--ledger", default="", metavar="URL", help="PostgreSQL database, empty: two banks share it then.")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the state folder and its logs here.")
+@json_option
+def chaos(minutes: float, seed: int, server: str, ledger: str, keep: Path | None, as_json: bool) -> None:
+    """Strike a real market by turns under steady load, and check that nothing was lost.
+
+    Two sites of three machines each (a process a site), three users, two directories, a bank and a server run on this
+    computer, on loopback. Each user buys one request after another. Meanwhile every process by turns, the server and
+    the supervisor among them, is killed with SIGKILL or stands still for some seconds. Then the market rests, and is
+    checked: money is conserved, every order is posted or void, every paid unit is held, none twice, no machine is
+    oversold, users know what they bought, every request ends. The report has every blow with the time until all were
+    up again and until the next purchase. The same seed draws the same requests and blows; when they fall is the
+    computer's to say.
+    """
+    from simulation.chaos.market import ChaosMarket, configuration
+    from simulation.chaos.run import run_chaos
+
+    with tempfile.TemporaryDirectory(prefix="ramp-chaos-") as folder:
+        root = Path(folder) if keep is None else keep
+        root.mkdir(parents=True, exist_ok=True)
+        config = root / "market.toml"
+        config.write_text(configuration(server=server, ledger=ledger), "utf-8")
+        market = ChaosMarket(config, StateFolder((root / "state").absolute()))
+        banks = "two banks on PostgreSQL" if ledger else "a bank on SQLite"
+        what = f"two sites of three machines at one {server} server, three users, two directories, {banks}"
+        say(f"launching {what}")
+        try:
+            report = run_chaos(market, what, seconds=minutes * SECONDS_A_MINUTE, seed=seed, tell=say)
+        finally:
+            market.stop()
+    if as_json:
+        click.echo(json.dumps(report.as_json(), indent=2))
+    else:
+        requests = ", ".join(f"{count} {status}" for status, count in sorted(report.requests.items()))
+        click.echo(f"{len(report.blows)} blows in {report.seconds:g} s; requests: {requests or 'none'}")
+        for check, found in report.checks.items():
+            click.echo(f"{check}: {'holds' if not found else '; '.join(found)}")
+    sys.exit(0 if report.holds else 1)

@@ -1,0 +1,101 @@
+"""Asks the worker about one job as an agent that runs as root does, and has it act as another account."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pwd
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from ramp.agents.job_launcher import system_python
+from ramp.launching import psij_jobs, worker
+from tests.e2e.batch_jobs.psij_environment import ACCOUNT
+
+SECOND = 1_000_000
+FINAL = {"done", "failed", "cancelled"}
+WAIT_S = 250.0
+
+
+class JobAtSite:
+    """One job on a batch system.
+
+    Args:
+        system: `slurm` or `gridengine`.
+        python: an interpreter that has PSI/J.
+        variables: by which the system's commands find it.
+        root: folder of the job folders, the account's own.
+        job_id: the job's name.
+        reservation: the slot.
+        cores: of the job.
+        command: what the shell runs.
+        after: seconds from now until it is due.
+        seconds: from now until its slot ends.
+    """
+
+    def __init__(
+        self,
+        system: str,
+        python: Path,
+        variables: dict[str, str],
+        root: Path,
+        job_id: str,
+        reservation: str,
+        cores: int,
+        command: str,
+        *,
+        after: int = 0,
+        seconds: int = 540,
+    ) -> None:
+        self.folder = root / "res" / job_id
+        now = int(time.time())
+        self.job = {
+            "job_id": job_id,
+            "resource": "res",
+            "reservation_id": reservation,
+            "cores": cores,
+            "begin_at": (now + after) * SECOND,
+            "end_at": (now + seconds) * SECOND,
+            "arguments": ["sh", "-c", command],
+            "inputs": [],
+            "environment": [["RAMP_UNIT", "1"]],
+        }
+        program = Path(psij_jobs.__file__).read_text("utf-8")
+        self._asked = {"version": 1, "executor": system, "root": str(root), "variables": variables}
+        self._asked |= {"psij_python": str(python), "program": program}
+
+    def ask(self, verb: str, **more: Any) -> dict[str, Any]:
+        """The worker's answer, an error too."""
+        text = json.dumps({**self._asked, "verb": verb, "job": self.job, **more}).encode()
+        command = [system_python(), "-I", "-c", Path(worker.__file__).read_text("utf-8")]
+        account = pwd.getpwnam(ACCOUNT)
+        groups = os.getgrouplist(ACCOUNT, account.pw_gid)
+        done = subprocess.run(
+            command, input=text, capture_output=True, check=True, timeout=WAIT_S, cwd="/",
+            env={"PATH": worker.PATH}, user=account.pw_uid, group=account.pw_gid, extra_groups=groups,
+        )  # fmt: skip
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    def seen(self, verb: str = "look_up") -> dict[str, Any]:
+        """How the job is."""
+        answer = self.ask(verb)
+        assert "error" not in answer, answer
+        seen: dict[str, Any] = answer["seen"] or {"state": "unknown"}
+        return seen
+
+    def until(self, *states: str) -> dict[str, Any]:
+        """How the job is as soon as it is in one of some states."""
+        end = time.monotonic() + WAIT_S
+        while (seen := self.seen())["state"] not in states:
+            assert seen["state"] not in FINAL, seen
+            assert time.monotonic() < end, f"not {states} within {WAIT_S:g} s but {seen}"
+            time.sleep(0.3)
+        return seen
+
+    def output(self, name: str = "stdout") -> str:
+        """What it has printed."""
+        return base64.b64decode(self.ask("read", name=name, offset=0)["data"]).decode()

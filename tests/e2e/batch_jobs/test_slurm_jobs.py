@@ -1,0 +1,150 @@
+"""Jobs in reservations of a real Slurm cluster through PSI/J, as another account; found again, and run once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ramp.batch.slurm.emulated import EmulatedCluster
+from tests.e2e.batch_jobs.job_at_site import JobAtSite
+from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account, public_python
+from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster, saved, wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+NODES = 4
+
+
+@pytest.fixture(scope="module")
+def python() -> Iterator[Path]:
+    with public_python() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def one_cluster(python: Path) -> Iterator[EmulatedCluster]:
+    with running_cluster("jo", nodes=NODES) as started:
+        yield started
+
+
+@pytest.fixture
+def cluster(one_cluster: EmulatedCluster) -> EmulatedCluster:
+    return cleared(one_cluster)
+
+
+@pytest.fixture
+def job_on(cluster: EmulatedCluster, python: Path) -> Iterator[Callable[..., JobAtSite]]:
+    """A job of the reservation's sixteen cores."""
+    with folder_of_the_account() as root:
+
+        def job(name: str, command: str, **more: Any) -> JobAtSite:
+            variables = {"SLURM_CONF": str(cluster.conf)}
+            return JobAtSite("slurm", python, variables, root, name, "ramp_r1", 2 * CORES, command, **more)
+
+        yield job
+
+
+def reserve(cluster: EmulatedCluster, after: int = 0, user: str = ACCOUNT) -> None:
+    """Two whole nodes, as the plug-in reserves them."""
+    begin = f"uts{int(time.time()) + after}" if after else "now"
+    cluster.run(
+        "scontrol", "create", "reservation", "ReservationName=ramp_r1", f"StartTime={begin}", "Duration=10",
+        f"Nodes={cluster.name}[1-2]", f"CoreCnt={CORES},{CORES}", f"Users={user}",
+    )  # fmt: skip
+
+
+def listed(cluster: EmulatedCluster, job: JobAtSite) -> list[str]:
+    return cluster.run("squeue", "-h", "-t", "all", "-n", f"ramp_{job.folder.name}", "-o", "%A").split()
+
+
+def test_a_job_runs_on_all_that_was_bought(cluster: EmulatedCluster, job_on: Any) -> None:
+    """Sixteen tasks on two nodes of eight cores; it can start its tasks there, and sees nothing of who submitted it."""
+    reserve(cluster)
+    job = job_on("job-1", 'id -un; echo "unit $RAMP_UNIT"; srun sh -c "echo \\$SLURMD_NODENAME"; env; exit 3')
+    native = job.seen("submit")["native_id"]
+    assert "Reservation=ramp_r1" in cluster.run("scontrol", "-o", "show", "job", native)
+    seen = job.until("failed")
+    assert (seen["exit_code"], seen["cores"]) == (3, 2 * CORES), job.output("stderr")
+    said = job.output().splitlines()
+    assert said[:2] == [ACCOUNT, "unit 1"]
+    assert sorted(said[2:18]) == [f"{cluster.name}{node}" for node in (1, 2) for _ in range(CORES)]
+    known = {line.partition("=")[0] for line in said[18:]}
+    own = {"PATH", "HOME", "USER", "LOGNAME", "LANG", "PWD", "RAMP_UNIT", "TMPDIR", "_", "SHLVL", "OLDPWD"}
+    assert {name for name in known if not name.startswith("SLURM")} <= own
+
+
+def test_a_job_of_which_no_number_was_noted_is_found_and_not_submitted_again(
+    cluster: EmulatedCluster, job_on: Any
+) -> None:
+    """As after a kill between submission and note."""
+    reserve(cluster)
+    job = job_on("job-2", "sleep 300")
+    job.seen("submit")
+    native = (job.folder / "native").read_text()
+    (job.folder / "native").unlink()
+    assert job.seen("submit")["state"] in ("queued", "running")
+    assert listed(cluster, job) == [native]
+    job.until("running")
+    job.ask("cancel")
+    assert job.until("cancelled")["state"] == "cancelled"
+
+
+def test_a_waiting_job_that_the_system_has_lost_is_submitted_again_and_runs_once(
+    cluster: EmulatedCluster, job_on: Any
+) -> None:
+    reserve(cluster, after=20)
+    job = job_on("job-3", "echo run >> runs; cat runs", after=20)
+    assert job.seen("submit")["state"] == "queued"
+    (job.folder / "native").write_text("4000000")  # a number that the controller has forgotten
+    assert job.seen()["state"] == "unknown"
+    job.seen("submit")  # beside the first, which nobody can name any more
+    assert len(listed(cluster, job)) == 2
+    assert job.until("done")["exit_code"] == 0
+    wait_for(lambda: not cluster.run("squeue", "-h").split(), "both jobs end")
+    assert job.output() == "run\n"
+    assert job.output("runs") == "run\n"
+
+
+def test_a_reason_of_several_words_of_another_job_hides_nothing(cluster: EmulatedCluster, job_on: Any) -> None:
+    """PSI/J's own reader wants three words a line; of any other it knows nothing, of no job."""
+    reserve(cluster)
+    nodes = f"{cluster.name}[1-2]"
+    cluster.run("sbatch", "-o", "/dev/null", "-w", nodes, "-N2", "--exclusive", "--wrap", "true", user=ACCOUNT)
+    wait_for(lambda: " " in cluster.run("squeue", "-h", "-t", "PD", "-o", "%r").strip(), "a reason of two words")
+    job = job_on("job-4", "sleep 300")
+    job.seen("submit")
+    job.until("running")
+
+
+def test_a_reservation_that_is_handed_over_a_moment_later_is_waited_for(cluster: EmulatedCluster, job_on: Any) -> None:
+    reserve(cluster, user="root")
+    job = job_on("job-5", "true")
+    assert "Access denied" in job.ask("submit")["error"]
+    assert job.seen()["state"] == "unknown"
+    cluster.run("scontrol", "update", "ReservationName=ramp_r1", f"Users={ACCOUNT}")
+    job.seen("submit")
+    job.until("done")
+
+
+def test_what_slurm_does_not_take_is_told_in_its_words(job_on: Any) -> None:
+    seen = job_on("job-6", "true").seen("submit")
+    assert seen["state"] == "failed"
+    assert "invalid" in seen["detail"].lower(), seen
+
+
+def test_a_controller_that_is_away_leaves_the_job_in_doubt(cluster: EmulatedCluster, job_on: Any) -> None:
+    """Killed between submission and start: neither lost nor run twice."""
+    reserve(cluster, after=40)
+    job = job_on("job-7", "echo run >> runs; cat runs", after=40)
+    job.seen("submit")
+    saved(cluster)
+    cluster.signal_controller(9)
+    assert "slurm" in job.ask("look_up")["error"]
+    cluster.start_controller()
+    wait_for(lambda: "error" not in job.ask("look_up"), "the controller answers")
+    job.until("done")
+    assert job.output("runs") == "run\n"

@@ -1,0 +1,75 @@
+"""What was bought: calendar and list, agreement, a job on the slot, giving back, the account."""
+
+import re
+
+import pytest
+
+import ramp
+from ramp.cli.main import main
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def bought(market):
+    """Two slots of alice: one that has begun, one that begins in twenty minutes."""
+    with ramp.connect(market, user="alice") as alice:
+        begun = alice.submit(ramp.request(cores=4, wall_time="1h", end="+2h", price=70), rounds=1)
+        later = alice.submit(ramp.request(cores=8, wall_time="1h", start="+20min", price=70), rounds=1)
+        assert (begun.status, later.status) == ("committed", "committed")
+        return begun.units[0], later.units[0]
+
+
+@pytest.fixture
+def alice(visitor, bought):
+    return visitor("alice")
+
+
+def test_the_calendar_and_the_list_have_what_was_bought(alice, pages, bought):
+    alice.goto(pages.url + "/reservations")
+    for unit in bought:
+        alice.get_by_role("cell", name=unit.reservation_id, exact=True).wait_for()
+    assert alice.locator(".ramp-day").count() == 7
+    assert alice.locator(".ramp-slot").count() >= 2  # a slot over midnight is on both days
+    alice.get_by_role("link", name=bought[1].reservation_id, exact=True).click()
+    alice.get_by_role("heading", name=re.compile(f"Reservation {bought[1].reservation_id} on")).wait_for()
+
+
+def test_the_agreement_is_checked_and_comes_down_as_it_is(alice, pages, bought, tmp_path, market):
+    alice.goto(f"{pages.url}/reservations/{bought[1].agreement_id}")
+    alice.get_by_text(re.compile(r"It holds: 1\d checks passed, offline")).wait_for()
+    with alice.expect_download() as saved:
+        alice.get_by_role("button", name="Download agreement").click()
+    path = tmp_path / "agreement.xml"
+    saved.value.save_as(path)
+    assert main(["verify", str(path), "--state-dir", str(market)]) == 0
+
+
+def test_another_user_finds_nothing_under_the_same_id(pages, bought, visitor):
+    bob = visitor("bob")
+    bob.goto(f"{pages.url}/reservations/{bought[1].agreement_id}")
+    bob.get_by_text(re.compile("bob has bought nothing with the id")).wait_for()
+    assert bought[1].reservation_id not in bob.content()
+
+
+def test_a_job_on_the_slot_and_its_output(alice, pages, bought):
+    alice.goto(f"{pages.url}/reservations/{bought[0].agreement_id}")
+    alice.get_by_label("Command").fill("echo 'from the browser'")
+    alice.get_by_role("button", name="Launch").click()
+    alice.get_by_role("cell", name="done", exact=True).wait_for()
+    alice.get_by_role("cell", name="echo 'from the browser'", exact=True).click()
+    alice.locator(".ramp-output", has_text="from the browser").wait_for()
+
+
+def test_giving_back_says_what_comes_back_and_it_does(alice, pages, bought):
+    unit = bought[1]
+    refund = ramp.credits_text(unit.cost)
+    alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
+    alice.get_by_role("button", name="Give it back").click()
+    alice.get_by_text(f"Before the slot begins all of it comes back: {refund} credits.").wait_for()
+    alice.get_by_role("dialog").get_by_role("button", name="Give it back").click()
+    alice.get_by_text("cancelled", exact=True).wait_for()
+    assert alice.get_by_role("button", name="Give it back").count() == 0
+    alice.goto(pages.url + "/account")
+    alice.get_by_role("cell", name=f"+{refund}", exact=True).wait_for()
+    alice.locator("canvas").wait_for()

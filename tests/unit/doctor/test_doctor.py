@@ -1,0 +1,142 @@
+"""`ramp doctor` without a batch system: what it says of a state folder, certificates, journals and the disk."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ramp.batch.inspecting import Promise
+from ramp.cli.main import main
+from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
+from ramp.doctor import surroundings
+from ramp.doctor.examination import examine
+from ramp.doctor.promises import promises_of, read_records
+from ramp.errors import RampError
+from ramp.model.agreement import Agreement, Signed
+from ramp.model.contents import FundsReserved, PaymentMade
+from ramp.model.instant import DAY, HOUR, MINUTE, from_iso
+from ramp.model.offer import Offer, RefusalCode
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.seal import Role, Seal
+from ramp.model.slot import Slot
+from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade, Record, SlotReleased
+from ramp.runtime.journal import SqliteJournal
+from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.state_folder import StateFolder
+
+NOW = from_iso("2026-11-21T08:00:00Z")
+AGENT = AgentStatus("big1", "resource", 7, "ready", "", 0, "", is_up=True, clock_offset_ms=-12.0)
+STATUS = SwarmStatus("up", "", 6, "m.toml", ServerStatus("embedded", "127.0.0.1", 5222, 5), (AGENT,))
+
+SEAL = Seal("bank", Role.BANK, "big1", "r1", 6, "sealed")
+UNIT = RequestUnit(1, 70, 2 * HOUR, TotalCores(16))
+OFFER = Offer("o", "r1", 1, "big1", 60, HOUR, 2 * HOUR, 16, 0.25, HOUR)
+AGREEMENT = Agreement("a1", "r1", 1, "alice", "big1", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", 10**12)
+SALE: tuple[Record, ...] = (
+    HoldIntended(OFFER, UNIT, Slot(HOUR, 2 * HOUR, 16, 0.25), "alice", MINUTE, SEAL, 1),
+    HoldMade("o", "R1", MINUTE, 2),
+    AgreementReceived("o", Signed(AGREEMENT, ("alice",)), FundsReserved("order-1", "alice", (), 9, 10, 2), SEAL, 3),
+    AgreementPaid("o", PaymentMade("a1", "t1", OFFER.cost), SEAL, 4),
+    SlotReleased("o", "a1", RefusalCode.CANCELLED, "given back", OFFER.cost, SEAL, 5),
+)
+"""All that a resource notes of an offer that is sold and cancelled."""
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateFolder:
+    folder = StateFolder(tmp_path / "state")
+    folder.prepare()
+    return folder
+
+
+def test_a_market_that_never_was_is_well_and_it_is_said_that_none_runs(
+    state: StateFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--state-dir", str(state.path)]) == 0
+    shown = capsys.readouterr()
+    assert "no market is running; this is read from the state folder" in shown.err
+    assert "Nothing is wrong" in shown.out
+
+
+def test_certificates_that_end_soon_are_findings_with_what_to_do(state: StateFolder) -> None:
+    store = KeyStore(state.keys)
+    store.create_ca(NOW, market="a market")
+    store.issue("alice@localhost", Role.USER, NOW, lifetime=29 * DAY)
+    store.issue("bob@localhost", Role.USER, NOW, lifetime=300 * DAY)
+    found = [each for each in surroundings.certificates(state, NOW) if each.is_finding]
+    assert [(each.subject, each.do) for each in found] == [("alice@localhost", "ramp keys renew alice@localhost")]
+    report = examine(state, clock=lambda: NOW + 30 * DAY)
+    (expired,) = [each for each in report.findings if each.check == "certificates"]
+    assert "is expired" in expired.says
+
+
+def test_a_disk_that_is_nearly_full_is_a_finding(state: StateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_free(megabytes: int) -> None:
+        told = SimpleNamespace(free=megabytes << 20)
+        monkeypatch.setattr(surroundings, "shutil", SimpleNamespace(disk_usage=lambda _: told))
+
+    with_free(199)
+    found = [each for each in surroundings.disk(state) if each.is_finding]
+    assert found[0].says.startswith("199 MB are free below ")
+    with_free(200)
+    assert not [each for each in surroundings.disk(state) if each.is_finding and "MB" in each.says]
+
+
+def test_agents_that_are_ill_and_clocks_that_are_wrong() -> None:
+    assert not any(each.is_finding for each in surroundings.agents(STATUS))
+    ill = replace(AGENT, state="degraded", detail="slurmctld does not answer", clock_warning="it is 3 s ahead")
+    found = [each for each in surroundings.agents(replace(STATUS, agents=(ill,))) if each.is_finding]
+    assert [(each.check, each.subject) for each in found] == [("agents", "big1"), ("clock", "big1")]
+    assert "slurmctld does not answer" in found[0].says
+
+
+def test_a_server_that_nobody_reaches() -> None:
+    assert not any(each.is_finding for each in surroundings.server(None, STATUS))
+    silent = replace(STATUS, server=replace(STATUS.server, problem="does not answer"))
+    (found,) = surroundings.server(None, silent)
+    assert found.is_finding
+
+
+def test_one_that_cannot_be_looked_at_stops_no_other(state: StateFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    state.changes.write_text("{")
+    assert main(["doctor", "--state-dir", str(state.path), "--json"]) == 1
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["running"] is False
+    assert [each["check"] for each in shown["findings"]] == ["configuration"]
+    assert all(each["do"] for each in shown["findings"])
+    assert {each["check"] for each in shown["well"]} >= {"certificates", "disk", "version"}
+
+
+def test_a_configuration_that_is_not_there_is_bad_input(state: StateFolder) -> None:
+    assert main(["doctor", "no-such-file.toml", "--state-dir", str(state.path)]) == 2
+
+
+def test_a_journal_that_is_none_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "big1.sqlite"
+    assert read_records(path) == ()
+    path.write_text("no journal" * 100)
+    with pytest.raises(RampError, match="no journal, or it is broken"):
+        read_records(path)
+
+
+def test_promises_are_what_was_accepted_and_not_released(tmp_path: Path) -> None:
+    path = tmp_path / "big1.sqlite"
+    journal = SqliteJournal(path)
+    for record in SALE:
+        journal.append(record)
+    journal.close()
+    assert read_records(path) == SALE
+    held = Promise("o", "", paid=False, end=2 * HOUR, ends_as_hold=MINUTE)
+    assert promises_of(SALE[:1]) == promises_of(SALE[:2]) == (held,)
+    assert held.live(MINUTE - 1)
+    assert not held.live(MINUTE)
+    agreed = replace(held, agreement_id="a1", ends_as_hold=None)
+    assert promises_of(SALE[:3]) == (agreed,)
+    assert promises_of(SALE[:4]) == (replace(agreed, paid=True),)
+    assert agreed.live(2 * HOUR - 1)
+    assert not agreed.live(2 * HOUR)
+    assert promises_of(SALE) == ()

@@ -1,0 +1,222 @@
+"""Jobs on batch systems, without one: what their commands print, what the worker makes of PSI/J's answers, settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ramp.batch.finding import finding_variables
+from ramp.errors import ConfigurationError
+from ramp.launching import psij_jobs, worker
+from ramp.runtime.config_file import load_config
+
+SECOND = 1_000_000
+MARKET = """
+[launching]
+{launching}
+
+[accounts]
+alice = "{account}"
+
+[[users]]
+name = "alice"
+
+[machines.m]
+cores = 8
+plugin = "{plugin}"
+options = {options}
+
+[[resources]]
+name = "site"
+machine = "m"
+start_price = 2
+minimum_price = 1
+"""
+
+
+def config(tmp_path: Path, launching: str, plugin: str = "slurm", options: str = "{}", account: str = "alice1") -> Any:
+    path = tmp_path / "market.toml"
+    path.write_text(MARKET.format(launching=launching, plugin=plugin, options=options, account=account))
+    return load_config(path)
+
+
+# -- what Slurm prints -------------------------------------------------------------------------------------------------
+
+
+def test_a_reason_of_several_words_is_one_reason() -> None:
+    """The line by which psij-python 0.9.11 knows nothing of any job, as squeue 22.05 prints it."""
+    text = (
+        "JOBID               ST                  REASON              \n"
+        "7                   PD                  ReqNodeNotAvail, May\n"
+        "8                   R                   None                \n"
+        "9                   PD\n"
+        "\n"
+    )
+    assert psij_jobs.slurm_states(text) == {"7": ("PD", "ReqNodeNotAvail, May"), "8": ("R", "None"), "9": ("PD", "")}
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("sbatch: error: Batch job submission failed: Access denied to requested reservation", "not yet"),
+        ("Unable to run job: error: no suitable queues. Exiting.", "not yet"),
+        ("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", "doubt"),
+        ("sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)", "doubt"),
+        ('unable to send message to qmaster using port 6444 on host "localhost": got send error', "doubt"),
+        ("sbatch: error: Batch job submission failed: Requested reservation is invalid", "no"),
+        ("the job duration is longer than duration of the advance reservation id 22", "no"),
+    ],
+)
+def test_refusals_are_told_from_doubt(said: str, kind: str) -> None:
+    found = "doubt" if psij_jobs.DOUBT.search(said) else "not yet" if psij_jobs.NOT_YET.search(said) else "no"
+    assert found == kind
+
+
+# -- the worker and the program that it asks ---------------------------------------------------------------------------
+
+
+class Asked:
+    """Asks the worker about a job on a batch system whose program is a fake."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.folder = root / "res" / "job-1"
+
+    def __call__(self, verb: str, *answers: object, program: str = "") -> dict[str, Any]:
+        """The answer of the worker, where the program gives these one after another."""
+        given = self.root / "answers"
+        given.write_text("\n".join(map(json.dumps, answers)))
+        fake = f"""
+import pathlib, sys
+first, _, rest = pathlib.Path({str(given)!r}).read_text().partition(chr(10))
+pathlib.Path({str(given)!r}).write_text(rest)
+with open({str(self.root / "asked")!r}, "a") as asked: print(sys.stdin.read(), file=asked)
+print(first)
+"""
+        job = {
+            "job_id": "job-1", "resource": "res", "reservation_id": "R-1", "cores": 4,
+            "begin_at": int(time.time()) * SECOND, "end_at": int(time.time() + 600) * SECOND,
+            "arguments": ["true"], "inputs": [], "environment": [],
+        }  # fmt: skip
+        asked = {"version": 1, "verb": verb, "executor": "slurm", "root": str(self.root), "job": job}
+        asked |= {"psij_python": sys.executable, "program": program or fake}
+        done = subprocess.run(
+            [sys.executable, "-I", worker.__file__], input=json.dumps(asked).encode(), capture_output=True, check=True
+        )
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.root / "asked").read_text().splitlines()]
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Asked:
+    return Asked(tmp_path)
+
+
+def test_a_job_is_submitted_and_what_waits_is_told(asked: Asked) -> None:
+    seen = asked("submit", {"refused": ""}, {"alive": True, "detail": "Priority"})["seen"]
+    assert (seen["state"], seen["detail"]) == ("queued", "Priority")
+    first, second = asked.questions
+    assert (first["verb"], first["folder"], first["job"]["reservation_id"]) == ("submit", str(asked.folder), "R-1")
+    assert second["verb"] == "look"
+
+
+def test_what_is_refused_is_told_in_the_systems_words(asked: Asked) -> None:
+    seen = asked("submit", {"refused": "Slurm does not take it: Invalid wckey"})["seen"]
+    assert (seen["state"], seen["detail"]) == ("failed", "Slurm does not take it: Invalid wckey")
+
+
+@pytest.mark.parametrize("program", ["import sys; sys.exit('oh')", "print('no JSON')", "raise SystemExit(3)"])
+def test_a_program_that_fails_leaves_the_job_in_doubt(asked: Asked, program: str) -> None:
+    assert "error" in asked("submit", program=program)
+
+
+def test_what_nobody_lists_was_lost_unless_it_has_begun(asked: Asked) -> None:
+    asked("submit", {"refused": ""}, {"alive": True, "detail": ""})
+    assert asked("look_up", {"alive": None, "detail": ""})["seen"] is None
+    (asked.folder / "started").mkdir()
+    (asked.folder / "began").write_text("10.5")
+    (asked.folder / "cores").write_text("8(x2),4\n")
+    seen = asked("look_up", {"alive": None, "detail": ""})["seen"]
+    assert (seen["state"], seen["cores"], seen["started_at"]) == ("failed", 20, 10_500_000)
+    before = len(asked.questions)
+    asked("submit", {"alive": None, "detail": ""})
+    assert [each["verb"] for each in asked.questions[before:]] == ["look"], "what has begun is not submitted again"
+
+
+def test_who_starts_a_job_that_is_cancelled_starts_nothing(asked: Asked) -> None:
+    asked("submit", {"refused": ""}, {"alive": True, "detail": ""})
+    asked("cancel", {}, {"alive": None, "detail": ""})
+    assert subprocess.run([asked.folder / "run"]).returncode == 126
+    assert not (asked.folder / "started").exists()
+
+
+def test_a_jobs_own_variables_and_its_systems_are_all_that_it_sees(asked: Asked) -> None:
+    asked("submit", {"refused": ""}, {"alive": True, "detail": ""})
+    run = (asked.folder / "run").read_text().replace("'true'", "env").replace(" true ", " env ")
+    (asked.folder / "run").write_text(run)
+    system = {"SLURM_JOB_ID": "7", "SLURM_ODD": "two 'words'; $HOME", "SLURM_EXPORT_ENV": "NONE", "NSLOTS": "4"}
+    secret = {"SECRET": "x\nSLURM_NOT=1", "PATH": os.environ["PATH"]}
+    subprocess.run([asked.folder / "run"], env={**system, **secret}, check=True)
+    seen = dict(line.split("=", 1) for line in (asked.folder / "stdout").read_text().splitlines())
+    assert {name: seen.get(name) for name in ("SLURM_JOB_ID", "SLURM_ODD", "NSLOTS")} == {
+        name: system[name] for name in ("SLURM_JOB_ID", "SLURM_ODD", "NSLOTS")
+    }
+    assert not {"SECRET", "SLURM_EXPORT_ENV"} & set(seen)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a folder of somebody else")
+def test_a_folder_that_somebody_else_has_made_is_refused(asked: Asked) -> None:
+    os.chown(asked.root, 12345, 12345)
+    assert "not a folder of the account's own" in asked("submit")["error"]
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_system_needs_an_interpreter_with_psij(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"launching\.psij_python"):
+        config(tmp_path, 'executor = "slurm"')
+    found = config(tmp_path, 'executor = "slurm"\npsij_python = "/opt/psij/bin/python"\nfolder = "/scratch"')
+    assert found.resources[0].launching.launches
+    assert (found.launching.psij_python, found.launching.folder) == ("/opt/psij/bin/python", "/scratch")
+
+
+def test_the_agents_own_account_runs_nothing_on_a_batch_system(tmp_path: Path) -> None:
+    for executor in ("slurm", "handover"):
+        with pytest.raises(ConfigurationError, match="simulated"):
+            config(tmp_path, f'executor = "{executor}"\npsij_python = "/p"', account="@own")
+
+
+def test_paths_are_full(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"launching\.folder.*jobs"):
+        config(tmp_path, 'executor = "slurm"\npsij_python = "/p"\nfolder = "jobs"')
+
+
+def test_slots_that_are_handed_over_launch_nothing(tmp_path: Path) -> None:
+    terms = config(tmp_path, 'executor = "handover"').resources[0].launching
+    assert not terms.launches
+    assert terms.accounts == {"alice@localhost": "alice1"}
+
+
+def test_a_batch_system_is_found_as_its_plug_in_finds_it(tmp_path: Path) -> None:
+    def variables(plugin: str, options: str) -> Any:
+        return finding_variables(config(tmp_path, 'executor = "none"', plugin, options).resources[0])
+
+    assert variables("slurm", '{ partition = "debug", conf = "/x/slurm.conf" }') == {"SLURM_CONF": "/x/slurm.conf"}
+    assert variables("steady", "{}") == {}
+    found = variables(
+        "gridengine", '{ root = "/ge", commands = "/ge/bin", environment = { SGE_QMASTER_PORT = "6444" } }'
+    )
+    assert found["PATH"] == "/ge/bin"
+    assert (found["SGE_ROOT"], found["SGE_CELL"], found["SGE_QMASTER_PORT"]) == ("/ge", "default", "6444")

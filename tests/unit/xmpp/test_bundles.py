@@ -1,0 +1,91 @@
+"""Several messages in one stanza: what is packed comes out again, and what is no bundle is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ramp.errors import DocumentError
+from ramp.xmpp.bundles import BUNDLE_KEY, BUNDLE_VERSION, PARTS_MAX, UNPACKED_MAX, Part, pack, unpack
+
+MACHINE = "curie@localhost"
+CALL = Part(MACHINE, {"performative": "cfp", "reply-with": "1"}, "c", "<cfp/>")
+texts = st.text(
+    st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufffe\uffff"), min_size=1, max_size=20
+)
+parts = st.builds(
+    Part,
+    st.sampled_from(["a@localhost", "b@localhost", "c.d-e@site.example"]),
+    st.dictionaries(texts, texts, max_size=4).map(lambda found: {"performative": "cfp", **found}),
+    st.just("") | texts,
+    st.sampled_from(["<cfp/>", "<other a='1'>&amp;</other>"]) | texts,
+)
+
+
+@given(st.lists(parts, min_size=1, max_size=8))
+def test_what_is_packed_comes_out_again_in_its_order(some: list[Part]) -> None:
+    body, metadata = pack(some)
+    assert unpack(body, metadata[BUNDLE_KEY]) == tuple(some)
+    assert metadata["performative"] == "cfp"
+
+
+def test_what_all_are_told_alike_is_written_once() -> None:
+    some = [Part(f"m{number}@localhost", dict(CALL.metadata), "c", "<cfp>" + "x" * 1000) for number in range(20)]
+    body, _ = pack(some)
+    assert body.count("xxx<") == 0
+    assert len(body) < 2_000
+
+
+def changed(**fields: Any) -> str:
+    return json.dumps(
+        {"bodies": ["<a/>"], "slots": [{"performative": "cfp"}], "parts": [[MACHINE, "", 0, 0]], **fields}
+    )
+
+
+def test_the_form_that_is_changed_below_is_right() -> None:
+    assert unpack(changed(), BUNDLE_VERSION) == (Part(MACHINE, {"performative": "cfp"}, "", "<a/>"),)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "an object"),
+        (json.dumps({"bodies": []}), "an object"),
+        (changed(more=1), "an object"),
+        (changed(bodies={}), "are lists"),
+        (changed(parts=[]), "0 messages"),
+        (changed(parts=[[MACHINE, "", 0, 0]] * (PARTS_MAX + 1)), f"{PARTS_MAX + 1} messages"),
+        (changed(parts=["x"]), "a part of a bundle is"),
+        (changed(parts=[[MACHINE, "", 0]]), "a part of a bundle is"),
+        (changed(parts=[[MACHINE, "", True, 0]]), "a part of a bundle is"),
+        (changed(parts=[[MACHINE, None, 0, 0]]), "a part of a bundle is"),
+        (changed(parts=[["CURIE@localhost", "", 0, 0]]), "is no address"),
+        (changed(parts=[["localhost", "", 0, 0]]), "is no address"),
+        (changed(parts=[[MACHINE + "/x", "", 0, 0]]), "is no address"),
+        (changed(parts=[[MACHINE, "", 1, 0]]), "points to slots 1"),
+        (changed(parts=[[MACHINE, "", 0, -1]]), "body -1"),
+        (changed(bodies=[""]), "no text, or empty"),
+        (changed(bodies=[7]), "no text, or empty"),
+        (changed(slots=[[]]), "slots of a bundle are texts"),
+        (changed(slots=[{"performative": ""}]), "slots of a bundle are texts"),
+        (changed(slots=[{"performative": 1}]), "slots of a bundle are texts"),
+        (changed(bodies=["\x00"]), "U+0000"),
+        (changed(slots=[{"a": "\ud800"}]), "U+D800"),
+        (changed(bodies=["x" * (UNPACKED_MAX // 2)], parts=[[MACHINE, "", 0, 0]] * 3), "characters together"),
+    ],
+)
+def test_what_is_no_bundle_is_refused(body: str, words: str) -> None:
+    with pytest.raises(DocumentError) as raised:
+        unpack(body, BUNDLE_VERSION)
+    assert words in str(raised.value)
+
+
+def test_another_version_is_refused() -> None:
+    with pytest.raises(DocumentError, match="version"):
+        unpack(pack([CALL])[0], "2")
