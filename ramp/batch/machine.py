@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 from ramp.batch.availability import NEVER, Availability, Taking, takings_of
 from ramp.batch.book import Entry, HoldBook
 from ramp.batch.for_sale import ForSale
+from ramp.batch.places import Places
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
 from ramp.batch.sold_nodes import parts_of, placement_of, token_of
 from ramp.batch.system import BatchSystem, Parts, SystemSnapshot
@@ -50,6 +51,7 @@ class BatchMachine:
         state_dir: folder of the book; None for memory.
         spare_planned: whether jobs that the system plans to start keep their places in quotes.
         snapshot_age_s: seconds for which one picture serves.
+        places: chooses nodes for requests with terms for tori; None where the system is no torus.
         monotonic: seconds that pass, for the picture's age.
         wait: seconds to wait.
 
@@ -69,6 +71,7 @@ class BatchMachine:
         *,
         spare_planned: bool = True,
         snapshot_age_s: float = SNAPSHOT_AGE_S,
+        places: Places | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -81,6 +84,7 @@ class BatchMachine:
         self._spare_planned = spare_planned
         self._snapshot_age_s = snapshot_age_s
         self._monotonic = monotonic
+        self._places = places
         self._wanting: dict[str, float] = {}
         """Since when sold slots are not as they should be, for their tending."""
         self._picture: tuple[float, SystemSnapshot] | None = None
@@ -157,15 +161,18 @@ class BatchMachine:
         if duration <= 0 or latest < earliest:
             detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
             return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
-        return self._told(lambda: self._quoted(unit, duration, earliest, latest, now))
+        never = None if self._places is None or unit.torus is None else self._places.refused(unit)
+        return never or self._told(lambda: self._quoted(unit, duration, earliest, latest, now))
 
     def _quoted(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant, now: Instant
     ) -> Slot | Refusal:
         free = self.availability(now)
-        fit = free.first_fit(unit.cores, duration, earliest, latest, now=now)
+        places = self._places
+        choose = None if places is None or unit.torus is None else partial(places.choose, unit)
+        fit = free.first_fit(unit.cores, duration, earliest, latest, now=now, choose=choose)
         if fit is None:
-            later = free.first_fit(unit.cores, duration, earliest, NEVER - duration, now=now)
+            later = free.first_fit(unit.cores, duration, earliest, NEVER - duration, now=now, choose=choose)
             detail = (
                 f"{unit.cores.total} of {self.capacity} cores are not free and for sale together for "
                 f"{seconds(duration):g} s between {iso(earliest)} and {_iso_or_empty(unit.deadline)}"
@@ -241,6 +248,8 @@ class BatchMachine:
             BatchSystemError: the system cannot be asked.
         """
         assert entry.slot is not None
+        if self._places is not None and len(entry.parts) > 1:
+            return ()  # it may be a box, and other nodes would be none
         return self.availability(now, without=entry.key).like(entry.parts, entry.slot.start, entry.slot.end)
 
     def release(self, key: str, now: Instant) -> None:
