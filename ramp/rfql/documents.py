@@ -18,7 +18,8 @@ from ramp.model import contents
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.instant import Instant
-from ramp.rfql import agreements, directory, enrolment, jobs, keeper, offers, orders, payments, statements
+from ramp.rfql import agreements, directory, jobs, keeper, offers, orders, payments, statements
+from ramp.rfql.joining import enrolment
 from ramp.rfql.signing import proofs
 from ramp.rfql.signing.proofs import Verifier
 from ramp.rfql.xml import schema
