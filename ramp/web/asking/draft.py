@@ -57,6 +57,9 @@ MORE: Final = (
     Field("ram_per_core_mb", ("RAMPerCore",), "Least memory per core (MB)", "2048", whole=True),
     Field("disk_gb", ("TotalDiskSpace",), "Disk space in all (GB)", "100", whole=True),
     Field("node_disk_gb", ("NodeDiskSpace",), "or on each node (GB)", "10", whole=True),
+    Field("speed_up", (), "With cores from..to: the speed-up law", "amdahl:0.05"),
+    Field("reference_cores", (), "and the cores of that length and price", "64", whole=True),
+    Field("start_probability", (), "A queue will do, if it starts with probability", "0.95"),
 )
 TORUS: Final = (
     Field("geometry", (), "Extents on a torus", "8x8x16"),
@@ -87,7 +90,9 @@ class UnitDraft:
         for name, each in FIELDS.items():
             text = self.text(name)
             if text:
-                given[name] = _whole(text, each) if each.whole else text
+                given[name] = _whole(text, each) if each.whole and ".." not in text else text
+        if "start_probability" in given:
+            given["start_probability"] = _probability(str(given["start_probability"]))
         if "price" not in given:
             raise ConfigurationError(f"{FIELDS['price'].label}: nothing is said; right would be for example 70")
         return request(**given, rotate=self.rotate).at(now)  # type: ignore[arg-type]
@@ -110,11 +115,15 @@ class UnitDraft:
             "geometry": None if torus is None or not torus.geometry else "x".join(str(each) for each in torus.geometry),
             "connection": None if torus is None else torus.connection,
             "node_use": None if torus is None else torus.node_use,
+            "start_probability": unit.start_probability,
         }
         if isinstance(unit.cores, Nodes):
             values |= {"nodes": unit.cores.count, "node_cores": unit.cores.cores_per_node}
         else:
             values["cores"] = unit.cores.count
+        if unit.moldable is not None:
+            values["cores"] = f"{unit.moldable.least}..{unit.moldable.most}"
+            values |= {"reference_cores": unit.cores.total, "speed_up": unit.moldable.law}
         if isinstance(unit.disk, TotalDiskSpace):
             values["disk_gb"] = unit.disk.gigabytes
         elif isinstance(unit.disk, NodeDiskSpace):
@@ -204,6 +213,14 @@ def labelled(reason: str) -> str:
 
 def _length(duration: Duration) -> Duration:
     return max(duration, 0)
+
+
+def _probability(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        each = FIELDS["start_probability"]
+        raise ConfigurationError(f"{each.label}: {text!r} is no number; right would be {each.hint}") from None
 
 
 def _whole(text: str, each: Field) -> int:

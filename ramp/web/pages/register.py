@@ -56,6 +56,7 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
         site.owners.add(client.id, session)
         client.on_delete(lambda: site.owners.remove(client.id))
         visit = Visit(site, session, request)
+        client.on_delete(visit.end)
         frame.build_frame(visit)
         with ui.element("main").classes("column full-width").style("gap: 1rem"):
             if page.role not in (None, session.role):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from nicegui import background_tasks, ui
+from nicegui import ui
 from starlette.requests import Request
 
 from ramp.client.asyncio_market import AsyncMarket
+from ramp.errors import RampError
 from ramp.web.live.feed import UserFeed
 from ramp.web.security.sessions import Session
 from ramp.web.site import Site
@@ -34,6 +37,7 @@ class Visit:
         request: what was asked for.
         dark: whether the browser shows dark pages.
         zone: the browser's time zone, as far as this computer knows it; else UTC.
+        tasks: what is being done for the page.
     """
 
     site: Site
@@ -41,6 +45,7 @@ class Visit:
     request: Request
     dark: bool = False
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def market(self) -> AsyncMarket:
         """The market as the user who looks; see `Site.market_of`."""
@@ -56,8 +61,22 @@ class Visit:
 
     def soon(self, work: Coroutine[None, None, None]) -> None:
         """Do something for the page as long as somebody looks at it."""
-        task = background_tasks.create(work)
-        ui.context.client.on_delete(lambda: task.cancel() and None)
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def end(self) -> None:
+        """Nobody looks any more."""
+        for task in list(self.tasks):
+            task.cancel()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self.tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, RampError):
+            logging.getLogger(__name__).info("a page could not be drawn anew: %s", error)
+        elif error is not None:
+            logging.getLogger(__name__).error("a page", exc_info=error)
 
     @staticmethod
     def short_id(identifier: str) -> str:

@@ -57,6 +57,8 @@ def test_most_it_costs():
         ({"end": "", "wall_time": ""}, "how long?"),
         ({"geometry": "8*8"}, "is no extents; right would be for example 8x8x16"),
         ({"end": "+5min"}, "does not lie after the start"),
+        ({"start_probability": "often"}, "'often' is no number; right would be 0.95"),
+        ({"start_probability": "95"}, "95"),
         ({"disk_gb": "1", "node_disk_gb": "1"}, "Disk space in all (GB)"),
     ],
 )

@@ -1,0 +1,163 @@
+"""The feed of a user's requests, over a line of its own that says what it is told."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from ramp.control.events import Refused, RequestsListed, RequestStanding, Submitted, Watching
+from ramp.control.requests import Approve, ListRequests, Submit, Watch
+from ramp.errors import MarketRefused, NoMarket
+from ramp.model.instant import SECOND
+from ramp.protocol.outcome import RequestOutcome, RequestStatus
+from ramp.protocol.progress import ApprovalAsked, RoundOpened
+from ramp.web.live.feed import STORIES_MAX, UserFeed
+from tests.unit.web.test_story import NOW, offer
+
+LIMIT_S = 60
+
+
+def outcome(request_id, status=RequestStatus.REJECTED):
+    return RequestOutcome(request_id, status, "", (), (), NOW, SECOND)
+
+
+class FakeAgent:
+    """A User Agent's control channel: what it tells comes from queues."""
+
+    def __init__(self):
+        self.told = asyncio.Queue()
+        self.submitted = asyncio.Queue()
+        self.sent = asyncio.Queue()
+        self.listed = ()
+        self.user = "alice"
+        self.access = self
+
+    # what a feed needs of an AsyncMarket
+
+    async def requests(self):
+        return self.listed
+
+    async def ask(self, dialogue):
+        request = next(dialogue)
+        assert isinstance(request, ListRequests)
+        try:
+            dialogue.send(RequestsListed(self.listed))
+        except StopIteration as end:
+            return end.value
+
+    async def open_async(self):
+        return self._line()
+
+    reopen_async = open_async
+
+    @asynccontextmanager
+    async def _open(self):
+        yield self
+
+    def _line(self):
+        return Line(self)
+
+
+class Line:
+    def __init__(self, agent):
+        self.agent = agent
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        pass
+
+    async def send(self, request):
+        await self.agent.sent.put(request)
+
+    async def events(self, request):
+        queue = self.agent.told if isinstance(request, Watch) else self.agent.submitted
+        if isinstance(request, Watch):
+            yield Watching()
+        while True:
+            event = await queue.get()
+            if event is None:
+                raise NoMarket("gone")
+            yield event
+
+
+async def until(condition):
+    async with asyncio.timeout(LIMIT_S):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+async def agent():
+    return FakeAgent()
+
+
+@pytest.fixture
+async def feed(agent):
+    found = UserFeed(lambda: agent)
+    found.begin()
+    yield found
+    await found.end()
+
+
+async def test_what_goes_on_is_told_to_every_page(agent, feed):
+    one, two = [], []
+    feed.listen(one.append)
+    stop = feed.listen(two.append)
+    await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
+    await until(lambda: "r1" in one and "r1" in two)
+    stop()
+    await agent.told.put(RoundOpened("r2", 1, ((1, 70),), 5))
+    await until(lambda: "r2" in one)
+    assert "r2" not in two
+    assert feed.story("r1").stage == "round 1: waiting for offers"
+
+
+async def test_a_page_that_fails_does_not_silence_the_others(agent, feed):
+    def broken(_):
+        raise ValueError("a page")
+
+    told = []
+    feed.listen(broken)
+    feed.listen(told.append)
+    await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
+    await until(lambda: "r1" in told)
+
+
+async def test_a_market_that_ends_is_followed_again(agent, feed):
+    await agent.told.put(None)
+    await until(lambda: feed.problem == "gone")
+    agent.listed = (RequestStanding("r9", "bidding", "", 1, NOW),)
+    await until(lambda: feed.problem == "" and feed.story("r9") is not None)
+
+
+async def test_the_owner_is_asked_and_answers(agent, feed):
+    taking = asyncio.create_task(feed.submit(Submit("<x/>", "r1")))
+    await agent.submitted.put(Submitted("r1"))
+    assert await taking == "r1"
+    await agent.submitted.put(ApprovalAsked("r1", (offer("a", 45),), (True,), (36000,)))
+    await until(lambda: feed.story("r1").approval is not None)
+    feed.answer("r1", True)
+    async with asyncio.timeout(LIMIT_S):
+        assert await agent.sent.get() == Approve(True)
+    assert feed.story("r1").approval is None
+
+
+async def test_a_refusal_of_the_submission_is_the_callers(agent, feed):
+    taking = asyncio.create_task(feed.submit(Submit("<x/>", "r1")))
+    await agent.submitted.put(Refused("bad_document", "no"))
+    with pytest.raises(MarketRefused, match="no"):
+        await taking
+
+
+async def test_requests_that_have_ended_leave_memory(agent, feed):
+    agent.listed = tuple(RequestStanding(f"old{n}", "", "", 1, NOW, outcome(f"old{n}"), True) for n in range(500))
+    await agent.told.put(None)
+    await until(lambda: feed.story("old499") is not None and feed.problem == "")
+    for number in range(200):
+        await agent.told.put(RoundOpened(f"open{number}", 1, ((1, 70),), 5))
+    await until(lambda: feed.story("open199") is not None)
+    assert feed.story("old499") is None
+    assert all(feed.story(f"open{n}") is not None for n in range(200))  # what goes on is kept whatever comes
+    assert len(feed._stories) <= STORIES_MAX + 200
