@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import string
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import SECOND, from_iso
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import (
+    MoldableTerms,
     NodeDiskSpace,
     Nodes,
     RequestForQuotation,
@@ -65,13 +67,19 @@ torus_terms = st.builds(
 )
 
 
+def core_ranges(reference: int) -> st.SearchStrategy[MoldableTerms]:
+    """Ranges around a reference size."""
+    laws = st.sampled_from(["amdahl:0", "amdahl:0.05", "downey:64:1.5", "table:1=100,16=20.5"])
+    return st.builds(MoldableTerms, st.integers(1, reference), st.integers(reference, 10**9), laws)
+
+
 @st.composite
 def request_units(draw: st.DrawFn, number: int = 1) -> RequestUnit:
     """One unit that makes sense: its window holds its wall time."""
     deadline = draw(st.integers(10**12, from_iso("8999-12-31T23:59:59Z")))
     not_before = draw(st.none() | st.integers(deadline - 10**12, deadline - 1))
     longest = 10**6 if not_before is None else (deadline - not_before) // SECOND
-    return RequestUnit(
+    unit = RequestUnit(
         number=number,
         cpu_hour_cost=draw(prices),
         deadline=deadline,
@@ -87,6 +95,10 @@ def request_units(draw: st.DrawFn, number: int = 1) -> RequestUnit:
         disk=draw(st.none() | st.builds(TotalDiskSpace, counts) | st.builds(NodeDiskSpace, counts)),
         torus=draw(st.none() | torus_terms),
     )
+    shaped = unit.torus is not None and unit.torus.geometry
+    if unit.wall_time is None or not isinstance(unit.cores, TotalCores) or shaped:
+        return unit
+    return replace(unit, moldable=draw(st.none() | core_ranges(unit.cores.count)))
 
 
 @st.composite
@@ -145,7 +157,8 @@ calls = st.builds(
 def agreements(draw: st.DrawFn) -> Agreement:
     """An agreement whose parts say the same."""
     number = draw(st.integers(1, 5))
-    offer = dataclasses.replace(draw(offers()), unit=number, resource=RESOURCE)
+    payable = offers().filter(lambda offer: offer.cost < 2**62)  # amounts of the documents have 64 bits
+    offer = dataclasses.replace(draw(payable), unit=number, resource=RESOURCE)
     issued_at = draw(st.integers(0, 10**15))
     return Agreement(
         agreement_id=draw(identifiers),
@@ -182,6 +195,9 @@ LINES = {
 }
 file_names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", fullmatch=True)
 in_base64 = st.binary(max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
+signing_requests = st.binary(min_size=1, max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
+pems = signing_requests.map(lambda data: f"-----BEGIN X509 CRL-----\n{data}\n-----END X509 CRL-----\n")
+proofs = st.binary(min_size=32, max_size=32).map(bytes.hex)
 
 
 def tuples_of(kind: type, least: int = 0) -> st.SearchStrategy[object]:
@@ -222,6 +238,12 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "executable": st.booleans(),
     "complete": st.booleans(),
     "data": in_base64,
+    "request": signing_requests,
+    "server_request": st.just("") | signing_requests,
+    "proof": proofs,
+    "certificate": pems,
+    "server_certificate": st.just("") | pems,
+    "revocations": st.just("") | pems,
     "unit": counts,
     "offset": ordinals,
     "size": ordinals,
