@@ -56,7 +56,7 @@ from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
 from simulation.market.wire import Wire
 from simulation.market.world import START, Listener, World
-from simulation.resource.drawn_starts import DrawnStarts
+from simulation.resource.waiting.drawn_starts import DrawnStarts
 
 REST_LIMIT = 45 * MINUTE
 """A healed market comes to rest well within this; the longest wait is that for money set aside."""
