@@ -80,7 +80,6 @@ CAUGHT_BY = {
     "doubt_taken_for_firm": (36, "booked_before_said"),
     "release_not_repeated": (58, "given_back"),
     "refunded_twice": (3, "refunded_once"),
-    "paid_before_its_start": (19, "paid_for_its_start"),
     "second_price_as_first": (7, "price_owed"),
     "dearest_sets_price": (12, "price_owed"),
     "ideal_speed_up": (7, "size_owed"),
