@@ -70,7 +70,7 @@ CAUGHT_BY = {
     "late_vote_accepted": (33, "decides_in_time"),
     "refusal_forgotten": (40, "bank_keeps_its_word"),
     "posts_after_deadline": (1, "orders_settle"),
-    "doubled_proposal_judged": (42, "judged_once"),
+    "doubled_proposal_judged": (82, "judged_once"),
     "single_signature_accepted": (106, "both_signatures"),
     "reservation_never_voided": (1, "orders_settle"),
     "order_posted_in_part": (0, "all_or_none"),
