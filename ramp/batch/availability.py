@@ -8,7 +8,7 @@ so that a long queue makes early slots dear.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -131,13 +131,21 @@ class Availability:
         self._full_until = self._filled(backlog)
 
     def first_fit(
-        self, cores: TotalCores | Nodes, duration: Duration, earliest: Instant, latest: Instant, *, now: Instant
+        self,
+        cores: TotalCores | Nodes,
+        duration: Duration,
+        earliest: Instant,
+        latest: Instant,
+        *,
+        now: Instant,
+        choose: Callable[[Mapping[str, int]], Parts] | None = None,
     ) -> Fit | None:
         """The earliest slot that begins in [earliest, latest], with its cores; None where there is none.
 
         The tried begins are the earliest, and those at which something ends or an hour of sale begins: between two of
         them nothing gets better. A request for cores takes the emptiest nodes, so that its tasks are close together,
-        and ends on the fullest node that has the rest; one for nodes takes the fullest that have enough.
+        and ends on the fullest node that has the rest; one for nodes takes the fullest that have enough. Where `choose`
+        is given it takes the nodes instead, of what is free on each.
         """
         sellable = self._for_sale.cores(self.cores) - cores.total
         if sellable < 0 or duration > self._for_sale.longest:
@@ -156,10 +164,13 @@ class Availability:
                     break
                 free, market = self._over(start, start + duration)
                 if market <= sellable:
-                    parts = self._choose(cores, free)
-                    if parts:
+                    parts = self._choose(cores, free) if choose is None else choose(self._named(free))
+                    if parts and market + sum(count for _, count in parts) <= sellable + cores.total:
                         return Fit(start, parts)
         return None
+
+    def _named(self, free: NDArray[np.int64]) -> dict[str, int]:
+        return {node.name: int(count) for node, count in zip(self._nodes, free, strict=True)}
 
     def lacking(self, parts: Parts, start: Instant, end: Instant) -> str:
         """Why cores of nodes cannot be had over a time; empty if they can. Notice and hours are not looked at."""

@@ -22,8 +22,8 @@ from ramp.model.slot import Reservation, Slot
 from ramp.runtime.sqlite_file import connect, damage_named, format_version, transaction
 from ramp.runtime.storage_errors import storing
 
-BOOK_VERSION: Final = 1
-"""Of the file's format."""
+BOOK_VERSION: Final = 2
+"""Of the file's format; 2 has when the job of a slot has started that is not reserved."""
 
 _SCHEMA: Final = """
 CREATE TABLE hold (
@@ -40,13 +40,14 @@ CREATE TABLE hold (
     made           INTEGER NOT NULL,
     released       INTEGER NOT NULL,
     removed        INTEGER NOT NULL,
-    lost           TEXT NOT NULL
+    lost           TEXT NOT NULL,
+    started        INTEGER
 ) STRICT
 """
 
 
 _COLUMNS: Final = (
-    "key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost"
+    "key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started"
 )
 
 
@@ -68,6 +69,7 @@ class Entry:
         released: whether it was given back.
         removed: whether the system was seen without it after that.
         lost: why the slot cannot be delivered any more; empty where it can.
+        started: when the job started that stands for the slot; None before, and where the slot is reserved.
     """
 
     key: str
@@ -83,6 +85,7 @@ class Entry:
     released: bool = False
     removed: bool = False
     lost: str = ""
+    started: Instant | None = None
 
     def stands(self, now: Instant) -> bool:
         """Whether it is a hold within its deadline, or firm; also after its slot's end."""
@@ -98,7 +101,7 @@ class Entry:
         """As the interface of plug-ins tells of it."""
         assert self.slot is not None
         until = None if self.firm else self.held_until
-        return Reservation(self.key, self.reservation_id or self.name, self.slot, self.firm, until)
+        return Reservation(self.key, self.reservation_id or self.name, self.slot, self.firm, until, self.started)
 
 
 class HoldBook:
@@ -127,6 +130,11 @@ class HoldBook:
                     with transaction(self._connection):
                         if format_version(self._connection, self.path, "book of holds", BOOK_VERSION) == 0:
                             self._connection.execute(_SCHEMA)
+                            self._connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
+                elif version == 1:
+                    with transaction(self._connection):
+                        if format_version(self._connection, self.path, "book of holds", BOOK_VERSION) == 1:
+                            self._connection.execute("ALTER TABLE hold ADD COLUMN started INTEGER")
                             self._connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
         except BaseException:
             self._connection.close()
@@ -191,6 +199,7 @@ class HoldBook:
         row = (
             *(entry.key, entry.name, entry.reservation_id, entry.unit, slot, json.dumps(entry.parts)),
             *(entry.held_until, entry.firm, entry.account, entry.made, entry.released, entry.removed, entry.lost),
+            entry.started,
         )
         updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
         marks = ", ".join("?" * len(row))
@@ -238,7 +247,9 @@ def _by_start(entry: Entry) -> tuple[Instant, Instant, str]:
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost = row
+    key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started = (
+        row
+    )
     return Entry(
         key,
         name,
@@ -253,4 +264,5 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         bool(released),
         bool(removed),
         lost,
+        started,
     )

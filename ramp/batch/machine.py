@@ -17,10 +17,12 @@ from typing import Any, Final, TypeVar
 from ramp.batch.availability import NEVER, Availability, Taking, takings_of
 from ramp.batch.book import Entry, HoldBook
 from ramp.batch.for_sale import ForSale
+from ramp.batch.places import Places
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
 from ramp.batch.sold_nodes import parts_of, placement_of, token_of
 from ramp.batch.system import BatchSystem, Parts, SystemSnapshot
 from ramp.batch.tending import SoldSlots
+from ramp.batch.windows import iso_or_empty, window_refusal
 from ramp.errors import BatchSystemError, PluginError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
@@ -50,6 +52,7 @@ class BatchMachine:
         state_dir: folder of the book; None for memory.
         spare_planned: whether jobs that the system plans to start keep their places in quotes.
         snapshot_age_s: seconds for which one picture serves.
+        places: chooses nodes for requests with terms for tori; None where the system is no torus.
         monotonic: seconds that pass, for the picture's age.
         wait: seconds to wait.
 
@@ -69,6 +72,7 @@ class BatchMachine:
         *,
         spare_planned: bool = True,
         snapshot_age_s: float = SNAPSHOT_AGE_S,
+        places: Places | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -81,6 +85,7 @@ class BatchMachine:
         self._spare_planned = spare_planned
         self._snapshot_age_s = snapshot_age_s
         self._monotonic = monotonic
+        self._places = places
         self._wanting: dict[str, float] = {}
         """Since when sold slots are not as they should be, for their tending."""
         self._picture: tuple[float, SystemSnapshot] | None = None
@@ -148,29 +153,27 @@ class BatchMachine:
         if unit.cores.total > sellable:
             detail = f"{unit.cores.total} cores are wanted, {sellable} of {self.capacity} are for sale"
             return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{sellable} cores", detail)
+        if refusal := window_refusal(unit, now):
+            return refusal
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
         latest = unit.deadline - duration
-        nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once
-        if unit.deadline <= now:
-            detail = f"the deadline {iso(unit.deadline)} has passed"
-            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, nearest, detail)
-        if duration <= 0 or latest < earliest:
-            detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
-            return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
-        return self._told(lambda: self._quoted(unit, duration, earliest, latest, now))
+        never = None if self._places is None or unit.torus is None else self._places.refused(unit)
+        return never or self._told(lambda: self._quoted(unit, duration, earliest, latest, now))
 
     def _quoted(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant, now: Instant
     ) -> Slot | Refusal:
         free = self.availability(now)
-        fit = free.first_fit(unit.cores, duration, earliest, latest, now=now)
+        places = self._places
+        choose = None if places is None or unit.torus is None else partial(places.choose, unit)
+        fit = free.first_fit(unit.cores, duration, earliest, latest, now=now, choose=choose)
         if fit is None:
-            later = free.first_fit(unit.cores, duration, earliest, NEVER - duration, now=now)
+            later = free.first_fit(unit.cores, duration, earliest, NEVER - duration, now=now, choose=choose)
             detail = (
                 f"{unit.cores.total} of {self.capacity} cores are not free and for sale together for "
-                f"{seconds(duration):g} s between {iso(earliest)} and {_iso_or_empty(unit.deadline)}"
+                f"{seconds(duration):g} s between {iso(earliest)} and {iso_or_empty(unit.deadline)}"
             )
-            nearest = _iso_or_empty(None if later is None else later.start)
+            nearest = iso_or_empty(None if later is None else later.start)
             return Refusal(unit.number, RefusalCode.CORES_TAKEN, nearest, detail)
         end = fit.start + duration
         cores = sum(count for _, count in fit.parts)
@@ -241,6 +244,8 @@ class BatchMachine:
             BatchSystemError: the system cannot be asked.
         """
         assert entry.slot is not None
+        if self._places is not None and len(entry.parts) > 1:
+            return ()  # it may be a box, and other nodes would be none
         return self.availability(now, without=entry.key).like(entry.parts, entry.slot.start, entry.slot.end)
 
     def release(self, key: str, now: Instant) -> None:
@@ -286,13 +291,14 @@ class BatchMachine:
         """The system as `ramp qstat` shows it; see `ResourcePlugin.snapshot`."""
         picture, free = self._told(lambda: (self.picture(now), self.availability(now)))
         running = [
-            _job(job.job_id, job.cores, job.start, job.end, job.submitted, job.user, now) for job in picture.running
+            job_shown(job.job_id, job.cores, job.start, job.end, job.submitted, job.user, now)
+            for job in picture.running
         ]
         waiting = []
         for job in picture.waiting:
             begin = max(job.planned_start or now, now)
             end = None if job.time_limit is None else begin + job.time_limit
-            waiting.append(_job(job.job_id, job.cores, begin, end, job.submitted, job.user, now))
+            waiting.append(job_shown(job.job_id, job.cores, begin, end, job.submitted, job.user, now))
         busy = min(sum(job.cores for job in picture.running), self.capacity)
         slices = min(LOAD_SLICES, max(horizon, 1))
         bounds = [now + horizon * part // slices for part in range(slices + 1)]
@@ -307,7 +313,7 @@ class BatchMachine:
             "load": busy / self.capacity,
             "running": running,
             "queued": waiting,
-            "reservations": [_reserved(each.reservation()) for each in self.book.live(now)],
+            "reservations": [reservation_shown(each.reservation()) for each in self.book.live(now)],
             "projected_load": [
                 {"time": iso(begin), "load": free.load(begin, end)} for begin, end in pairwise(bounds) if begin < end
             ],
@@ -362,9 +368,10 @@ class _Refused(PluginError):
     """The system's sure no."""
 
 
-def _job(
+def job_shown(
     job_id: str, cores: int, start: Instant, end: Instant | None, submitted: Instant | None, user: str, now: Instant
 ) -> dict[str, Any]:
+    """A job as a plug-in's snapshot shows it."""
     shown_end = max(start + SECOND, now, start + _FOREVER if end is None else end)
     return {
         "job": job_id,
@@ -376,7 +383,8 @@ def _job(
     }
 
 
-def _reserved(each: Reservation) -> dict[str, Any]:
+def reservation_shown(each: Reservation) -> dict[str, Any]:
+    """A reservation as a plug-in's snapshot shows it."""
     return {
         "reservation_id": each.reservation_id,
         "key": each.key,
@@ -386,11 +394,3 @@ def _reserved(each: Reservation) -> dict[str, Any]:
         "firm": each.firm,
         "held_until": None if each.held_until is None else iso(each.held_until),
     }
-
-
-def _iso_or_empty(instant: Instant | None) -> str:
-    """An instant as text; empty where there is none or it lies behind the calendar's end."""
-    try:
-        return "" if instant is None else iso(instant)
-    except OverflowError:
-        return ""

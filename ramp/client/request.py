@@ -14,6 +14,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import HOUR, Duration, Instant
 from ramp.model.probable_start import request_problem
 from ramp.model.request import (
+    MoldableTerms,
     NodeDiskSpace,
     Nodes,
     RequestForQuotation,
@@ -22,10 +23,13 @@ from ramp.model.request import (
     TotalCores,
     TotalDiskSpace,
 )
+from ramp.model.sizes.moldable import moldable_problems
+from ramp.model.sizes.speed_up import RIGHT as LAWS
 
 SLACK_LEAST: Final[Duration] = HOUR
 """So much later than its start a run may begin at least, where nothing else is said."""
 
+_RANGE: Final = re.compile(r"([1-9][0-9]{0,9})(?:\.\.([1-9][0-9]{0,9}))?")
 _GEOMETRY: Final = re.compile(r"[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){1,7}")
 
 
@@ -74,7 +78,9 @@ Requestable = RequestTemplate | RequestForQuotation | Path
 def request(
     *,
     price: int,
-    cores: int | None = None,
+    cores: int | str | tuple[int, int] | None = None,
+    reference_cores: int | None = None,
+    speed_up: str | None = None,
     nodes: int | None = None,
     node_cores: int | None = None,
     wall_time: str | timedelta | None = None,
@@ -99,7 +105,12 @@ def request(
 
     Args:
         price: most to pay, whole credits per core-hour.
-        cores: cores in all, wherever they are.
+        cores: cores in all, wherever they are; or a range such as `"64..512"` or `(64, 512)`, of which the seller
+            chooses: with other cores than `reference_cores` the run takes as long as `speed_up` says, and it never
+            costs more than `reference_cores` for the wall time at `price`.
+        reference_cores: with a range, the cores to which wall time and price belong (default: the least).
+        speed_up: with a range, the run's speed-up law: `"amdahl:0.05"` (of its time with one core 5 % stay serial),
+            `"downey:AVERAGE:SIGMA"`, or `"table:64=100,128=55"` (measured times).
         nodes: nodes, together with `node_cores`, in place of `cores`.
         node_cores: cores on each node.
         wall_time: length of the run, such as `"1h30min"` (default: the whole window from `start` to `end`).
@@ -131,11 +142,12 @@ def request(
         raise ConfigurationError(str(error)) from error
     if end is None and length is None:
         raise ConfigurationError("how long? give wall_time=, or end=, or both")
+    least, most = _core_range(cores)
     unit = RequestUnit(
         number=1,
         cpu_hour_cost=price,
         deadline=0,
-        cores=_cores(cores, nodes, node_cores),
+        cores=_cores(least if reference_cores is None else reference_cores, nodes, node_cores),
         operating_system=operating_system,
         os_version=os_version,
         architecture=architecture,
@@ -144,8 +156,11 @@ def request(
         ram_per_core_mb=ram_per_core_mb,
         disk=_disk(disk_gb, node_disk_gb),
         torus=_torus(geometry, rotate, connection, node_use),
+        moldable=_moldable(least, most, reference_cores, speed_up),
         start_probability=start_probability,
     )
+    if problems := moldable_problems(replace(unit, wall_time=length)):
+        raise ConfigurationError("; ".join(problems))
     return RequestTemplate(unit, start, end, length, room)
 
 
@@ -193,6 +208,33 @@ def resolved(parts: Sequence[Requestable], now: Instant) -> RequestForQuotation:
             case _:
                 found.append(load_request(part))
     return combined(found)
+
+
+def _core_range(cores: int | str | tuple[int, int] | None) -> tuple[int | None, int | None]:
+    """Least and greatest number of cores; the second is None where there is no choice."""
+    if cores is None or isinstance(cores, int):
+        return cores, None
+    text = cores if isinstance(cores, str) else "..".join(map(str, cores))
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        raise ConfigurationError(f"cores={text!r} is no number of cores and no range; right would be 64 or 64..512")
+    least, most = int(found[1]), None if found[2] is None else int(found[2])
+    if most is not None and most < least:
+        raise ConfigurationError(f"cores={text!r} ends before it begins; right would be {most}..{least}")
+    return least, most
+
+
+def _moldable(
+    least: int | None, most: int | None, reference_cores: int | None, speed_up: str | None
+) -> MoldableTerms | None:
+    if least is None or most is None:
+        for name, given in (("reference_cores", reference_cores), ("speed_up", speed_up)):
+            if given is not None:
+                raise ConfigurationError(f"{name}= means nothing without a range such as cores='64..512'")
+        return None
+    if speed_up is None:
+        raise ConfigurationError(f"how long with other cores? give speed_up= as well: {LAWS}")
+    return MoldableTerms(least, most, speed_up)
 
 
 def _cores(cores: int | None, nodes: int | None, node_cores: int | None) -> TotalCores | Nodes:

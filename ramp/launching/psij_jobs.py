@@ -73,6 +73,8 @@ class BatchSystem:
     """A batch system through PSI/J; its subclasses are what PSI/J lacks about each."""
 
     NAME = ""
+    LIMITED = True
+    """Whether a job says how long it runs at most: until its slot ends."""
 
     def executor(self, folder: Path) -> Any:
         """PSI/J's executor, which writes into the job's folder."""
@@ -98,9 +100,8 @@ class BatchSystem:
 
         options, resources = self.asked(job, name_of(folder))
         left = int(job["end_at"]) // 1_000_000 - max(int(job["begin_at"]) // 1_000_000, int(time.time()))
-        attributes = psij.JobAttributes(
-            timedelta(seconds=max(1, left)), reservation_id=str(job["reservation_id"]), custom_attributes=options
-        )
+        attributes = psij.JobAttributes(reservation_id=str(job["reservation_id"]), custom_attributes=options)
+        attributes.duration = timedelta(seconds=max(1, left)) if self.LIMITED else None
         spec = psij.JobSpec(str(folder / "run"), directory=folder, name=name_of(folder), launcher="single")
         spec.attributes, spec.resources = attributes, resources
         until = time.monotonic() + HANDED_OVER_S
@@ -204,6 +205,7 @@ class GridEngine(BatchSystem):
     """Grid Engine 8.1, by the executor of the package ramp-psij-gridengine."""
 
     NAME = "Grid Engine"
+    LIMITED = False  # it refuses what would end a second after its reservation, and ends all jobs there by itself
 
     def executor(self, folder: Path) -> Any:
         """The package's, which PSI/J finds by its name."""

@@ -46,6 +46,7 @@ class RefusalCode(StrEnum):
     NO_ACCOUNT = "no_account"
     NOT_DELIVERED = "not_delivered"
     START_PROBABILITY = "start_probability"
+    SIZE_AGAINST_LAW = "size_against_law"
 
 
 @dataclass(frozen=True, slots=True)

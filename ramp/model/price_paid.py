@@ -19,6 +19,7 @@ from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
 from ramp.model.seal import Role, Seal
 from ramp.model.shortcoming import shortcoming
+from ramp.model.sizes.moldable import cost_cap
 
 SECOND_PRICE: Final = "second-price"
 """Name of the rule by which the cheapest other offer sets the price, or the cap where there is none."""
@@ -62,7 +63,7 @@ class PriceProblem:
 
 def cap_cost(unit: RequestUnit, offer: Offer) -> int:
     """What an offer's slot costs at the price that the user has set as the most, in minor units."""
-    return money.cost(unit.cpu_hour_cost, offer.cores, offer.end - offer.start)
+    return cost_cap(unit, offer.cores, offer.end - offer.start)
 
 
 def second_price(unit: RequestUnit, winner: Offer, runner_up: Offer | None) -> int:

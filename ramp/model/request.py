@@ -68,16 +68,32 @@ class TorusTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class MoldableTerms:
+    """Extension terms that leave the size to the seller, in a namespace of their own (`ramp.model.sizes.moldable`).
+
+    Attributes:
+        least: fewest cores that will do.
+        most: more cores than these shorten nothing.
+        law: the run's speed-up law as a text (`ramp.model.sizes.speed_up.law_of`).
+    """
+
+    least: int
+    most: int
+    law: str
+
+
+@dataclass(frozen=True, slots=True)
 class RequestUnit:
     """One Request of an RFQL document: one unit of a combinatorial request.
 
     Attributes:
         number: position in the document, from 1; names the unit in every message.
-        cpu_hour_cost: most the user pays, whole credits per core hour; in later rounds the asking price.
+        cpu_hour_cost: most the user pays, whole credits per core hour; in later rounds the asking price. Where the size
+            is the seller's to choose, per core hour at the reference size.
         deadline: EndDate and EndTime: the run is complete by then.
-        cores: cores wanted.
+        cores: cores wanted, or the reference size.
         not_before: StartDate and StartTime: the run starts no earlier; None means as soon as possible.
-        wall_time: WallTime: longest run; None means the whole window.
+        wall_time: WallTime: longest run (at the reference size); None means the whole window.
         operating_system: JSDL 1.0 name, or None.
         os_version: exact version, or None.
         architecture: JSDL 1.0 name, or None.
@@ -88,6 +104,7 @@ class RequestUnit:
         torus: extension terms, or None.
         start_probability: extension term: least probability with which the run starts early enough to be complete by
             the deadline, above 0 and at most 1; None where only a slot that is reserved will do.
+        moldable: the sizes that the seller may choose from, or None.
     """
 
     number: int
@@ -105,6 +122,7 @@ class RequestUnit:
     disk: TotalDiskSpace | NodeDiskSpace | None = None
     torus: TorusTerms | None = None
     start_probability: float | None = None
+    moldable: MoldableTerms | None = None
 
     def earliest_start(self, now: Instant) -> Instant:
         """First instant at which the run may start, seen from `now`."""

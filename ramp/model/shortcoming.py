@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ramp.model.instant import iso
+from ramp.model.money import credits_text
 from ramp.model.offer import Offer
 from ramp.model.probable_start import start_shortcoming
 from ramp.model.request import RequestUnit
+from ramp.model.sizes.moldable import cost_cap, least_cores, size_problem
 
 
 def shortcoming(unit: RequestUnit, offer: Offer) -> str:
@@ -15,10 +17,14 @@ def shortcoming(unit: RequestUnit, offer: Offer) -> str:
         unit: the unit with the price to be met as its `cpu_hour_cost`.
         offer: what is offered.
     """
-    if offer.cpu_hour_cost > unit.cpu_hour_cost:
+    if unit.moldable is not None:
+        cap = cost_cap(unit, offer.cores, offer.end - offer.start)
+        if offer.cost > cap:
+            return f"{credits_text(offer.cost)} credits are above the {credits_text(cap)} at the reference size"
+    elif offer.cpu_hour_cost > unit.cpu_hour_cost:
         return f"{offer.cpu_hour_cost} credits/core-hour is above the {unit.cpu_hour_cost} asked"
-    if offer.cores < unit.cores.total:
-        return f"{offer.cores} cores are fewer than the {unit.cores.total} asked"
+    if offer.cores < least_cores(unit):
+        return f"{offer.cores} cores are fewer than the {least_cores(unit)} asked"
     return start_shortcoming(unit, offer) or slot_shortcoming(unit, offer)
 
 
@@ -28,7 +34,9 @@ def slot_shortcoming(unit: RequestUnit, offer: Offer) -> str:
         return f"it starts at {iso(offer.start)}, before {iso(unit.not_before)}"
     if offer.end > unit.deadline:
         return f"it ends at {iso(offer.end)}, after {iso(unit.deadline)}"
-    if unit.wall_time is not None and offer.end - offer.start < unit.wall_time:
+    if problem := size_problem(unit, offer.cores, offer.end - offer.start):
+        return problem
+    if unit.moldable is None and unit.wall_time is not None and offer.end - offer.start < unit.wall_time:
         return "it is shorter than the wall time"
     if offer.end <= offer.start:
         return "it ends before it starts"

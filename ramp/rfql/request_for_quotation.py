@@ -19,9 +19,10 @@ from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.money import credits_text, parse_credits
 from ramp.model.probable_start import request_problem
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalCores, TotalDiskSpace
-from ramp.rfql import probable_start, torus
+from ramp.model.sizes.moldable import moldable_problems
+from ramp.rfql import moldable, probable_start, torus
 from ramp.rfql.xml import date_and_time, markup, schema
-from ramp.rfql.xml.namespaces import LIMITS, RFQ, START, TORUS
+from ramp.rfql.xml.namespaces import LIMITS, MOLDABLE, RFQ, START, TORUS
 from ramp.rfql.xml.parser import Element, parse_file
 
 ROOT: Final = f"{{{RFQ}}}RequestForQuotation"
@@ -29,7 +30,7 @@ REQUEST: Final = f"{{{RFQ}}}Request"
 MAX_COST: Final = f"{{{LIMITS}}}MaxCost"
 _CREDITS: Final = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{1,2})?")
 _PREFIX: Final = f"{{{RFQ}}}"
-_EXTENSIONS: Final = torus.TAGS | {probable_start.START_PROBABILITY}
+_EXTENSIONS: Final = torus.TAGS | {probable_start.START_PROBABILITY, moldable.CORE_RANGE}
 
 NUMBER_MAX: Final = 10**12
 """Largest number of any term: far above every machine, and far below what costs time to read."""
@@ -170,6 +171,8 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
     parts.append(_write_cores(unit.cores))
     if unit.torus is not None:
         parts.append(torus.write_terms(unit.torus))
+    if unit.moldable is not None:
+        parts.append(moldable.write_terms(unit.moldable))
     if unit.start_probability is not None:
         parts.append(probable_start.write_term(unit.start_probability))
     parts.append("</Request>")
@@ -292,7 +295,7 @@ class _UnitReader:
         disk = self._disk()
         numbers = {name: self._whole(name) for name in ("CPUSpeed", "InterNodeBandwidth", "RAMPerCore")}
         if deadline is not None and not_before is not None:
-            self._check_window(not_before, deadline, wall_time)
+            self._check_window(not_before, deadline, None if moldable.CORE_RANGE in extensions else wall_time)
         if self.violations or price is None or deadline is None or cores is None:
             return None
         try:
@@ -300,7 +303,8 @@ class _UnitReader:
             probability = probable_start.read_term(extensions)
         except ValueError:
             return None  # the schema check has told why
-        return RequestUnit(
+        sizes = extensions.get(moldable.CORE_RANGE)
+        unit = RequestUnit(
             number=self.number,
             cpu_hour_cost=price,
             deadline=deadline,
@@ -315,8 +319,12 @@ class _UnitReader:
             ram_per_core_mb=numbers["RAMPerCore"],
             disk=disk,
             torus=terms,
+            moldable=None if sizes is None else moldable.read_terms(sizes),
             start_probability=probability,
         )
+        for problem in moldable_problems(unit):
+            self._tell("CoreRange", problem, sizes)
+        return None if self.violations else unit
 
     def _collect(self, request: Element) -> dict[str, Element]:
         extensions: dict[str, Element] = {}
@@ -333,7 +341,8 @@ class _UnitReader:
                 extensions[tag] = element
             elif element.getparent() is request:
                 # "A resource must be able to satisfy it before responding" (section 5.2): nobody can satisfy this one.
-                known = f"Geometry, ConnectionType and NodeUse of {TORUS}, StartProbability of {START}"
+                known = f"Geometry, ConnectionType and NodeUse of {TORUS}, StartProbability of {START}, "
+                known += f"CoreRange of {MOLDABLE}"
                 self._tell(tag, f"an extension unknown to this market; right would be {known}", element)
         return extensions
 

@@ -123,8 +123,10 @@ class PriceOwed(Checker):
         return agreement.best_offer or not self._rules.get(_called(agreement))
 
     def _most(self, agreement: Agreement) -> int:
-        offer, cap = agreement.offer, self._wanted[_called(agreement)].cpu_hour_cost
-        return money.cost(cap, offer.cores, offer.end - offer.start)
+        offer, wanted = agreement.offer, self._wanted[_called(agreement)]
+        if wanted.moldable is not None and wanted.wall_time is not None:  # the run at its reference size
+            return money.cost(wanted.cpu_hour_cost, wanted.cores.total, wanted.wall_time)
+        return money.cost(wanted.cpu_hour_cost, offer.cores, offer.end - offer.start)
 
 
 def _called(agreement: Agreement) -> _Called:

@@ -40,10 +40,12 @@ from simulation.checkers.paid_and_reserved import PaidAndReserved
 from simulation.checkers.paid_for_its_start import PaidForItsStart
 from simulation.checkers.price_owed import PriceOwed
 from simulation.checkers.refunded_once import RefundedOnce
+from simulation.checkers.size_owed import SizeOwed
 from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.actors import COMPOSITION
+from simulation.market.drawing.sizes import draw_sizes, of_any_size
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.faults.liars import Habit, LiarSpec, draw_liar
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
@@ -54,7 +56,7 @@ from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
 from simulation.market.wire import Wire
 from simulation.market.world import START, Listener, World
-from simulation.resource.drawn_starts import DrawnStarts
+from simulation.resource.waiting.drawn_starts import DrawnStarts
 
 REST_LIMIT = 45 * MINUTE
 """A healed market comes to rest well within this; the longest wait is that for money set aside."""
@@ -91,6 +93,7 @@ def new_checkers() -> list[Checker]:
         PaidAndReserved(),
         PaidForItsStart(),
         PriceOwed(),
+        SizeOwed(),
         SlotOrMoney(),
         HandedOverIsPaid(),
         RefundedOnce(),
@@ -287,12 +290,13 @@ def _draw_resource(name: str, random: Random) -> ResourceSpec:
 def _run_world(world: World, seed: int, *, ruled: bool) -> None:
     random = stream(seed, "requests")
     rules = draw_rules(seed) if ruled else None
+    sizes = draw_sizes(seed) if rules is not None else None
     starts = stream(seed, "queued requests") if draw_starts(seed) is not None else None
     submitted = 0
     for user in sorted(world.users):
         for number in range(random.randint(1, 3)):
             rule = rules.choice(RULES_DRAWN) if rules is not None else ""
-            _submit(world, user, f"request-{user}-{number}", random, rule, starts)
+            _submit(world, user, f"request-{user}-{number}", random, rule, sizes, starts)
             submitted += 1
     answers = stream(seed, "approval")
     world.approve = lambda _: answers.random() < 0.8
@@ -344,7 +348,15 @@ def draw_rules(seed: int) -> Random | None:
     return random if random.random() < 0.3 else None
 
 
-def _submit(world: World, user: str, request_id: str, random: Random, rule: str, starts: Random | None) -> None:
+def _submit(
+    world: World,
+    user: str,
+    request_id: str,
+    random: Random,
+    rule: str,
+    sizes: Random | None,
+    starts: Random | None,
+) -> None:
     at = world.now + int(random.random() * 90 * SECOND)
     units = []
     soon = random.randint(4, 20) * MINUTE if random.random() < 0.15 else 0
@@ -366,6 +378,8 @@ def _submit(world: World, user: str, request_id: str, random: Random, rule: str,
         units, rule = [_joining_a_queue(units[0], at, starts)], ""
         if starts.random() < 0.15:  # while the job waits
             world.command(user, ev.RequestWithdrawn(request_id), at + int(starts.random() * 10 * MINUTE))
+    if sizes is not None:
+        units = [of_any_size(unit, sizes) for unit in units]
     options = ev.AuctionOptions(
         rounds=random.randint(1, 4),
         round_time=random.choice((2, 5)) * SECOND,

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from ramp.batch.gridengine.records import BatchJob, QueueInstance, QueueReport
+from ramp.batch.waiting import plugin as waiting_plugin
 from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin
@@ -101,6 +102,7 @@ MACHINES: dict[str, tuple[Open, Callable[[Path], Mapping[str, object]]]] = {
     ),
     # A light load, so that there are free cores at once.
     "fake_qstat on a synthetic log": (fake_qstat.open_plugin, lambda _: {"log": "synthetic", "synthetic_load": 0.02}),
+    "queue-bound": (waiting_plugin.open_plugin, lambda _: {"system": "simulated"}),
     "steady": (steady.open_plugin, lambda _: {"load": 0.25}),
     "mirrored": (mirrored.open_plugin, _mirrored),
     "modelled with cables": (modelled.open_plugin, lambda folder: _modelled(folder, _CABLED)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import string
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import SECOND, from_iso
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import (
+    MoldableTerms,
     NodeDiskSpace,
     Nodes,
     RequestForQuotation,
@@ -65,13 +67,19 @@ torus_terms = st.builds(
 )
 
 
+def core_ranges(reference: int) -> st.SearchStrategy[MoldableTerms]:
+    """Ranges around a reference size."""
+    laws = st.sampled_from(["amdahl:0", "amdahl:0.05", "downey:64:1.5", "table:1=100,16=20.5"])
+    return st.builds(MoldableTerms, st.integers(1, reference), st.integers(reference, 10**9), laws)
+
+
 @st.composite
 def request_units(draw: st.DrawFn, number: int = 1) -> RequestUnit:
     """One unit that makes sense: its window holds its wall time."""
     deadline = draw(st.integers(10**12, from_iso("8999-12-31T23:59:59Z")))
     not_before = draw(st.none() | st.integers(deadline - 10**12, deadline - 1))
     longest = 10**6 if not_before is None else (deadline - not_before) // SECOND
-    return RequestUnit(
+    unit = RequestUnit(
         number=number,
         cpu_hour_cost=draw(prices),
         deadline=deadline,
@@ -87,6 +95,10 @@ def request_units(draw: st.DrawFn, number: int = 1) -> RequestUnit:
         disk=draw(st.none() | st.builds(TotalDiskSpace, counts) | st.builds(NodeDiskSpace, counts)),
         torus=draw(st.none() | torus_terms),
     )
+    shaped = unit.torus is not None and unit.torus.geometry
+    if unit.wall_time is None or not isinstance(unit.cores, TotalCores) or shaped:
+        return unit
+    return replace(unit, moldable=draw(st.none() | core_ranges(unit.cores.count)))
 
 
 @st.composite
@@ -145,7 +157,8 @@ calls = st.builds(
 def agreements(draw: st.DrawFn) -> Agreement:
     """An agreement whose parts say the same."""
     number = draw(st.integers(1, 5))
-    offer = dataclasses.replace(draw(offers()), unit=number, resource=RESOURCE)
+    payable = offers().filter(lambda offer: offer.cost < 2**62)  # amounts of the documents have 64 bits
+    offer = dataclasses.replace(draw(payable), unit=number, resource=RESOURCE)
     issued_at = draw(st.integers(0, 10**15))
     return Agreement(
         agreement_id=draw(identifiers),

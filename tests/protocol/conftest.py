@@ -76,8 +76,8 @@ from simulation.market.transcript import Transcript
 from simulation.market.virtual_launcher import JobFate, VirtualLauncher
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.world import KEEPER, START, World
-from simulation.resource.drawn_starts import DrawnStarts
 from simulation.resource.steady import SteadyMachine
+from simulation.resource.waiting.drawn_starts import DrawnStarts
 
 SCRIPTS = Path(__file__).parent / "scripts"
 LATENCY: Duration = 1000

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 from ramp.batch.commands import CommandRunner
 from ramp.batch.for_sale import ForSale
 from ramp.batch.machine import SNAPSHOT_AGE_S, BatchMachine
+from ramp.batch.places import open_torus
 from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition, found_conf, static_terms
 from ramp.batch.slurm.system import NAME, SlurmSystem, check_cluster, node_shortage
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError
@@ -39,6 +40,8 @@ class SlurmOptions:
         snapshot_age_s: seconds for which one picture of the cluster serves all buyers.
         command_limit_s: seconds that one command may take.
         for_sale: what is for sale, and when.
+        torus: where the nodes are a torus: its `extents`, how `coordinates` are told (`order` or `names`), and the
+            `allocator` with its `allocator_options`; requests with terms for tori get boxes of it.
     """
 
     partition: Annotated[str, _PARTITION] = ""
@@ -49,6 +52,7 @@ class SlurmOptions:
     snapshot_age_s: Annotated[float, Bounds(0, 60)] = SNAPSHOT_AGE_S
     command_limit_s: Annotated[int, Bounds(1, 25)] = 15
     for_sale: ForSale = field(default_factory=ForSale)
+    torus: Mapping[str, Any] = field(default_factory=dict)
 
 
 def terms_of(options: Mapping[str, Any], machine: str) -> dict[str, Any]:
@@ -60,7 +64,8 @@ def terms_of(options: Mapping[str, Any], machine: str) -> dict[str, Any]:
     """
     read = read_options(options, SlurmOptions, within=f"machines.{machine}.options")
     run = runner_of(read)
-    return static_terms(run, read.partition or default_partition(run))
+    found = static_terms(run, read.partition or default_partition(run))
+    return {**found, "torus": True} if read.torus else found
 
 
 @tells_terms(terms_of)
@@ -74,6 +79,10 @@ def open_plugin(settings: PluginSettings) -> BatchMachine:
     """
     options = read_options(settings.options, SlurmOptions, within=settings.resource)
     system = open_system(settings, options)
+    try:
+        places = open_torus(options.torus, system.nodes().nodes if options.torus else (), settings.resource)
+    except BatchSystemError as error:
+        raise PluginError(NAME, error.reason, transient=error.transient) from error
     machine = BatchMachine(
         system,
         settings.resource,
@@ -82,6 +91,7 @@ def open_plugin(settings: PluginSettings) -> BatchMachine:
         settings.state_dir,
         spare_planned=options.spare_planned,
         snapshot_age_s=options.snapshot_age_s,
+        places=places,
     )
     machine.begin(time.time_ns() // 1000)
     return machine

@@ -39,7 +39,7 @@ class SlurmSystem:
     """One partition of one cluster.
 
     Args:
-        run: runs commands, with `SLURM_CONF` set for the cluster.
+        run: runs commands, with `SLURM_CONF` set for the cluster; also an attribute.
         partition: what is for sale.
         market_user: the local account that may run in what was not handed over.
         wrapper: command that makes, hands over and deletes reservations and cancels their jobs, with the privilege for
@@ -59,7 +59,7 @@ class SlurmSystem:
     ) -> None:
         self.market_user = market_user
         self.partition = partition
-        self._run = run
+        self.run = run
         self._wrapper = wrapper
         self._wait = wait
         self._cores: Mapping[str, int] | None = None
@@ -71,9 +71,9 @@ class SlurmSystem:
         """See `BatchSystem.snapshot`."""
         listed = self.nodes()
         cores = {node.name: node.cores for node in listed.nodes}
-        jobs = ask(queue.queue_question(), self._run)
+        jobs = ask(queue.queue_question(), self.run)
         allocations = self._allocations(jobs, cores, listed.threads)
-        found = ask(reservations.list_question(cores), self._run)
+        found = ask(reservations.list_question(cores), self.run)
         running = queue.running_jobs(jobs, listed.nodes, allocations, listed.threads)
         return SystemSnapshot(
             now, listed.nodes, running, queue.waiting_jobs(jobs, self.partition, listed.threads), found
@@ -85,7 +85,7 @@ class SlurmSystem:
         Raises:
             BatchSystemError: they cannot be read, or there are none: without its controller Slurm may say so.
         """
-        listed = ask(nodes.nodes_question(self.partition), self._run)
+        listed = ask(nodes.nodes_question(self.partition), self.run)
         if not listed.nodes:
             raise BatchSystemError(f"sinfo shows no nodes of partition {self.partition!r}")
         self._cores = {node.name: node.cores for node in listed.nodes}
@@ -98,7 +98,7 @@ class SlurmSystem:
         if not self._json or not queue.cores_unclear(jobs, cores, threads):
             return {}
         try:
-            return ask(queue.allocation_question(threads), self._run)
+            return ask(queue.allocation_question(threads), self.run)
         except CommandFailed as failed:
             if "json" in failed.said.lower() or "unrecognized option" in failed.said:
                 self._json = False  # a version without it
@@ -110,11 +110,11 @@ class SlurmSystem:
         if self._cores is None:
             self.nodes()
         assert self._cores is not None
-        return ask(reservations.list_question(self._cores), self._run)
+        return ask(reservations.list_question(self._cores), self.run)
 
     def running_in(self, reservation: SystemReservation) -> tuple[str, ...]:
         """See `BatchSystem.running_in`."""
-        return ask(reservations.jobs_question(reservation.name), self._run)
+        return ask(reservations.jobs_question(reservation.name), self.run)
 
     # -- what is done --------------------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class SlurmSystem:
             raise
 
     def _privileged(self, command: str, arguments: tuple[str, ...]) -> None:
-        ask(Question((*self._wrapper, command, *arguments), str), self._run)
+        ask(Question((*self._wrapper, command, *arguments), str), self.run)
 
 
 def check_cluster(run: Runner) -> str:

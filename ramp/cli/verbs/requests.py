@@ -151,8 +151,8 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
     """Show a request, an agreement or a reservation in full.
 
     --as prints a snippet for using the reservation instead: sbatch (Slurm), qsub (Grid Engine, PBS), psij (PSI/J for
-    Python), mpirun (a script for Blue Gene/L), env (environment variables). An id may be cut short as long as it is
-    unique.
+    Python), parsl (Parsl on Slurm), mpirun (a script for Blue Gene/L), env (environment variables). An id may be cut
+    short as long as it is unique.
     """
     market = open_market(state, user)
     if style is not None and as_json:

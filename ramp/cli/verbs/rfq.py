@@ -45,7 +45,13 @@ def rfq() -> None:
 
 
 _TERMS: Final = (
-    click.option("--cores", type=_COUNT, metavar="N", help="Cores in all, wherever they are."),
+    click.option("--cores", metavar="N|N..M", help="Cores in all, wherever they are; a range leaves the size to the "
+                 "seller, with --speedup."),
+    click.option("--reference-cores", type=_COUNT, metavar="N",
+                 help="With a range: the cores to which --walltime and --price belong (default: the least)."),
+    click.option("--speedup", "speed_up", metavar="LAW",
+                 help="With a range: how the run gets shorter, amdahl:SERIAL_SHARE, downey:AVERAGE:SIGMA or "
+                      "table:CORES=TIME,..., such as amdahl:0.05."),
     click.option("--nodes", type=_COUNT, metavar="N", help="Nodes; with --node-cores, in place of --cores."),
     click.option("--node-cores", type=_COUNT, metavar="M", help="Cores on each node."),
     click.option("--price", type=_COUNT, metavar="CREDITS", required=True,
@@ -85,6 +91,7 @@ def _with_terms(command: Any) -> Any:
     "new",
     epilog=example(
         "ramp rfq new --cores 64 --start +5min --walltime 1h --price 70 -o job.xml",
+        "ramp rfq new --cores 64..512 --speedup amdahl:0.05 --walltime 1h --price 70 -o moldable.xml",
         "ramp rfq new --template torus --price 60 --max-cost 20000 -o torus.xml",
         "ramp rfq new --nodes 16 --node-cores 8 --end +8h --walltime 2h --price 50 --add job.xml -o both.xml",
     ),
@@ -159,7 +166,19 @@ def _template(terms: Mapping[str, Any]) -> RequestTemplate:
 
 
 _OPTION_OF: Final = {
-    **{name: name for name in ("price", "cores", "nodes", "node_cores", "operating_system", "os_version")},
+    **{
+        name: name
+        for name in (
+            "reference_cores",
+            "speed_up",
+            "price",
+            "cores",
+            "nodes",
+            "node_cores",
+            "operating_system",
+            "os_version",
+        )
+    },
     **{name: name for name in ("architecture", "cpu_speed_mhz", "inter_node_bandwidth_mbps", "ram_per_core_mb")},
     **{name: name for name in ("geometry", "connection", "node_use", "start_probability")},
     "disk_gb": "disk",
@@ -172,7 +191,13 @@ _KEYWORD: Final = re.compile(r"\b([a-z_]+)=(False|)(?=(.?))")
 
 def _as_option(found: re.Match[str]) -> str:
     """An argument of `ramp.request` in a message as its option: `wall_time=` is `--walltime`, `rotate=False` too."""
-    names = {"wall_time": "walltime", "disk_gb": "disk", "node_disk_gb": "node-disk", "rotate": "no-rotate"}
+    names = {
+        "wall_time": "walltime",
+        "speed_up": "speedup",
+        "disk_gb": "disk",
+        "node_disk_gb": "node-disk",
+        "rotate": "no-rotate",
+    }
     option = names.get(found[1], found[1].replace("_", "-"))
     return f"--{option}{' ' if found[3] in (chr(39), chr(34)) else ''}"
 
@@ -250,15 +275,19 @@ def _unit_object(unit: RequestUnit) -> dict[str, object]:
         "cpu_hour_cost": unit.cpu_hour_cost,
         "not_before": None if unit.not_before is None else iso(unit.not_before),
         "deadline": iso(unit.deadline),
+        "cores_least": None if unit.moldable is None else unit.moldable.least,
+        "cores_most": None if unit.moldable is None else unit.moldable.most,
+        "speed_up": None if unit.moldable is None else unit.moldable.law,
         "wall_time_s": None if unit.wall_time is None else seconds(unit.wall_time),
     }
 
 
 def _unit_row(unit: RequestUnit) -> tuple[object, ...]:
     nodes = f" ({unit.cores.count} x {unit.cores.cores_per_node})" if isinstance(unit.cores, Nodes) else ""
+    sizes = "" if unit.moldable is None else f" ({unit.moldable.least} to {unit.moldable.most}, {unit.moldable.law})"
     return (
         unit.number,
-        f"{unit.cores.total}{nodes}",
+        f"{unit.cores.total}{nodes}{sizes}",
         "as soon as possible" if unit.not_before is None else moment_text(unit.not_before),
         moment_text(unit.deadline),
         "the whole window" if unit.wall_time is None else duration_text(unit.wall_time),

@@ -30,6 +30,7 @@ from ramp.errors import ConfigurationError, RampError
 from ramp.model import money
 from ramp.model.instant import Duration
 from ramp.model.request import RequestForQuotation
+from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.events import Approval, AuctionOptions, Preference
 from ramp.protocol.outcome import BoughtUnit, RequestStatus
@@ -325,7 +326,7 @@ class AskAtTerminal:
 
     def __init__(self, short: ShortName, request: RequestForQuotation) -> None:
         self._short = short
-        self._asked = {unit.number: unit.cores.total for unit in request.units}
+        self._request = request
 
     def __call__(self, asked: ApprovalAsked) -> bool:
         """Show the offers and ask."""
@@ -337,7 +338,11 @@ class AskAtTerminal:
                     self._short(offer.resource),
                     moment_text(offer.start),
                     moment_text(offer.end),
-                    charged_text(BoughtUnit(offer.unit, offer, cores_asked=self._asked.get(offer.unit, 0))),
+                    charged_text(
+                        BoughtUnit(
+                            offer.unit, offer, cores_asked=as_offered(self._request.unit(offer.unit), offer).cores.total
+                        )
+                    ),
                     offer.cpu_hour_cost,
                     money.credits_text(cost),
                     "yes" if meets_request else "no",

@@ -9,7 +9,7 @@ from ramp.cli.views.output import amount_json, amount_text, duration_text, momen
 from ramp.control.events import AgreementStanding
 from ramp.model.instant import Instant, iso
 from ramp.model.price_paid import how_priced
-from ramp.model.request import Nodes, TotalCores
+from ramp.model.request import Nodes, RequestUnit
 
 ShortName = Callable[[str], str]
 
@@ -74,7 +74,7 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("Resource", short(agreement.resource)),
             ("Start", moment_text(offer.start)),
             ("End", f"{moment_text(offer.end)} (after {duration_text(offer.end - offer.start)})"),
-            ("Cores", f"{offer.cores} (asked for: {_asked(agreement.request.cores)})"),
+            ("Cores", f"{offer.cores} (asked for: {_asked(agreement.request)})"),
             ("Placement", offer.placement),
             ("Price", f"{price_text(offer.cpu_hour_cost)} (limit: {agreement.request.cpu_hour_cost})"),
             ("Cost", amount_text(agreement.cost)),
@@ -86,5 +86,8 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
     )
 
 
-def _asked(cores: TotalCores | Nodes) -> str:
+def _asked(request: RequestUnit) -> str:
+    cores, sizes = request.cores, request.moldable
+    if sizes is not None:
+        return f"{sizes.least} to {sizes.most}, {cores.total} as reference, {sizes.law}"
     return f"{cores.count} nodes of {cores.cores_per_node}" if isinstance(cores, Nodes) else str(cores.count)

@@ -66,27 +66,70 @@ def _sbatch(agreement: Agreement, resource: str) -> str:
 
 def _qsub(agreement: Agreement, resource: str) -> str:
     reservation, offer, limit = _facts(agreement)
-    return (
+    return (  # Grid Engine ends a job with its slot, and takes none whose h_rt would end a second later
         f"# on {resource}, from {iso(offer.start)} to {iso(offer.end)}\n"
-        f"qsub -ar {reservation} -pe mpi {offer.cores} -l h_rt={limit} job.sh     # Grid Engine\n"
+        f"qsub -ar {reservation} -pe mpi {offer.cores} job.sh     # Grid Engine\n"
         f"qsub -q {reservation} -l ncpus={offer.cores} -l walltime={limit} job.sh     # PBS"
     )
+
+
+def _layout(agreement: Agreement) -> tuple[str, str, str]:
+    """Lines of Python that find a slot's nodes on Slurm, and what nodes and cores of each are called there.
+
+    A slot of so many cores may lie on any nodes, but PSI/J and Parsl ask for so many tasks on each of so many.
+    """
+    reservation, offer, _ = _facts(agreement)
+    nodes = _nodes(agreement)
+    if nodes is not None:
+        return "", str(nodes[0]), str(nodes[1])
+    lines = (
+        "import subprocess\n"
+        f'shown = subprocess.check_output(["scontrol", "-o", "show", "reservation", {reservation!r}], text=True)\n'
+        'nodes = int(shown.split(" NodeCnt=")[1].split()[0])\n'
+    )
+    return lines, "nodes", f"{offer.cores} // nodes"
 
 
 def _psij(agreement: Agreement, resource: str) -> str:
     reservation, offer, _ = _facts(agreement)
     duration = (offer.end - offer.start) // SECOND
-    nodes = _nodes(agreement)
-    size = f"process_count={offer.cores}" if nodes is None else f"node_count={nodes[0]}, processes_per_node={nodes[1]}"
+    lines, nodes, each = _layout(agreement)
+    executor, size = "slurm", f"node_count={nodes}, processes_per_node={each}"
+    if reservation.isdecimal():  # an advance reservation of Grid Engine, for the package ramp-psij-gridengine
+        lines, executor, size = "", "gridengine", f"process_count={offer.cores}"
     return (
         f"# on {resource}, from {iso(offer.start)} to {iso(offer.end)}\n"
         "from datetime import timedelta\n"
+        "from pathlib import Path\n"
         "from psij import Job, JobAttributes, JobExecutor, JobSpec, ResourceSpecV1\n"
+        f"{lines}"
         "\n"
         f"attributes = JobAttributes(duration=timedelta(seconds={duration}), reservation_id={reservation!r})\n"
         f"resources = ResourceSpecV1({size})\n"
-        'spec = JobSpec(executable="./job.sh", resources=resources, attributes=attributes)\n'
-        'JobExecutor.get_instance("slurm").submit(Job(spec))'
+        'spec = JobSpec(str(Path("job.sh").resolve()), resources=resources, attributes=attributes)\n'
+        f'JobExecutor.get_instance("{executor}").submit(Job(spec))'
+    )
+
+
+def _parsl(agreement: Agreement, resource: str) -> str:
+    reservation, offer, limit = _facts(agreement)
+    lines, nodes, each = _layout(agreement)
+    return (
+        f"# on {resource}, from {iso(offer.start)} to {iso(offer.end)}\n"
+        "from parsl.config import Config\n"
+        "from parsl.executors import HighThroughputExecutor\n"
+        "from parsl.launchers import SrunLauncher\n"
+        "from parsl.providers import SlurmProvider\n"
+        f"{lines}"
+        "\n"
+        "provider = SlurmProvider(\n"
+        f'    scheduler_options=f"#SBATCH --reservation={reservation}\\n#SBATCH --ntasks-per-node={{{each}}}",\n'
+        f"    nodes_per_block={nodes},\n"
+        f'    walltime="{limit}",\n'
+        "    exclusive=False,\n"
+        "    launcher=SrunLauncher(),\n"
+        ")\n"
+        'config = Config(executors=[HighThroughputExecutor(label="slot", provider=provider)])'
     )
 
 
@@ -129,6 +172,7 @@ SNIPPETS: Final[dict[str, Callable[[Agreement, str], str]]] = {
     "sbatch": _sbatch,
     "qsub": _qsub,
     "psij": _psij,
+    "parsl": _parsl,
     "mpirun": _mpirun,
     "env": _env,
 }

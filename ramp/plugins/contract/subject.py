@@ -84,9 +84,10 @@ class AskedPlugin:
 
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
         """See `ResourcePlugin.confirm`."""
-        return self._ask(
-            "confirm", lambda: self.plugin.confirm(key, now), lambda given: answers.firm_problem(key, given)
+        found: Reservation | Refusal = _without_start(
+            self._ask("confirm", lambda: self.plugin.confirm(key, now), lambda given: answers.firm_problem(key, given))
         )
+        return found
 
     def release(self, key: str, now: Instant) -> None:
         """See `ResourcePlugin.release`."""
@@ -98,7 +99,9 @@ class AskedPlugin:
         def problem(given: object) -> str:
             return "" if given is None else answers.reservation_problem(key, None, given)
 
-        return self._ask("reservation", lambda: self.plugin.reservation(key, now), problem)
+        found = self._ask("reservation", lambda: self.plugin.reservation(key, now), problem)
+        shown: Reservation | None = _without_start(found)
+        return shown
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
         """See `ResourcePlugin.reservations`."""
@@ -109,7 +112,8 @@ class AskedPlugin:
             found = (answers.reservation_problem(getattr(each, "key", ""), None, each) for each in given)
             return next((text for text in found if text), "")
 
-        return self._ask("reservations", lambda: self.plugin.reservations(now), problem)
+        found = self._ask("reservations", lambda: self.plugin.reservations(now), problem)
+        return tuple(_without_start(each) for each in found)
 
     def next_event(self, now: Instant) -> Instant | None:
         """See `ResourcePlugin.next_event`."""
@@ -156,6 +160,11 @@ class AskedPlugin:
         if problem:
             raise ContractBroken(f"{what}: {problem}")
         return answer
+
+
+def _without_start(answer: Any) -> Any:
+    """An answer without when the job of a slot that is not reserved has started, which the rules do not ask for."""
+    return replace(answer, started_at=None) if isinstance(answer, Reservation) else answer
 
 
 class Subject:

@@ -23,7 +23,6 @@ from ramp.model.contents import (
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.price_paid import agreed_price_problem
-from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol.agreement_terms import commitment_problem
@@ -62,7 +61,6 @@ class Participant(ParticipantAnswers):
 
     def __init__(self, intended: HoldIntended, *, resource: str, bank: str, pace: Pace) -> None:
         super().__init__(intended, resource=resource)
-        self.unit: RequestUnit = intended.unit
         self._slot: Slot = intended.slot
         self._intended = intended
         self._bank = bank
@@ -80,7 +78,7 @@ class Participant(ParticipantAnswers):
         """The offer has been accepted: make the intention durable and ask the plug-in for the slot."""
         self._enter(S.HOLDING, "Acceptance")
         self.deadline = self.until
-        return [Persist(self._intended), HoldSlot(self.offer.offer_id, self.unit, self._slot, self.until)]
+        return [Persist(self._intended), HoldSlot(self.offer.offer_id, self._quoted, self._slot, self.until)]
 
     def replay(self, record: Record) -> None:
         """Take one later record of this offer's journal, before `recover`."""
@@ -124,7 +122,7 @@ class Participant(ParticipantAnswers):
             return []
         self._enter(S.HOLDING, "recover")
         self.deadline = self.until
-        return [HoldSlot(self.offer.offer_id, self.unit, self._slot, self.until)]
+        return [HoldSlot(self.offer.offer_id, self._quoted, self._slot, self.until)]
 
     def tick(self, now: Instant) -> list[Effect]:
         """Let a hold run out (step 10), or ask machine or bank again."""
@@ -199,7 +197,7 @@ class Participant(ParticipantAnswers):
         gone = "the machine failed, and has nothing set aside"
         if self.state is S.HOLDING:
             if answer is None and self._transient:
-                return [HoldSlot(self.offer.offer_id, self.unit, self._slot, self.until)]
+                return [HoldSlot(self.offer.offer_id, self._quoted, self._slot, self.until)]
             if answer is None:
                 return self._not_held(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
             return self._held(answer, "SlotLookedUp", now)

@@ -22,6 +22,7 @@ from ramp.model.contents import (
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.seal import Seal
+from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.effects import Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.records import HoldIntended, SlotFailed, SlotReleased
@@ -36,6 +37,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         resource: name of the selling agent.
 
     Attributes:
+        unit: as it was called for; the machine is asked for the size that was offered.
         offer: what was accepted.
         user: the buyer.
         until: when the hold runs out.
@@ -47,6 +49,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
 
     def __init__(self, intended: HoldIntended, *, resource: str) -> None:
         super().__init__(intended.offer.request_id, PARTICIPANT, ParticipantState.NEW)
+        self.unit = intended.unit
         self.offer: Offer = intended.offer
         self.user = intended.user
         self.until = intended.until
@@ -55,6 +58,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         self.failed: SlotFailed | None = None
         self.released: SlotReleased | None = None
         self._resource = resource
+        self._quoted = as_offered(intended.unit, intended.offer)
         self._paid: tuple[PaymentMade, Seal] | None = None
 
     @property

@@ -1,7 +1,8 @@
 """The resource's side of the auction: evaluate a call, quote, price, and remember the offers made (section 6.2).
 
 Evaluating takes the paper's two steps: the static terms against the configuration, then the machine's load from the
-plug-in and a price by the strategy. Every unit is answered, with an offer or with a coded refusal. A call that comes
+plug-in and a price by the strategy. A unit whose size the seller may choose is quoted and priced at several sizes, of
+which the cheapest is offered. Every unit is answered, with an offer or with a coded refusal. A call that comes
 again gets the same answer.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor
 
@@ -18,9 +19,11 @@ from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant, iso
-from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.money import cost
+from ramp.model.offer import Offer, Refusal, RefusalCode, ease
 from ramp.model.probable_start import QUEUE_WAIT_MAX, RefundRule
 from ramp.model.request import RequestUnit
+from ramp.model.sizes.moldable import candidates, price_for, price_with, reference_price
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
@@ -101,9 +104,13 @@ class _Pending:
 
     message: Message
     call: CallForProposals
-    asked: tuple[RequestUnit, ...]
+    asked: tuple[RequestUnit, ...]  # as the machine is asked: of one size each
     refused: tuple[Refusal, ...]
     slots: tuple[tuple[RequestUnit, Slot], ...] = ()
+
+    def unit(self, number: int) -> RequestUnit:
+        """A unit as it was called for."""
+        return self.call.request.unit(number)
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -194,11 +201,12 @@ class Seller:
             if unmapped:
                 refused.append(Refusal(unit.number, RefusalCode.NO_ACCOUNT, detail=unmapped))
                 continue
-            refusal = check_static_terms(unit, self._terms) or self._draining_refusal(unit, message)
-            if refusal is None:
-                asked.append(unit)
-            else:
-                refused.append(refusal)
+            for size in candidates(unit):
+                refusal = check_static_terms(size, self._terms) or self._draining_refusal(unit, message)
+                if refusal is None:
+                    asked.append(size)
+                else:
+                    refused.append(refusal)
         self._calls += 1
         call_id = f"quote-{self._calls}"
         pending = self._pending[call_id] = _Pending(message, call, tuple(asked), tuple(refused))
@@ -228,21 +236,24 @@ class Seller:
         if pending is None:
             return []
         message, call = pending.message, pending.call
-        offers: list[Offer] = []
         refusals = list(pending.refused)
-        for (unit, slot), price in zip(pending.slots, prices, strict=True):
-            made = self._bid(unit, slot, price, pending, now)
-            if isinstance(made, Refusal):
-                refusals.append(made)
-            else:
-                offers.append(made)
-                self._remember(OpenOffer(made, unit, slot, message.sender, now + made.valid_for, call.rule), now)
+        priced: dict[int, list[tuple[Slot, int]]] = {}
+        for (size, slot), price in zip(pending.slots, prices, strict=True):
+            unit = pending.unit(size.number)
+            uncertain = _start_refusal(unit, slot, now + self._timing.agreement_validity, now + QUEUE_WAIT_MAX)
+            refusal = uncertain or _refused_at(price, unit, slot, call)
+            if refusal is not None:
+                refusals.append(refusal)
+            elif not isinstance(price, PriceRefusal):
+                priced.setdefault(unit.number, []).append((slot, price))
+        offers = [self._bid(pending, pending.unit(number), sizes, now) for number, sizes in priced.items()]
+        told = tuple(_one_for_each(refusals, priced))
         reply = Message(
             Performative.PROPOSE if offers else Performative.REFUSE,
             self._resource,
             message.sender,
             message.conversation_id,
-            Proposal(call.request_id, call.round_number, tuple(offers), tuple(refusals)),
+            Proposal(call.request_id, call.round_number, tuple(offers), told),
             in_reply_to=message.reply_with,
         )
         self._answers.put(pending.key, reply, now)
@@ -282,11 +293,13 @@ class Seller:
             return None
         return Refusal(unit.number, draining_code(message), detail=DRAINING_DETAIL)
 
-    def _price_question(self, unit: RequestUnit, slot: Slot, pending: _Pending) -> PriceQuestion:
-        user, call = pending.message.sender, pending.call
+    def _price_question(self, size: RequestUnit, slot: Slot, pending: _Pending) -> PriceQuestion:
+        user, call, unit = pending.message.sender, pending.call, pending.unit(size.number)
         last_round, own_last = self._last_bids.get((user, call.request_id, unit.number)) or (0, None)
+        if own_last is not None:
+            own_last = price_with(replace(unit, cpu_hour_cost=own_last), slot.cores, slot.end - slot.start)
         return PriceQuestion(
-            asking=unit.cpu_hour_cost,
+            asking=price_with(unit, slot.cores, slot.end - slot.start),
             start_price=self._prices.start_price,
             minimum_price=self._prices.minimum_price,
             load=slot.load,
@@ -300,22 +313,12 @@ class Seller:
             links_taken=slot.links_taken,
         )
 
-    def _bid(
-        self, unit: RequestUnit, slot: Slot, price: int | PriceRefusal, pending: _Pending, now: Instant
-    ) -> Offer | Refusal:
-        call = pending.call
-        soonest = now + self._timing.agreement_validity
-        if uncertain := _start_refusal(unit, slot, soonest, now + QUEUE_WAIT_MAX):
-            return uncertain
-        if isinstance(price, PriceRefusal):
-            nearest = "" if price.nearest is None else f"{price.nearest} credits/core-hour"
-            return Refusal(unit.number, price.code, nearest, price.detail)
-        if not call.best_offer and slot.end > unit.deadline:
-            return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT)
-        bidding = pending.message.sender, call.request_id, unit.number
-        last = self._last_bids.get(bidding)
-        if last is None or last[0] < call.round_number:  # else a slow quote comes after a later round's
-            self._last_bids.put(bidding, (call.round_number, price), now)
+    def _bid(self, pending: _Pending, unit: RequestUnit, sizes: Sequence[tuple[Slot, int]], now: Instant) -> Offer:
+        """Offer the unit at the size that costs least, of several the one that ends first; and remember the offer."""
+        call, user = pending.call, pending.message.sender
+        slot, price = min(
+            sizes, key=lambda each: (cost(each[1], each[0].cores, each[0].end - each[0].start), each[0].end)
+        )
         offer = Offer(
             offer_id=self._ids.new("offer"),
             request_id=call.request_id,
@@ -332,7 +335,14 @@ class Seller:
             start_probability=slot.start_probability,
             if_late="" if slot.start_probability is None else RefundRule.WHOLE,
         )
-        return bound(offer, unit, call.rule) if call.rule else offer
+        if call.rule:
+            offer = bound(offer, unit, call.rule)
+        bidding = user, call.request_id, unit.number
+        last = self._last_bids.get(bidding)
+        if last is None or last[0] < call.round_number:  # else a slow quote comes after a later round's
+            self._last_bids.put(bidding, (call.round_number, reference_price(unit, offer)), now)
+        self._remember(OpenOffer(offer, unit, slot, user, now + offer.valid_for, call.rule), now)
+        return offer
 
     def _remember(self, open_offer: OpenOffer, now: Instant) -> None:
         self._offers[open_offer.offer.offer_id] = open_offer
@@ -341,3 +351,27 @@ class Seller:
             if oldest.expires > now and len(self._offers) <= OFFERS_MAX:
                 return
             self._offers.popitem(last=False)
+
+
+def _refused_at(price: int | PriceRefusal, unit: RequestUnit, slot: Slot, call: CallForProposals) -> Refusal | None:
+    """Why a slot is not offered; prices are told at the unit's reference size. None where it is."""
+    if isinstance(price, PriceRefusal):
+        at = None if price.nearest is None else price_for(unit, price.nearest, slot.cores, slot.end - slot.start)
+        return Refusal(unit.number, price.code, "" if at is None else f"{at} credits/core-hour", price.detail)
+    if not call.best_offer and slot.end > unit.deadline:
+        return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT)
+    return None
+
+
+def _one_for_each(refusals: Sequence[Refusal], offered: Container[int]) -> Iterator[Refusal]:
+    """Of each unit that is offered at no size one refusal: of its sizes the one that most nearly passed."""
+    for number in dict.fromkeys(each.unit for each in refusals):
+        if number not in offered:
+            yield min((each for each in refusals if each.unit == number), key=_far_from_passing)
+
+
+def _far_from_passing(refusal: Refusal) -> tuple[int, tuple[float, str]]:
+    """Refusals for the sake of price or time come before those of machine and terms, which stand for good."""
+    order = (RefusalCode.OWN_OFFER_STANDS, RefusalCode.PRICE, RefusalCode.CORES_TAKEN, RefusalCode.WINDOW_TOO_SHORT)
+    place = order.index(refusal.code) if refusal.code in order else len(order)
+    return place, ease(refusal.code, refusal.nearest)

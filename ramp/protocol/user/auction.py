@@ -28,6 +28,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.shortcoming import shortcoming
+from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.directory.directories import Directories
 from ramp.protocol.directory.discovery import Discovery
@@ -42,7 +43,7 @@ from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, PaidPrices, pas
 from ramp.protocol.tables import AUCTION, AuctionState
 from ramp.protocol.timing import Pace, earliest, moved
 from ramp.protocol.user.bidding_round import BiddingRound
-from ramp.protocol.user.evaluator import lowest_bids, over_limit
+from ramp.protocol.user.evaluator import lowest_bids, over_limit, sizes_against_law
 from ramp.protocol.user.final_refusals import FinalRefusals
 from ramp.protocol.user.offers_made import OffersMade
 from ramp.protocol.user.voting import REQUEST_ENDED, reject
@@ -255,6 +256,7 @@ class Auction(StateMachine[AuctionState]):
             effects.append(not_understood(message, f"{sender} {problem}"))
         else:
             self._final.add(sender, refusals)
+            refusals += sizes_against_law(proposal.offers, self._asked)
             for offer in proposal.offers:
                 effects += self._consider(bidding, sender, offer, seal)
         if proposal.round_number != self._round_number:
@@ -299,7 +301,8 @@ class Auction(StateMachine[AuctionState]):
             self._made.add(offer, seal)
             return []
         closest = self.state is AuctionState.BEST_OFFERS and not self._made.is_met(offer.unit)
-        if closest and offer.cores >= unit.cores.total and offer.end > offer.start:
+        lasts = offer.end - offer.start
+        if closest and offer.cores >= least_cores(unit) and lasts > 0 and not size_problem(unit, offer.cores, lasts):
             self._made.add_closest(offer)
             return []
         return [self._reject(sender, offer, reason)]
@@ -334,7 +337,7 @@ class Auction(StateMachine[AuctionState]):
         answers, again = tuple(bidding.answers.items()), bidding.calls.sent_again
         closed = RoundClosed(self.conversation_id, record, self._made.best(), answers, again)
         effects: list[Effect] = [Report(closed)]
-        self._last_bids = () if self.rule.sealed else lowest_bids(bidding.offers)
+        self._last_bids = () if self.rule.sealed else lowest_bids(bidding.offers, self._asked)
         try:
             return effects + self._after_round(stimulus, now)
         except RuleFailed as failed:  # of the rule's only; it was asked before anything else was done

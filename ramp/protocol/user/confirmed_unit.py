@@ -10,6 +10,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Signed
 from ramp.model.contents import Commitment, Failed, FundsReserved, Settled
 from ramp.model.seal import Role, Seal
+from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.effects import Report, Send
 from ramp.protocol.outcome import BoughtUnit
 from ramp.protocol.progress import UnitAdvanced
@@ -105,7 +106,7 @@ class ConfirmedUnit:
             self.transfer_id,
             not agreement.best_offer,
             None if agreement.price is None else agreement.cost,
-            cores_asked=agreement.request.cores.total,
+            cores_asked=as_offered(agreement.request, agreement.offer).cores.total,
         )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 
 from ramp.model.contents import Bid
 from ramp.model.money import credits_text
-from ramp.model.offer import Offer
+from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.request import RequestUnit
+from ramp.model.sizes.moldable import reference_price, size_problem
 from ramp.protocol.events import Preference
 
 BIDS_SHOWN = 5
@@ -62,9 +64,14 @@ class Ranking:
         return self._ranked[0][1] if self._ranked else None
 
 
-def lowest_bids(offers: Sequence[Offer]) -> tuple[Bid, ...]:
-    """The bids of a round as the next call shows them: the lowest of each unit, in the order of their coming."""
-    bids = [Bid(offer.unit, offer.resource, offer.cpu_hour_cost) for offer in offers]
+def lowest_bids(offers: Sequence[Offer], asked: Mapping[int, RequestUnit]) -> tuple[Bid, ...]:
+    """The bids of a round as the next call shows them: the lowest of each unit, in the order of their coming.
+
+    Args:
+        offers: what was offered.
+        asked: the units as called for, by number; bids for a range of sizes are told at the reference one.
+    """
+    bids = [Bid(offer.unit, offer.resource, reference_price(asked[offer.unit], offer)) for offer in offers]
     units = {bid.unit for bid in bids}
     share = max(1, min(BIDS_SHOWN, BIDS_MAX // max(1, len(units))))
     ranked = sorted(range(len(bids)), key=lambda index: (bids[index].unit, bids[index].cpu_hour_cost))
@@ -85,3 +92,17 @@ def over_limit(costs: Iterable[int], max_cost: int | None) -> str:
     if max_cost is None or cost <= max_cost:
         return ""
     return f"the offers cost {credits_text(cost)} credits together, more than the limit of {credits_text(max_cost)}"
+
+
+def sizes_against_law(offers: Iterable[Offer], units: Mapping[int, RequestUnit]) -> tuple[Refusal, ...]:
+    """Coded refusals of the offers whose size and time do not go together by their unit's speed-up law.
+
+    Args:
+        offers: what a resource has offered.
+        units: as called for, by number.
+    """
+    return tuple(
+        Refusal(offer.unit, RefusalCode.SIZE_AGAINST_LAW, detail=problem)
+        for offer in offers
+        if offer.unit in units and (problem := size_problem(units[offer.unit], offer.cores, offer.end - offer.start))
+    )

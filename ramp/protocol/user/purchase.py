@@ -11,6 +11,7 @@ from ramp.model.contents import HoldCancelled, HoldGranted, HoldRefused, Proposa
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
+from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.agreement_terms import draw_up_agreements
 from ramp.protocol.directory.directories import Directories
 from ramp.protocol.effects import Effect, Persist, Report
@@ -257,7 +258,7 @@ class Purchase:
 
     def _quoted(self, result: AuctionResult, number: int, offers: Sequence[Offer], now: Instant) -> BoughtUnit:
         """The best offer of a unit that is not bought; where its rule has failed, at the price offered."""
-        asked = self.request.unit(number).cores.total
+        asked = as_offered(self.request.unit(number), offers[0]).cores.total
         quoted = BoughtUnit(number, offers[0], meets_request=result.meets_request[number], cores_asked=asked)
         try:
             priced = result.prices.of(number, offers[0], offers[1:], now)

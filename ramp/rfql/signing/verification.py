@@ -22,6 +22,7 @@ from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced, price_problem
 from ramp.model.request import RequestUnit
+from ramp.model.sizes.moldable import least_cores, reference_price, size_problem
 from ramp.rfql import agreements
 from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.notary import PublicNotary, Verified, VerifiedSignature, verify_document
@@ -315,11 +316,12 @@ def unmet_terms(request: RequestUnit, offer: Offer) -> tuple[str, ...]:
     deadline = instant.iso(request.deadline)
     checks = [
         (
-            offer.cpu_hour_cost > request.cpu_hour_cost,
-            f"price {offer.cpu_hour_cost} is above the {request.cpu_hour_cost} asked for",
+            reference_price(request, offer) > request.cpu_hour_cost,
+            f"price {reference_price(request, offer)} is above the {request.cpu_hour_cost} asked for",
         ),
         (offer.end > request.deadline, f"slot ends at {instant.iso(offer.end)}, after the deadline {deadline}"),
-        (offer.cores < request.cores.total, f"{offer.cores} cores of the {request.cores.total} asked for"),
+        (offer.cores < least_cores(request), f"{offer.cores} cores of the {least_cores(request)} asked for"),
+        (bool(size := size_problem(request, offer.cores, offer.end - offer.start)), size),
     ]
     if request.not_before is not None:
         start = instant.iso(request.not_before)

@@ -19,6 +19,9 @@ START: Final = "urn:ramp:start:1"
 LIMITS: Final = "urn:ramp:limits:1"
 """Extension of RFQL: what a whole document may cost."""
 
+MOLDABLE: Final = "urn:ramp:moldable:1"
+"""Extension of RFQL: units whose size the seller chooses."""
+
 MARKET: Final = "urn:ramp:market:1"
 """Every other document of the market."""
 

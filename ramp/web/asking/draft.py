@@ -57,6 +57,8 @@ MORE: Final = (
     Field("ram_per_core_mb", ("RAMPerCore",), "Least memory per core (MB)", "2048", whole=True),
     Field("disk_gb", ("TotalDiskSpace",), "Disk space in all (GB)", "100", whole=True),
     Field("node_disk_gb", ("NodeDiskSpace",), "or on each node (GB)", "10", whole=True),
+    Field("speed_up", (), "With cores from..to: the speed-up law", "amdahl:0.05"),
+    Field("reference_cores", (), "and the cores of that length and price", "64", whole=True),
     Field("start_probability", (), "A queue will do, if it starts with probability", "0.95"),
 )
 TORUS: Final = (
@@ -88,7 +90,7 @@ class UnitDraft:
         for name, each in FIELDS.items():
             text = self.text(name)
             if text:
-                given[name] = _whole(text, each) if each.whole else text
+                given[name] = _whole(text, each) if each.whole and ".." not in text else text
         if "start_probability" in given:
             given["start_probability"] = _probability(str(given["start_probability"]))
         if "price" not in given:
@@ -119,6 +121,9 @@ class UnitDraft:
             values |= {"nodes": unit.cores.count, "node_cores": unit.cores.cores_per_node}
         else:
             values["cores"] = unit.cores.count
+        if unit.moldable is not None:
+            values["cores"] = f"{unit.moldable.least}..{unit.moldable.most}"
+            values |= {"reference_cores": unit.cores.total, "speed_up": unit.moldable.law}
         if isinstance(unit.disk, TotalDiskSpace):
             values["disk_gb"] = unit.disk.gigabytes
         elif isinstance(unit.disk, NodeDiskSpace):

@@ -18,6 +18,7 @@ from gridengine_cell import LIBRARY, Cluster, wait_until, why_not
 
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account, public_python
+from tests.e2e.batch_jobs.snippets import run_as_buyer, snippet_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 SLOTS = 8
@@ -99,6 +100,21 @@ def test_a_reservation_that_is_handed_over_a_moment_later_is_waited_for(
     cluster("qconf", "-au", ACCOUNT, "ramp_market")
     job.seen("submit")
     job.until("done")
+
+
+@pytest.mark.parametrize("style", ["qsub", "psij"])
+def test_a_snippet_submits_into_the_reservation(cluster: Cluster, python: Path, reserved: Any, style: str) -> None:
+    """As `ramp show ID --as STYLE` prints it, run by its buyer."""
+    number = reserved()
+    text = snippet_for(style, number, 4)
+    argv = ["sh", "-c", text.splitlines()[1]]  # the last line is for PBS
+    if style == "psij":
+        argv = [str(python), "-I", "-c", text]
+    with folder_of_the_account() as folder:
+        run_as_buyer(argv, folder, {**cluster.environment, "PATH": f"{LIBRARY}:/usr/bin:/bin"})
+        (line,) = cluster("qstat", "-u", "*").splitlines()[2:]
+        assert f"ar_id: {number}" in " ".join(cluster("qstat", "-j", line.split()[0]).split())
+        wait_until(lambda: " r " in cluster("qstat", "-u", "*"), "it runs", 200)
 
 
 @pytest.mark.long

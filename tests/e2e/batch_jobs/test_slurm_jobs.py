@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from ramp.batch.slurm.emulated import EmulatedCluster
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account, public_python
+from tests.e2e.batch_jobs.snippets import run_as_buyer, snippet_for
 from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster, saved, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -148,3 +150,20 @@ def test_a_controller_that_is_away_leaves_the_job_in_doubt(cluster: EmulatedClus
     wait_for(lambda: "error" not in job.ask("look_up"), "the controller answers")
     job.until("done")
     assert job.output("runs") == "run\n"
+
+
+@pytest.mark.parametrize("style", ["sbatch", "psij", "parsl"])
+def test_a_snippet_submits_into_the_reservation(cluster: EmulatedCluster, python: Path, style: str) -> None:
+    """As `ramp show ID --as STYLE` prints it, run by its buyer."""
+    reserve(cluster)
+    text = snippet_for(style, "ramp_r1", 2 * CORES)
+    argv = ["sh", "-c", text] if style == "sbatch" else [str(python), "-I", "-c", text]
+    if style == "parsl":
+        if subprocess.run([python, "-I", "-c", "import parsl"], capture_output=True).returncode:
+            pytest.skip("Parsl is not installed beside PSI/J (make psij)")
+        argv[-1] += "\nprovider.script_dir = '.'\nassert provider.submit('sleep 60', 1)"
+    with folder_of_the_account() as folder:
+        run_as_buyer(argv, folder, {"SLURM_CONF": str(cluster.conf)})
+        jobs = cluster.run("squeue", "-h", "-t", "all", "-o", "%v %C %u").split("\n")
+        assert f"ramp_r1 {2 * CORES} {ACCOUNT}" in jobs
+        wait_for(lambda: "R ramp_r1" in cluster.run("squeue", "-h", "-o", "%t %v"), "it runs")

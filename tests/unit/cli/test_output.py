@@ -95,9 +95,14 @@ HALF = replace(MIDPLANES, request=replace(ASKED, cores=TotalCores(4096)))
     [
         ("sbatch", AGREEMENT, "sbatch --reservation=thunder1-7 --ntasks=64 --time=01:30:00 job.sh"),
         ("sbatch", NODES, "sbatch --reservation=thunder1-7 --nodes=16 --ntasks-per-node=4 --time=01:30:00 job.sh"),
-        ("qsub", AGREEMENT, "qsub -ar thunder1-7 -pe mpi 64 -l h_rt=01:30:00 job.sh"),
+        ("qsub", AGREEMENT, "qsub -ar thunder1-7 -pe mpi 64 job.sh"),
         ("qsub", AGREEMENT, "qsub -q thunder1-7 -l ncpus=64 -l walltime=01:30:00 job.sh"),
         ("psij", AGREEMENT, "duration=timedelta(seconds=5400), reservation_id='thunder1-7'"),
+        ("psij", AGREEMENT, "node_count=nodes, processes_per_node=64 // nodes"),
+        ("psij", NODES, "node_count=16, processes_per_node=4"),
+        ("psij", replace(AGREEMENT, reservation_id="63"), 'get_instance("gridengine")'),
+        ("parsl", AGREEMENT, r"#SBATCH --reservation=thunder1-7\n#SBATCH --ntasks-per-node={64 // nodes}"),
+        ("parsl", NODES, "nodes_per_block=16,"),
         ("mpirun", MIDPLANES, "sbatch --reservation=thunder1-7 --time=01:30:00 job.sh"),
         ("mpirun", MIDPLANES, 'mpirun -partition "${BGL_PARTITION_ID:-$MPIRUN_PARTITION}" -mode VN -np 4096 '),
         ("mpirun", HALF, "-mode CO -np 2048 "),
@@ -128,8 +133,9 @@ def test_mpirun_is_for_machines_that_give_out_places():
 
 
 def test_the_python_snippet_is_python():
-    compile(SNIPPETS["psij"](AGREEMENT, "thunder1"), "snippet", "exec")
-    compile(SNIPPETS["psij"](NODES, "thunder1"), "snippet", "exec")
+    for style in ("psij", "parsl"):
+        compile(SNIPPETS[style](AGREEMENT, "thunder1"), "snippet", "exec")
+        compile(SNIPPETS[style](NODES, "thunder1"), "snippet", "exec")
 
 
 def test_a_job_must_not_outlive_its_reservation():

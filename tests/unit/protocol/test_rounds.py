@@ -21,6 +21,7 @@ from ramp.protocol.user.evaluator import BIDS_MAX, BIDS_SHOWN, lowest_bids
 from ramp.protocol.user.voting import REQUEST_ENDED
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+BID_FOR = {number: replace(UNIT, number=number) for number in range(1, BIDS_MAX + 10)}
 NOW = 5 * SECOND
 MS = MILLISECOND
 
@@ -187,7 +188,7 @@ def test_a_best_offer_must_still_be_of_some_use(changes: dict[str, Any], taken: 
 
 def test_the_lowest_bids_of_each_unit_are_shown_in_the_order_of_their_coming(alice: Any) -> None:
     offers = [alice.offer(f"res{number}", price, 1 + number % 2) for number, price in enumerate((9, 9, 8, 8, 4, 4))]
-    assert lowest_bids(offers) == tuple(c.Bid(each.unit, each.resource, each.cpu_hour_cost) for each in offers)
+    assert lowest_bids(offers, BID_FOR) == tuple(c.Bid(each.unit, each.resource, each.cpu_hour_cost) for each in offers)
 
 
 def test_a_call_does_not_grow_with_the_resources(alice: Any) -> None:
@@ -195,14 +196,14 @@ def test_a_call_does_not_grow_with_the_resources(alice: Any) -> None:
     for resources in (20, 40):
         offers = [alice.offer(f"res{number}", number, unit) for unit in (2, 1) for number in range(resources, 0, -1)]
         prices: dict[int, list[int]] = {1: [], 2: []}
-        for bid in lowest_bids(offers):
+        for bid in lowest_bids(offers, BID_FOR):
             prices[bid.unit].append(bid.cpu_hour_cost)
         assert prices == {unit: list(range(BIDS_SHOWN, 0, -1)) for unit in (1, 2)}
 
 
 def test_of_more_units_than_there_is_room_for_each_is_shown_once(alice: Any) -> None:
     offers = [alice.offer(f"res{price}", price, unit) for unit in range(1, BIDS_MAX + 6) for price in (7, 6)]
-    shown = lowest_bids(offers)
+    shown = lowest_bids(offers, BID_FOR)
     assert [(bid.unit, bid.cpu_hour_cost) for bid in shown] == [(unit, 6) for unit in range(1, BIDS_MAX + 1)]
 
 

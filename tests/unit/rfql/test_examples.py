@@ -71,6 +71,7 @@ def test_every_schema_is_a_schema() -> None:
         "keeper.xsd",
         "limits.xsd",
         "market.xsd",
+        "moldable.xsd",
         "offer.xsd",
         "order.xsd",
         "payment.xsd",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
+from ramp.model.sizes.moldable import reference_price
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding
 
 
@@ -17,7 +18,10 @@ class OpenRounds(AuctionRule):
         """The best price of every unit, or what was asked where nobody has met it."""
         if bidding.rounds_held >= bidding.rounds_wanted:
             return None
-        return {bids.unit.number: bids.offers[0].cpu_hour_cost if bids.offers else bids.asked for bids in bidding.units}
+        return {
+            bids.unit.number: reference_price(bids.unit, bids.offers[0]) if bids.offers else bids.asked
+            for bids in bidding.units
+        }
 
 
 RULE: Final = OpenRounds()

@@ -1,0 +1,137 @@
+"""Held jobs of Grid Engine: `qsub -h`, `qrls`, `qdel`, and `qstat` by name; qsub(1), qrls(1), qstat(1).
+
+A job that has ended is in `qstat` no longer, so a start is seen only while its job runs; what is sold keeps its cores
+for as long as it was bought, and is looked at four times a minute.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Final
+
+from ramp.batch.commands import CommandRunner, Question, Runner, ask
+from ramp.batch.gridengine import questions
+from ramp.batch.gridengine.plugin import GridEngineOptions, environment_of
+from ramp.batch.gridengine.questions import ORDER_S, Programs
+from ramp.batch.gridengine.records import BatchJob
+from ramp.batch.gridengine.system import GridEngine
+from ramp.batch.system import SystemSnapshot
+from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
+from ramp.errors import CommandFailed, ConfigurationError, SystemRefused
+from ramp.model.instant import SECOND, Instant, to_datetime
+from ramp.options import Bounds, Wanted, read_options, takes
+from ramp.plugins.interface import PluginSettings
+
+_NAME: Final = Wanted("a name", lambda text: re.fullmatch(r"[\w.-]+", text) is not None)
+_NEVER: Final = ("no suitable queues", "denied", "does not exist", "unknown parallel environment", "Unknown option")
+_GONE: Final = ("does not exist", "already in deletion", "is already in")
+
+
+@dataclass(frozen=True, slots=True)
+class GridEngineQueueOptions:
+    """What the configuration says about a cluster queue whose starts are sold.
+
+    Attributes:
+        queue: the cluster queue.
+        parallel_environment: in which jobs get their slots.
+        commands: folder of Grid Engine's commands; empty for those on the path.
+        root: SGE_ROOT; empty for the agent's own.
+        cell: SGE_CELL.
+        environment: further variables of the commands, such as SGE_QMASTER_PORT.
+        command_limit_s: seconds that one command may take.
+    """
+
+    queue: Annotated[str, _NAME]
+    parallel_environment: Annotated[str, _NAME]
+    commands: str = ""
+    root: str = ""
+    cell: str = "default"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    command_limit_s: Annotated[int, Bounds(1, 25)] = 15
+
+
+class GridEngineQueue:
+    """A cluster queue as a `ramp.batch.waiting.job_queue.JobQueue`.
+
+    Args:
+        system: the cell; commands run as the agent's own account, and jobs are its own.
+        folder: of the commands; empty for those on the path.
+    """
+
+    name = "gridengine"
+
+    def __init__(self, system: GridEngine, folder: str = "") -> None:
+        self._system = system
+        self._folder = folder
+
+    def look(self, now: Instant) -> SystemSnapshot:
+        """See `JobQueue.look`."""
+        return self._system.snapshot(now)
+
+    def find(self, name: str) -> tuple[OwnJob, ...]:
+        """See `JobQueue.find`."""
+        report = ask(questions.queues(self._system.programs), self._system.run)
+        found = sorted((job for job in report.jobs if job.name == name), key=lambda job: job.number)
+        return tuple(_told(job) for job in found)
+
+    def submit(self, wanted: WantedJob) -> None:
+        """See `JobQueue.submit`."""
+        begin = () if wanted.not_before is None else ("-a", f"{to_datetime(wanted.not_before):%Y%m%d%H%M.%S}")
+        argv = (
+            *self._command("qsub", "-h", "-terse", "-N", wanted.name, "-q", self._system.queue, "-S", "/bin/sh"),
+            *("-pe", self._system.environment, str(wanted.cores.total)),
+            *("-l", f"h_rt={-(-wanted.length // SECOND)}", *begin, "-r", "n", "-j", "y", "-o", "/dev/null"),
+        )
+        self._done(argv, wanted.script)
+
+    def let_go(self, job_id: str) -> None:
+        """See `JobQueue.let_go`."""
+        self._done(self._command("qrls", "-h", "u", job_id))
+
+    def delete(self, job_id: str) -> None:
+        """See `JobQueue.delete`."""
+        try:
+            self._done(self._command("qdel", job_id))
+        except (CommandFailed, SystemRefused) as failed:
+            if not any(words in failed.reason for words in _GONE):
+                raise
+
+    def _command(self, name: str, *words: str) -> tuple[str, ...]:
+        return (str(Path(self._folder) / name) if self._folder else name, *words)
+
+    def _done(self, argv: tuple[str, ...], stdin: str = "") -> None:
+        try:
+            ask(Question(argv, str, stdin=stdin, time_limit_s=ORDER_S), self._system.run)
+        except CommandFailed as failed:
+            if any(words in failed.said for words in _NEVER):
+                raise SystemRefused(failed.reason) from failed
+            raise
+
+
+def _told(job: BatchJob) -> OwnJob:
+    if job.started is not None:
+        return OwnJob(str(job.number), Standing.STARTED, job.started)
+    return OwnJob(str(job.number), Standing.HELD if "h" in job.state else Standing.WAITING)
+
+
+@takes(GridEngineQueueOptions)
+def open_queue(settings: PluginSettings) -> GridEngineQueue:
+    """The entry point `gridengine` of the group `ramp.job_queues`.
+
+    Raises:
+        ConfigurationError: an option is wrong, or there is no such queue.
+        BatchSystemError: the cell cannot be asked now.
+    """
+    options = read_options(settings.options, GridEngineQueueOptions, within=settings.resource)
+    folder = options.commands
+    cell = GridEngineOptions(root=options.root, cell=options.cell, environment=options.environment)
+    own = environment_of(cell, settings.resource)
+    run: Runner = CommandRunner(own, options.command_limit_s)
+    programs = Programs(*((str(Path(folder) / name) if folder else name,) for name in ("qstat", "qrstat")))
+    system = GridEngine(run, options.queue, options.parallel_environment, "", programs=programs)
+    if not any(each.queue == options.queue for each in ask(questions.queues(programs), run).instances):
+        raise ConfigurationError(f"Grid Engine has no queue {options.queue!r}", key=f"{settings.resource}.queue")
+    return GridEngineQueue(system, folder)

@@ -1,0 +1,157 @@
+"""What a queue teaches while it is looked at: the plan of those who wait, and how long jobs really waited.
+
+Every picture of the queue is planned anew, and jobs that have joined it, started or left since the last are told to the
+predictor (`ramp.queue_bound`). The waits that were learnt are kept in a file, one a line; a restart begins with them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Final
+
+from ramp.batch.system import RunningJob, SystemSnapshot, WaitingJob
+from ramp.model.instant import SECOND, Duration, Instant
+from ramp.queue_bound.predictor import Predictor, QueuedJob
+from ramp.queue_bound.queue_plan import JobShape, QueuePlan, fastest_planner
+from ramp.runtime.storage_errors import storing
+
+WAITS_KEPT: Final = 5_000
+"""Waits that a restart begins with; predictors keep a thousand of a group."""
+
+_FOREVER: Final[Duration] = 365 * 24 * 3600 * SECOND
+"""What a job without a limit counts for; Slurm itself takes a year."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+class QueueLearning:
+    """The present plan of one queue, and a predictor that learns from it.
+
+    Args:
+        predictor: that has seen nothing.
+        path: file of the waits learnt; None keeps them in memory.
+
+    Raises:
+        StorageFailed: the file cannot be read or written.
+    """
+
+    def __init__(self, predictor: Predictor, path: Path | None) -> None:
+        self.waits = 0
+        self._predictor = predictor
+        self._path = path
+        self._planner = fastest_planner()
+        self._plan: QueuePlan | None = None
+        self._waiting: dict[str, tuple[QueuedJob, Instant]] = {}
+        """Jobs that were seen to wait, with when they were seen first."""
+        self._seen: set[str] = set()
+        """Jobs that ran in the last picture."""
+        self._begun = False
+        if path is not None:
+            self._recall(path)
+
+    def look(self, picture: SystemSnapshot, now: Instant) -> None:
+        """Take a picture of the queue in.
+
+        Args:
+            picture: of nodes, of jobs that run, and of jobs that wait in the order of their turns.
+            now: when it was taken.
+        """
+        self._predictor.passes(now)
+        capacity = max(sum(node.cores for node in picture.nodes if node.usable), 1)
+        plan = self._plan = QueuePlan(capacity, self._planner)
+        for job in picture.running:
+            plan.runs(job.job_id, min(job.cores, capacity), job.start, max(_end_of(job), now + 1))
+        planned = {}
+        waiting = [job for job in picture.waiting if not job.held and not job.reservation]
+        for waits in waiting:
+            shape = JobShape(min(max(waits.cores, 1), capacity), max(waits.time_limit or _FOREVER, 1))
+            planned[waits.job_id] = plan.submit(waits.job_id, shape, now) - now
+        self._learn(picture, waiting, planned, now)
+
+    def chance(self, cores: int, length: Duration, begin: Instant, latest: Instant, now: Instant) -> float | None:
+        """Probability that a job starts in time which joins the queue now.
+
+        Args:
+            cores: of the job.
+            length: microseconds that it may run.
+            begin: when it may begin at the earliest.
+            latest: when it has to have started.
+            now: the present.
+
+        Returns:
+            None: too little is known of the queue.
+        """
+        plan = self._plan
+        assert plan is not None, "the queue is looked at first"
+        shape = JobShape(min(cores, plan.capacity), max(length, 1))
+        begin = max(begin, now)
+        wait = max(plan.earliest(shape, now) - begin, 0)
+        return self._predictor.chance(QueuedJob("", cores, length, wait), max(latest - begin, 0))
+
+    def _learn(
+        self, picture: SystemSnapshot, waiting: list[WaitingJob], planned: dict[str, Duration], now: Instant
+    ) -> None:
+        running = {job.job_id: job for job in picture.running}
+        for job_id in [each for each in self._waiting if each not in planned]:
+            joined, since = self._waiting.pop(job_id)
+            if job_id in running:
+                self._predictor.started(job_id, max(running[job_id].start, since))
+                self._keep(joined, max(running[job_id].start - since, 0))
+            else:
+                self._predictor.withdrawn(job_id)
+        if self._begun:  # what ran before anybody looked has not been seen to wait
+            for job_id, job in running.items():
+                if job_id not in self._seen and not job.reservation and job.submitted is not None:
+                    self._started_at_once(job_id, job)
+        for waits in waiting:
+            if waits.job_id not in self._waiting:
+                joined = QueuedJob("", max(waits.cores, 1), max(waits.time_limit or _FOREVER, 1), planned[waits.job_id])
+                self._waiting[waits.job_id] = joined, now
+                self._predictor.submitted(waits.job_id, joined, now)
+        self._seen, self._begun = set(running), True
+
+    def _started_at_once(self, job_id: str, job: RunningJob) -> None:
+        """A job that joined the queue and started between two pictures; nobody had time to plan it."""
+        assert job.submitted is not None
+        joined = QueuedJob("", max(job.cores, 1), max(_end_of(job) - job.start, 1), 0)
+        self._predictor.submitted(job_id, joined, job.submitted)
+        self._predictor.started(job_id, max(job.start, job.submitted))
+        self._keep(joined, max(job.start - job.submitted, 0))
+
+    # -- the file ------------------------------------------------------------------------------------------------
+
+    def _keep(self, job: QueuedJob, wait: Duration) -> None:
+        self.waits += 1
+        if self._path is not None:
+            with storing(self._path), self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([job.size, job.length, job.planned, wait]) + "\n")
+
+    def _recall(self, path: Path) -> None:
+        """Learn again what was learnt before; a line that is none is left out."""
+        with storing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lines = path.read_text("utf-8", errors="replace").splitlines() if path.exists() else []
+            if len(lines) > 2 * WAITS_KEPT:
+                path.write_text("\n".join(lines[-WAITS_KEPT:]) + "\n", "utf-8")
+        now, bad = 0, 0
+        for number, line in enumerate(lines[-WAITS_KEPT:]):
+            try:
+                size, length, planned, wait = (int(value) for value in json.loads(line))
+            except (ValueError, TypeError):
+                size = length = planned = wait = -1
+            if min(size, length) < 1 or min(planned, wait) < 0:
+                bad += 1
+                continue
+            job = QueuedJob("", size, length, planned)
+            self._predictor.submitted(("kept", number), job, now)
+            now += wait
+            self._predictor.started(("kept", number), now)
+            self.waits += 1
+        if bad:
+            _log.warning("%s: %d lines are no waits and were left out", path, bad)
+
+
+def _end_of(job: RunningJob) -> Instant:
+    return job.start + _FOREVER if job.end is None else job.end

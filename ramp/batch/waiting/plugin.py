@@ -1,0 +1,106 @@
+"""The plug-in `queue-bound`: a queue that cannot be reserved, behind a Resource Agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from ramp.batch.machine import SNAPSHOT_AGE_S
+from ramp.batch.waiting.job_queue import JobQueue
+from ramp.batch.waiting.learning import QueueLearning
+from ramp.batch.waiting.machine import KEEPING, QueueBoundMachine
+from ramp.errors import BatchSystemError, ConfigurationError, PluginError, StorageFailed
+from ramp.options import Bounds, read_options, takes
+from ramp.plugins.interface import PluginSettings
+from ramp.queue_bound.predictor import PREDICTORS
+
+NAME: Final = "queue-bound"
+
+QUEUES_GROUP: Final = "ramp.job_queues"
+"""Entry points: callables `(PluginSettings) -> JobQueue`, whose options are those of the table `queue`."""
+
+OpenQueue = Callable[[PluginSettings], JobQueue]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueBoundOptions:
+    """What the configuration says about a queue whose starts are sold.
+
+    Attributes:
+        system: which queue: `slurm`, `gridengine`, `simulated`, or one of the entry points `ramp.job_queues`.
+        queue: the system's own options, such as the partition.
+        predictor: how waits are predicted (`ramp plugins list predictor`).
+        predictor_options: the predictor's own options.
+        share: greatest share of the cores that jobs of the market may want together, 0 to 1.
+        script: path of what each job runs, `{seconds}` in it standing for how long it was bought; empty: it sleeps.
+        snapshot_age_s: seconds for which one picture of the queue serves all buyers.
+    """
+
+    system: str
+    queue: Mapping[str, Any] = field(default_factory=dict)
+    predictor: str = "planned"
+    predictor_options: Mapping[str, Any] = field(default_factory=dict)
+    share: Annotated[float, Bounds(0, 1)] = 1.0
+    script: str = ""
+    snapshot_age_s: Annotated[float, Bounds(0, 60)] = SNAPSHOT_AGE_S
+
+
+@takes(QueueBoundOptions)
+def open_plugin(settings: PluginSettings) -> QueueBoundMachine:
+    """The entry point `queue-bound` of the group `ramp.resource_plugins`.
+
+    Raises:
+        ConfigurationError: an option is wrong, or the queue is not what the configuration says.
+        PluginError: the queue cannot be asked now, or a file cannot be read.
+    """
+    options = read_options(settings.options, QueueBoundOptions, within=settings.resource)
+    within = f"{settings.resource}.predictor_options"
+    predictor = PREDICTORS.find(options.predictor).new(options.predictor_options, within=within)
+    own = PluginSettings(
+        f"{settings.resource}.queue",
+        settings.cores,
+        settings.cores_per_node,
+        settings.started_at,
+        options.queue,
+        settings.state_dir,
+        settings.seed,
+    )
+    try:
+        queue = _opened(options.system, f"{settings.resource}.system")(own)
+        waits = None if settings.state_dir is None else settings.state_dir / f"{settings.resource}.waits.jsonl"
+        learning = QueueLearning(predictor, waits)
+    except (BatchSystemError, StorageFailed) as error:
+        raise PluginError(NAME, error.reason, transient=True) from error
+    return QueueBoundMachine(
+        queue,
+        settings.resource,
+        settings.cores,
+        int(settings.cores * options.share + 1e-9),
+        learning,
+        settings.state_dir,
+        script=_script(options.script, settings.resource),
+        snapshot_age_s=options.snapshot_age_s,
+    )
+
+
+def _opened(name: str, key: str) -> OpenQueue:
+    found = {entry.name: entry for entry in metadata.entry_points(group=QUEUES_GROUP)}
+    if name not in found:
+        raise ConfigurationError(f"is {name!r}; right would be one of {', '.join(sorted(found))}", key=key)
+    opened: OpenQueue = found[name].load()
+    return opened
+
+
+def _script(path: str, resource: str) -> str:
+    if not path:
+        return KEEPING
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}", key=f"{resource}.script") from error
+    if not text.startswith("#!"):
+        raise ConfigurationError(f"{path} does not begin with #!", key=f"{resource}.script")
+    return text

@@ -1,0 +1,176 @@
+"""What the sizes of a moldable unit mean: how long it runs with each, and what it may cost at most.
+
+A moldable unit leaves its size to whoever sells. Its `cores` are a reference size, at which its wall time and its price
+are stated: with other cores it takes as long as its speed-up law says, and it never costs more than at the reference
+size at the price asked. So offers of different sizes bid for the same thing, the whole run, and compare by their cost.
+
+Moldable as in D. G. Feitelson and L. Rudolph, "Toward convergence in job schedulers for parallel supercomputers",
+JSSPP 1996. A unit that is not moldable has one size, and all of this is what it ever was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from ramp.errors import WorkloadError
+from ramp.model import money
+from ramp.model.instant import HOUR, SECOND, Duration, iso
+from ramp.model.offer import Offer
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.sizes.speed_up import law_of
+
+CANDIDATES_MAX: Final = 8
+"""Sizes that a seller looks at: a machine is asked for a slot of each, within the time for one call."""
+
+
+def least_cores(unit: RequestUnit) -> int:
+    """Cores that a slot has at least."""
+    return unit.cores.total if unit.moldable is None else unit.moldable.least
+
+
+def run_time_with(unit: RequestUnit, cores: int) -> Duration | None:
+    """How long the run takes with so many cores, in microseconds, or None for the whole window.
+
+    Of a moldable unit in whole seconds, rounded up; cores beyond its greatest size shorten nothing.
+
+    Args:
+        unit: what is to run.
+        cores: at least `least_cores`.
+    """
+    if unit.moldable is None or unit.wall_time is None:
+        return unit.wall_time
+    used = max(1, min(cores, unit.moldable.most))
+    if used == unit.cores.total:
+        return unit.wall_time
+    law = law_of(unit.moldable.law)
+    exact = unit.wall_time * law.run_time(used) / law.run_time(unit.cores.total)
+    return -(-exact // SECOND) * SECOND
+
+
+def of_size(unit: RequestUnit, cores: int) -> RequestUnit:
+    """A moldable unit at one of its sizes, as a machine is asked for it: with so many cores and no choice.
+
+    Its price is the greatest whole number of credits per core hour at which the slot costs no more than the unit may.
+    """
+    if unit.moldable is None:
+        return unit
+    fixed = replace(unit, cores=TotalCores(cores), wall_time=run_time_with(unit, cores), moldable=None)
+    return replace(fixed, cpu_hour_cost=price_with(unit, cores, fixed.wall_time or 0))
+
+
+def as_offered(unit: RequestUnit, offer: Offer) -> RequestUnit:
+    """The unit as the machine was asked for it, by what was offered: of the offer's size, without choice."""
+    return unit if unit.moldable is None else of_size(unit, min(offer.cores, unit.moldable.most))
+
+
+def candidates(unit: RequestUnit) -> tuple[RequestUnit, ...]:
+    """The unit at the sizes that a seller looks at, ascending; a unit that is not moldable alone.
+
+    The least size doubled as often as it goes, the reference size and the greatest; where those are more than
+    `CANDIDATES_MAX`, the largest ones that double are kept.
+    """
+    terms = unit.moldable
+    if terms is None:
+        return (unit,)
+    doubled = []
+    size = terms.least
+    while size < terms.most:
+        doubled.append(size)
+        size *= 2
+    kept = {unit.cores.total, terms.least, terms.most}
+    for size in reversed(doubled):
+        if len(kept) < CANDIDATES_MAX:
+            kept.add(size)
+    return tuple(of_size(unit, size) for size in sorted(kept))
+
+
+def cost_cap(unit: RequestUnit, cores: int, length: Duration) -> int:
+    """What a slot may cost at most at the unit's price, in minor units.
+
+    Args:
+        unit: with the price as its `cpu_hour_cost`; where it is moldable, slot and size make no difference.
+        cores: cores charged for.
+        length: of the slot, microseconds.
+    """
+    if unit.moldable is None or unit.wall_time is None:
+        return money.cost(unit.cpu_hour_cost, cores, length)
+    return money.cost(unit.cpu_hour_cost, unit.cores.total, unit.wall_time)
+
+
+def price_with(unit: RequestUnit, cores: int, length: Duration) -> int:
+    """The greatest whole price, credits per core hour, at which a slot costs no more than the unit may."""
+    if unit.moldable is None or cores * length <= 0:
+        return unit.cpu_hour_cost
+    cap = cost_cap(unit, cores, length)
+    price = cap * HOUR // (money.MINOR_UNITS_PER_CREDIT * cores * length)
+    return price + 1 if money.cost(price + 1, cores, length) <= cap else price  # costs are rounded half up
+
+
+def price_for(unit: RequestUnit, price: int, cores: int, length: Duration) -> int:
+    """The least whole price of the unit, credits per core hour at its reference size, that allows a slot's price.
+
+    Of a unit that is not moldable that price itself: in this measure all offers for a unit compare.
+
+    Args:
+        unit: what is bid for.
+        price: of the slot, credits per core hour.
+        cores: of the slot.
+        length: of the slot, microseconds.
+    """
+    if unit.moldable is None or unit.wall_time is None:
+        return price
+    cost = money.cost(price, cores, length)
+    full = money.MINOR_UNITS_PER_CREDIT * unit.cores.total * unit.wall_time
+    found = -(-cost * HOUR // full)
+    return found - 1 if found > 0 and money.cost(found - 1, unit.cores.total, unit.wall_time) >= cost else found
+
+
+def reference_price(unit: RequestUnit, offer: Offer) -> int:
+    """`price_for` an offer."""
+    return price_for(unit, offer.cpu_hour_cost, offer.cores, offer.end - offer.start)
+
+
+def size_problem(unit: RequestUnit, cores: int, length: Duration) -> str:
+    """Why cores and length of a slot do not go together by a moldable unit's law, as a sentence; else empty."""
+    if unit.moldable is None:
+        return ""
+    if cores < unit.moldable.least:
+        return f"{cores} cores are fewer than the {unit.moldable.least} asked"
+    needed = run_time_with(unit, cores)
+    if needed is not None and length < needed:
+        law = unit.moldable.law
+        return f"{length / SECOND:g} s with {cores} cores; by the law {law} the run takes {needed // SECOND} s"
+    return ""
+
+
+def moldable_problems(unit: RequestUnit) -> tuple[str, ...]:
+    """What makes no sense about a unit's range of sizes, as sentences that say what would be right."""
+    terms = unit.moldable
+    if terms is None:
+        return ()
+    found = []
+    if not isinstance(unit.cores, TotalCores):
+        found.append("a range of cores with Nodes; right would be TotalCores, the reference size")
+    elif not 1 <= terms.least <= unit.cores.count <= terms.most:
+        found.append(
+            f"{terms.least} to {terms.most} cores with a reference size of {unit.cores.count}; "
+            "right would be a least of at least 1, the reference size and a greatest size in this order"
+        )
+    if unit.wall_time is None:
+        found.append("a range of cores without WallTime; right would be the wall time at the reference size")
+    if unit.torus is not None and unit.torus.geometry:
+        found.append("a range of cores beside a Geometry; right would be one of the two")
+    if unit.start_probability is not None:
+        found.append("a range of cores beside a StartProbability; right would be one of the two")
+    try:
+        law = law_of(terms.law)
+    except WorkloadError as error:
+        found.append(error.reason)
+        return tuple(found)
+    if not found and unit.wall_time is not None and unit.not_before is not None:
+        shortest = unit.wall_time * law.run_time(terms.most) / law.run_time(unit.cores.total)
+        if unit.not_before + shortest > unit.deadline:
+            window = f"between {iso(unit.not_before)} and {iso(unit.deadline)}"
+            found.append(f"at no size it fits {window}; right would be a later end")
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""What chooses nodes of a real site for requests that care where they are."""

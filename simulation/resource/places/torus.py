@@ -1,0 +1,120 @@
+"""Boxes of a real site's torus, chosen by the allocators of `simulation.machines`, for plug-ins of batch systems.
+
+The entry point `torus` of the group `ramp.batch_places`. Nodes get their places by their order in the system, the last
+dimension fastest, or by their names: the last characters are the coordinates, a digit in base 36 each, as Slurm
+named the midplanes of Blue Gene.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import prod
+from typing import Annotated, Any
+
+from ramp.batch.system import Node, Parts
+from ramp.errors import ConfigurationError, MachineError
+from ramp.model.offer import Refusal
+from ramp.model.request import RequestUnit
+from ramp.options import Bounds, read_options
+from simulation.machines.allocator_declaration import make_policy
+from simulation.machines.boxes.policy import BoxPolicy
+from simulation.machines.interface import JobRequest, NodeState
+from simulation.resource.torus_request import TorusRequests, UnitKind
+
+
+class Coordinates(StrEnum):
+    """Where a node's place is told: by its position among the nodes, or in its name."""
+
+    ORDER = "order"
+    NAMES = "names"
+
+
+@dataclass(frozen=True, slots=True)
+class TorusOptions:
+    """A site's table `torus`.
+
+    Attributes:
+        extents: nodes in each dimension.
+        coordinates: `order` (the last dimension runs fastest) or `names` (the last characters, base 36).
+        allocator: which boxes are taken, and which of several.
+        allocator_options: of that allocator.
+    """
+
+    extents: tuple[Annotated[int, Bounds(1, 36)], ...]
+    coordinates: Coordinates = Coordinates.ORDER
+    allocator: str = "base"
+    allocator_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class TorusPlaces:
+    """A `ramp.batch.places.Places` of nodes of equal size.
+
+    Args:
+        options: the site's.
+        nodes: all nodes, in the system's order.
+        key: of the table, for messages.
+
+    Raises:
+        ConfigurationError: the nodes are no such torus, or there is no such allocator.
+    """
+
+    def __init__(self, options: TorusOptions, nodes: Sequence[Node], key: str) -> None:
+        from simulation.machines.angara import AngaraMachine, TorusLayout  # brings the compiler along
+        from simulation.machines.boxes.ranked import RankedBoxes
+
+        extents = options.extents
+        if not extents or prod(extents) != len(nodes):
+            shape = "x".join(map(str, extents))
+            raise ConfigurationError(f"{shape} are {prod(extents)} nodes, there are {len(nodes)}", key=f"{key}.extents")
+        sizes = {node.cores for node in nodes}
+        if len(sizes) != 1:
+            raise ConfigurationError(f"nodes of a torus are alike; these have {sorted(sizes)} cores", key=key)
+        policy = make_policy(options.allocator, options.allocator_options, BoxPolicy)
+        names = tuple(f"d{number}" for number in range(len(extents)))
+        self._machine = AngaraMachine(TorusLayout(key, "", names, extents), RankedBoxes(extents, policy))
+        (self._cores,) = sizes
+        self._names = self._placed(options, nodes, key)
+        self._machine.fits_ever(JobRequest(0, 1))  # what is compiled for it would cost the first buyer seconds
+        self._requests = TorusRequests(self._machine, UnitKind("nodes", self._cores, 1, 1, has_node_use=False))
+
+    def _placed(self, options: TorusOptions, nodes: Sequence[Node], key: str) -> tuple[str, ...]:
+        """The nodes' names by their numbers in the grid."""
+        if options.coordinates is Coordinates.ORDER:
+            return tuple(node.name for node in nodes)
+        found: dict[int, str] = {}
+        for node in nodes:
+            last = node.name[-len(options.extents) :]
+            try:
+                unit = self._machine.grid.unit([int(digit, 36) for digit in last])
+            except (ValueError, MachineError) as error:
+                raise ConfigurationError(f"{node.name} does not end with coordinates: {error}", key=key) from error
+            if unit in found:
+                raise ConfigurationError(f"{node.name} and {found[unit]} have the same coordinates", key=key)
+            found[unit] = node.name
+        return tuple(found[unit] for unit in range(len(nodes)))
+
+    def refused(self, unit: RequestUnit) -> Refusal | None:
+        """See `Places`."""
+        translated = self._requests.translate(unit)
+        return translated if isinstance(translated, Refusal) else None
+
+    def choose(self, unit: RequestUnit, free: Mapping[str, int]) -> Parts:
+        """See `Places`: a box of nodes of which every core is free."""
+        request = self._requests.translate(unit)
+        if isinstance(request, Refusal):
+            return ()
+        now = self._machine.copy()
+        taken = sum(1 << unit for unit, name in enumerate(self._names) if free.get(name, 0) < self._cores)
+        now.set_node_state(taken, NodeState.DRAINED)
+        placement = now.place(request)
+        if placement is None:
+            return ()
+        chosen = {self._names[unit] for unit in range(len(self._names)) if placement.nodes >> unit & 1}
+        return tuple((name, self._cores) for name in self._names if name in chosen)
+
+
+def open_places(options: Mapping[str, Any], nodes: Sequence[Node], key: str) -> TorusPlaces:
+    """The entry point; see `ramp.batch.places.OpenPlaces`."""
+    return TorusPlaces(read_options(options, TorusOptions, within=key), nodes, key)

@@ -1,0 +1,59 @@
+"""Starts on a real Grid Engine that nobody reserves: a held job is let go when it is bought, and its start is told."""
+
+from __future__ import annotations
+
+import pytest
+from gridengine_cell import wait_until
+from gridengine_selling import SLOTS, now, options_of, unit
+
+from ramp.batch.waiting.plugin import open_plugin
+from ramp.model.instant import MINUTE, SECOND
+from ramp.model.slot import Reservation, Slot
+from ramp.plugins.interface import PluginSettings
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def machine(cluster, tmp_path):
+    """The plug-in over the cluster; afterwards nothing of it is left there."""
+    queue = {"queue": "all.q", "parallel_environment": "mpi", **options_of(cluster)}
+    options = {"system": "gridengine", "queue": queue, "snapshot_age_s": 0.0}
+    opened = open_plugin(PluginSettings("queue1", SLOTS, 1, now(), options, tmp_path / "reservations"))
+    yield opened
+    for each in opened.reservations(now()):
+        opened.release(each.key, now())
+
+
+def held(machine, key):
+    """A job quoted and held."""
+    wanted = unit(4, run=90 * SECOND)
+    slot = machine.quote(wanted, now())
+    assert isinstance(slot, Slot), slot
+    found = machine.hold(key, wanted, slot, now() + 10 * MINUTE, now())
+    assert isinstance(found, Reservation), found
+    return found
+
+
+def states(cluster):
+    """The state of each job by its number, as the real command prints them."""
+    return {line.split()[0]: line.split()[4] for line in cluster("qstat", "-u", "*").splitlines()[2:]}
+
+
+def test_a_held_job_is_let_go_starts_and_is_released(cluster, machine):
+    number = held(machine, "offer-1").reservation_id
+    assert states(cluster) == {number: "hqw"}
+    assert machine.reservation("offer-1", now()).started_at is None
+    assert machine.confirm("offer-1", now()).firm
+    wait_until(lambda: machine.reservation("offer-1", now()).started_at is not None, "the job starts")
+    assert states(cluster)[number] in {"r", "t"}
+    assert abs(machine.reservation("offer-1", now()).started_at - now()) < 300 * SECOND
+    machine.release("offer-1", now())
+    wait_until(lambda: not states(cluster), "the job is gone")
+    assert machine.reservation("offer-1", now()) is None
+
+
+def test_a_held_job_that_is_released_never_starts(cluster, machine):
+    held(machine, "offer-2")
+    machine.release("offer-2", now())
+    wait_until(lambda: not states(cluster), "the job is gone")

@@ -1,0 +1,62 @@
+"""A grid of 4x4 emulated nodes sold as a torus: a geometry gets exactly a box of nodes, and no two holds overlap."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from ramp.batch.node_lists import expand
+from ramp.batch.slurm.emulated import EmulatedCluster
+from ramp.batch.slurm.plugin import open_plugin
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit, TorusTerms, TotalCores
+from ramp.model.slot import Reservation, Slot
+from ramp.plugins.interface import PluginSettings
+from tests.e2e.slurm.cluster_fixture import CORES, running_cluster
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+SIDE = 4
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmulatedCluster]:
+    with running_cluster("g", nodes=SIDE * SIDE) as started:
+        yield started
+
+
+def _is_box(names: frozenset[str], width: int, height: int) -> bool:
+    """Whether nodes, numbered along the rows from g1, are a box of those extents, over the seams too."""
+    number = {(x, y): f"g{x * SIDE + y + 1}" for x, y in itertools.product(range(SIDE), repeat=2)}
+    return any(
+        names == {number[(x + dx) % SIDE, (y + dy) % SIDE] for dx in range(width) for dy in range(height)}
+        for x, y in number
+    )
+
+
+def test_two_by_two_nodes_are_reserved_as_a_box_and_holds_never_overlap(cluster: EmulatedCluster) -> None:
+    options = {"partition": "debug", "conf": str(cluster.conf), "snapshot_age_s": 0, "torus": {"extents": [4, 4]}}
+    machine = open_plugin(PluginSettings("grid", SIDE * SIDE * CORES, CORES, 0, options, None))
+    cluster.run("scontrol", "update", "NodeName=g6", "State=DRAIN", "Reason=fan")
+    now = int(time.time()) * SECOND
+    taken: set[str] = set()
+    for index, (width, height) in enumerate([(2, 2), (2, 2), (2, 1)]):
+        terms = TorusTerms((width, height), rotate=False)
+        unit = RequestUnit(1, 70, now + 3 * HOUR, TotalCores(width * height), now + HOUR, HOUR, torus=terms)
+        slot = machine.quote(unit, now)
+        assert isinstance(slot, Slot), slot
+        assert isinstance(machine.hold(f"offer-{index}", unit, slot, now + 10 * MINUTE, now), Reservation)
+        shown = cluster.run("scontrol", "-o", "show", "reservation", f"ramp_grid.offer-{index}")
+        names = frozenset(expand(shown.split(" Nodes=")[1].split()[0]))
+        assert _is_box(names, width, height), names
+        assert f" CoreCnt={len(names) * CORES} " in shown
+        assert not names & taken
+        assert "g6" not in names
+        taken |= names
+    too_large = RequestUnit(1, 70, now + 3 * HOUR, TotalCores(1), now + HOUR, HOUR, torus=TorusTerms((5, 1)))
+    refused = machine.quote(too_large, now)
+    assert isinstance(refused, Refusal)
+    assert refused.code is RefusalCode.TORUS

@@ -1,0 +1,255 @@
+"""The plug-in `queue-bound`: held jobs that are let go when they are bought, and what a queue teaches of its waits."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ramp.batch.book import book_path
+from ramp.batch.slurm.held_jobs import parse_jobs
+from ramp.batch.system import Node, RunningJob, SystemSnapshot, WaitingJob
+from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
+from ramp.batch.waiting.learning import QueueLearning
+from ramp.batch.waiting.machine import QueueBoundMachine
+from ramp.batch.waiting.plugin import open_plugin
+from ramp.errors import BatchSystemError, ConfigurationError, PluginError, SystemRefused
+from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.slot import Reservation, Slot
+from ramp.plugins.interface import PluginSettings
+from ramp.queue_bound.predictor import PREDICTORS
+
+NOW = from_iso("2026-11-21T08:00:00Z")
+UNIT = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(16), wall_time=HOUR, start_probability=0.5)
+
+
+@dataclass
+class FakeQueue:
+    """A queue of 64 cores that does what the test says; `faults` are met one after another, by the name of the call."""
+
+    jobs: dict[str, OwnJob] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    running: list[RunningJob] = field(default_factory=list)
+    waiting: list[WaitingJob] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
+    wanted: list[WantedJob] = field(default_factory=list)
+    name: str = "fake"
+
+    def _fault(self, call: str) -> str:
+        return self.faults.pop(0)[1] if self.faults and self.faults[0][0] == call else ""
+
+    def look(self, now: int) -> SystemSnapshot:
+        return SystemSnapshot(now, (Node("n1", 64),), tuple(self.running), tuple(self.waiting))
+
+    def find(self, name: str) -> tuple[OwnJob, ...]:
+        if self._fault("find"):
+            raise BatchSystemError("nobody knows")
+        return tuple(self.jobs[job_id] for job_id, of in self.names.items() if of == name and job_id in self.jobs)
+
+    def submit(self, wanted: WantedJob) -> None:
+        fault = self._fault("submit")
+        if fault == "refuse":
+            raise SystemRefused("Invalid partition")
+        self.wanted.append(wanted)
+        for _ in range(2 if fault == "twice" else 1):
+            job_id = str(len(self.names) + 1)
+            self.names[job_id], self.jobs[job_id] = wanted.name, OwnJob(job_id, Standing.HELD)
+        if fault == "after":
+            raise BatchSystemError("it took more than 20 s")
+
+    def let_go(self, job_id: str) -> None:
+        if self._fault("let_go"):
+            raise BatchSystemError("nobody knows")
+        self.jobs[job_id] = replace(self.jobs[job_id], standing=Standing.WAITING)
+
+    def delete(self, job_id: str) -> None:
+        del self.jobs[job_id]
+
+    def starts(self, job_id: str, at: int) -> None:
+        self.jobs[job_id] = OwnJob(job_id, Standing.STARTED, at)
+
+
+def new_machine(queue: FakeQueue, folder: Path | None = None, **options: Any) -> QueueBoundMachine:
+    predictor = PREDICTORS.find("planned").new(options)
+    learning = QueueLearning(predictor, None if folder is None else folder / "waits.jsonl")
+    return QueueBoundMachine(queue, "queue1", 64, 64, learning, folder, snapshot_age_s=0)
+
+
+def held(machine: QueueBoundMachine, key: str = "offer-1") -> Reservation:
+    slot = machine.quote(UNIT, NOW)
+    assert isinstance(slot, Slot)
+    found = machine.hold(key, UNIT, slot, NOW + MINUTE, NOW)
+    assert isinstance(found, Reservation)
+    return found
+
+
+def test_a_job_is_held_let_go_when_bought_and_its_start_is_told() -> None:
+    queue = FakeQueue()
+    machine = new_machine(queue)
+    slot = machine.quote(UNIT, NOW)
+    assert slot == Slot(NOW + 3 * HOUR, NOW + 4 * HOUR, 16, 0.0, start_probability=1.0)
+    reservation = held(machine)
+    assert (reservation.reservation_id, reservation.firm, queue.jobs["1"].standing) == ("1", False, Standing.HELD)
+    (wanted,) = queue.wanted
+    assert (wanted.name, wanted.length, "exec sleep 3600" in wanted.script) == ("ramp_queue1.offer-1", HOUR, True)
+    machine.confirm("offer-1", NOW)
+    assert queue.jobs["1"].standing is Standing.WAITING
+    waits = machine.reservation("offer-1", NOW + MINUTE)
+    assert waits is not None
+    assert (waits.firm, waits.started_at) == (True, None)
+    queue.starts("1", NOW + 90 * SECOND)
+    begun = machine.reservation("offer-1", NOW + 2 * MINUTE)
+    assert begun is not None
+    assert begun.started_at == NOW + 90 * SECOND
+    del queue.jobs["1"]  # it ends; what has been seen stays
+    assert machine.reservation("offer-1", NOW + 3 * HOUR) == begun
+
+
+def test_what_is_released_or_runs_out_is_deleted() -> None:
+    queue = FakeQueue()
+    machine = new_machine(queue)
+    held(machine)
+    machine.release("offer-1", NOW)
+    assert queue.jobs == {}
+    held(machine, "offer-2")
+    held(machine, "offer-3")
+    slot = machine.quote(UNIT, NOW + 2 * MINUTE)
+    assert isinstance(slot, Slot)
+    machine.hold("offer-4", UNIT, slot, NOW + HOUR, NOW + 2 * MINUTE)  # the others have run out
+    assert [queue.names[job_id] for job_id in queue.jobs] == ["ramp_queue1.offer-4"]
+
+
+@pytest.mark.parametrize("fault", ["after", "twice"])
+def test_what_was_submitted_is_found_by_its_name_and_is_one(fault: str, tmp_path: Path) -> None:
+    queue = FakeQueue(faults=[("submit", fault)])
+    machine = new_machine(queue, tmp_path)
+    slot = machine.quote(UNIT, NOW)
+    assert isinstance(slot, Slot)
+    if fault == "after":
+        with pytest.raises(PluginError) as failed:
+            machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
+        assert failed.value.transient
+    else:
+        machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
+    again = new_machine(queue, tmp_path)
+    found = again.reservation("offer-1", NOW)
+    assert found is not None
+    assert (found.reservation_id, list(queue.jobs)) == ("1", ["1"])
+
+
+def test_what_the_system_surely_will_not_have_is_refused() -> None:
+    machine = new_machine(FakeQueue(faults=[("submit", "refuse")]))
+    slot = machine.quote(UNIT, NOW)
+    assert isinstance(slot, Slot)
+    refused = machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
+    assert isinstance(refused, Refusal)
+    assert (refused.code, machine.reservation("offer-1", NOW)) == (RefusalCode.SLOT_TAKEN, None)
+
+
+def test_a_job_that_was_bought_and_not_let_go_is_let_go_at_the_next_look(tmp_path: Path) -> None:
+    queue = FakeQueue()
+    machine = new_machine(queue, tmp_path)
+    held(machine)
+    queue.faults.append(("let_go", "before"))
+    with pytest.raises(PluginError):
+        machine.confirm("offer-1", NOW)
+    found = new_machine(queue, tmp_path).reservation("offer-1", NOW)
+    assert found is not None
+    assert (found.firm, queue.jobs["1"].standing) == (True, Standing.WAITING)
+
+
+def test_a_job_that_somebody_deletes_is_gone() -> None:
+    queue = FakeQueue()
+    machine = new_machine(queue)
+    held(machine)
+    machine.confirm("offer-1", NOW)
+    queue.jobs.clear()
+    assert machine.reservation("offer-1", NOW) is None
+
+
+def test_of_a_queue_of_which_too_little_is_known_nothing_is_sold() -> None:
+    queue = FakeQueue(running=[RunningJob("7", "eve", NOW - HOUR, NOW + HOUR, (("n1", 60),))])
+    refused = new_machine(queue).quote(UNIT, NOW)
+    assert isinstance(refused, Refusal)
+    assert (refused.code, refused.nearest) == (RefusalCode.START_PROBABILITY, "")
+    assert "of 0 waits" in refused.detail
+
+
+def learnt(machine: QueueBoundMachine, queue: FakeQueue, waits: int, *, in_time: int) -> int:
+    """Let jobs that are planned to wait an hour do so, or three hours; when all have started."""
+    now = NOW
+    for number in range(waits):
+        queue.running = [RunningJob(f"r{number}", "eve", now, now + HOUR, (("n1", 64),))]
+        queue.waiting = [WaitingJob(f"w{number}", "eve", now, 8, 1, HOUR)]
+        machine.picture(now)
+        now += HOUR if number < in_time else 3 * HOUR
+        queue.running, queue.waiting = [RunningJob(f"w{number}", "eve", now, now + HOUR, (("n1", 8),))], []
+        machine.picture(now)
+    return now
+
+
+def test_the_probability_is_the_share_of_like_jobs_that_started_in_time(tmp_path: Path) -> None:
+    """Eight of ten jobs that were planned to wait an hour did, two waited three: within two hours .8 start."""
+    queue = FakeQueue()
+    machine = new_machine(queue, tmp_path, enough=10)
+    now = learnt(machine, queue, 10, in_time=8)
+    queue.running = [RunningJob("r", "eve", now, now + HOUR, (("n1", 64),))]
+    unit = replace(UNIT, deadline=now + 3 * HOUR)
+    slot = machine.quote(unit, now)
+    assert isinstance(slot, Slot)
+    assert (slot.start, slot.start_probability) == (now + 2 * HOUR, pytest.approx(0.8))
+    again = new_machine(queue, tmp_path, enough=10)  # the waits are kept
+    assert again.quote(unit, now) == slot
+    (tmp_path / "waits.jsonl").write_text("no wait\n[1, 2]\n" + (tmp_path / "waits.jsonl").read_text())
+    assert new_machine(queue, tmp_path, enough=10).quote(unit, now) == slot
+
+
+def test_a_book_of_the_first_version_is_read(tmp_path: Path) -> None:
+    queue = FakeQueue()
+    held(new_machine(queue, tmp_path))
+    with sqlite3.connect(book_path(tmp_path, "queue1")) as connection:
+        connection.execute("ALTER TABLE hold DROP COLUMN started")
+        connection.execute("PRAGMA user_version=1")
+    connection.close()
+    found = new_machine(queue, tmp_path).reservation("offer-1", NOW)
+    assert found is not None
+    assert found.reservation_id == "1"
+
+
+def test_squeue_by_name_as_slurm_prints_it() -> None:
+    """States of squeue(1); a job that is cancelled while it waits has its cancellation as its start, and ran 0:00."""
+    shown = (
+        "12|PENDING|N/A|0:00|JobHeldUser\n13|PENDING|2026-11-21T09:00:00|0:00|Resources\n"
+        "9|RUNNING|2026-11-21T08:00:00|5:00|None\n14|CANCELLED|2026-11-21T08:01:00|0:00|None\n"
+        "15|CANCELLED|2026-11-21T08:00:00|1:10|None\n16|CONFIGURING|2026-11-21T08:00:00|0:00|None\n"
+    )
+    assert parse_jobs(shown) == (
+        OwnJob("9", Standing.STARTED, NOW),
+        OwnJob("12", Standing.HELD),
+        OwnJob("13", Standing.WAITING),
+        OwnJob("14", Standing.GONE),
+        OwnJob("15", Standing.STARTED, NOW),
+        OwnJob("16", Standing.WAITING),
+    )
+    with pytest.raises(ValueError, match="is no job"):
+        parse_jobs("slurm_load_jobs error\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"system": "pbs"}, "gridengine, simulated, slurm"),
+        ({"system": "simulated", "predictor": "oracle"}, "oracle"),
+        ({"system": "simulated", "queue": {"lode": 1}}, "lode"),
+        ({"system": "simulated", "script": "/no/such"}, "cannot be read"),
+        ({}, "system"),
+    ],
+)
+def test_options_that_are_wrong_are_named(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        open_plugin(PluginSettings("queue1", 64, 8, NOW, options))

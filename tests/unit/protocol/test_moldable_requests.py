@@ -1,0 +1,149 @@
+"""A range of cores on the market: the seller chooses the size, the buyer looks at law and cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
+from ramp.model.instant import HOUR, SECOND
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import MoldableTerms, RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.slot import Slot, StaticTerms
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.outcome import ResourceRefusal
+from ramp.protocol.progress import RoundClosed
+from ramp.protocol.records import HoldIntended
+from ramp.protocol.resource.seller import PriceRange, Seller
+from ramp.protocol.timing import Timing
+from simulation.market.counted_ids import CountedIds
+
+LAW = "amdahl:0.5"
+"""On 16 cores T = 0.5 + 0.5 / 16 = 17/32; on 32 33/64, so an hour on 16 is 3495 s on 32 (rounded up); on 64 3442 s."""
+UNIT = RequestUnit(
+    1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR, moldable=MoldableTerms(16, 64, LAW)
+)
+TIMES = {16: 3600 * SECOND, 32: 3495 * SECOND, 64: 3442 * SECOND}
+
+
+def ask(seller: Any, unit: RequestUnit = UNIT, round_number: int = 1) -> tuple[Any, fx.QuoteSlots]:
+    call = c.CallForProposals("r1", round_number, RequestForQuotation((unit,)))
+    message = Message(Performative.CFP, "alice", "res", "r1", call)
+    (asked,) = seller.on_call(message, call, 0)
+    return call, asked
+
+
+def slots(sizes: Any, **starts: int) -> list[Any]:
+    return [
+        Slot(start := starts.get(f"s{size.cores.total}", HOUR), start + size.wall_time, size.cores.total, 0.1)
+        for size in sizes
+    ]
+
+
+@pytest.fixture
+def seller() -> Seller:
+    """Of a machine with 64 cores."""
+    terms, prices = StaticTerms(64), PriceRange(60, 20)
+    return Seller("res", terms=terms, prices=prices, source="live", ids=CountedIds("res"), timing=Timing())
+
+
+def answer(effects: list[Any]) -> c.Proposal:
+    (send,) = [each for each in effects if isinstance(each, fx.Send)]
+    assert isinstance(send.message.content, c.Proposal)
+    return send.message.content
+
+
+def test_the_machine_is_asked_for_fixed_sizes(seller: Any) -> None:
+    _, asked = ask(seller)
+    assert [(each.cores.total, each.wall_time, each.moldable) for each in asked.units] == [
+        (size, time, None) for size, time in TIMES.items()
+    ]
+
+
+def test_of_several_sizes_the_cheapest_is_offered_and_of_those_the_one_that_ends_first(seller: Any) -> None:
+    _, asked = ask(seller)
+    (priced,) = seller.on_quoted(asked.call_id, slots(asked.units), 0)
+    # no more than 70 * 16 core hours at every size: 1120 credits over 31.07 and 61.19 core hours
+    assert [each.asking for each in priced.questions] == [70, 36, 18]
+    found = answer(seller.on_priced(asked.call_id, [60, 30, 15], 0))
+    (offer,) = found.offers
+    # 960 credits on 16 cores, 932 on 32, 917.87 on 64
+    assert (offer.cores, offer.cpu_hour_cost, offer.end - offer.start) == (64, 15, TIMES[64])
+    assert found.refusals == ()
+
+
+def test_a_size_that_is_taken_leaves_the_others(seller: Any) -> None:
+    _, asked = ask(seller)
+    taken = Refusal(1, RefusalCode.CORES_TAKEN)
+    large = slots(asked.units)
+    seller.on_quoted(asked.call_id, [large[0], taken, taken], 0)
+    found = answer(seller.on_priced(asked.call_id, [60], 0))
+    assert [offer.cores for offer in found.offers] == [16]
+    assert found.refusals == ()
+
+
+def test_a_unit_with_no_size_is_refused_once(seller: Any) -> None:
+    _, asked = ask(seller)
+    refused = [Refusal(1, code) for code in (RefusalCode.WINDOW_PASSED, RefusalCode.CORES_TAKEN, RefusalCode.TORUS)]
+    found = answer(seller.on_quoted(asked.call_id, refused, 0))
+    assert [each.code for each in found.refusals] == [RefusalCode.CORES_TAKEN]  # it alone may pass later
+
+
+def test_sizes_above_the_machine_are_not_asked_for(seller: Any) -> None:
+    cores = seller.cores
+    unit = replace(UNIT, moldable=MoldableTerms(16, cores * 4, LAW))
+    _, asked = ask(seller, unit)
+    assert max(each.cores.total for each in asked.units) <= cores
+
+
+def test_the_machine_holds_the_size_that_was_offered(resource: Any) -> None:
+    """The record has the unit as it was called for; the machine never hears of a choice."""
+    fixed = replace(UNIT, moldable=MoldableTerms(32, 32, LAW), cores=TotalCores(32))
+    effects = resource.hear("alice", c.CallForProposals("r1", 1, RequestForQuotation((fixed,))))
+    offer = answer(effects).offers[0]
+    effects = resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    (intended,) = [
+        each.record for each in effects if isinstance(each, fx.Persist) and isinstance(each.record, HoldIntended)
+    ]
+    (held,) = [each for each in effects if isinstance(each, fx.HoldSlot)]
+    assert intended.unit == fixed
+    assert (held.unit.cores, held.unit.wall_time, held.unit.moldable) == (TotalCores(32), HOUR, None)
+
+
+def rounds_of(effects: list[Any]) -> list[Any]:
+    found = [each.progress for each in effects if isinstance(each, fx.Report)]
+    return [each.record for each in found if isinstance(each, RoundClosed)]
+
+
+def test_an_offer_against_the_law_is_a_coded_refusal(alice: Any) -> None:
+    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=1)), 0)
+    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    honest = replace(alice.offer("res1", 30), cores=32, start=HOUR, end=HOUR + TIMES[32])
+    ideal = replace(alice.offer("res2", 20), cores=32, start=HOUR, end=HOUR + HOUR // 2)  # half the time, cheapest
+    alice.hear("res2", c.Proposal("r1", 1, (ideal,)))
+    effects = alice.hear("res1", c.Proposal("r1", 1, (honest,)))
+    (record,) = rounds_of(effects)
+    (refusal,) = record.refusals
+    assert isinstance(refusal, ResourceRefusal)
+    assert (refusal.resource, refusal.refusal.code) == ("res2", RefusalCode.SIZE_AGAINST_LAW)
+    assert LAW in refusal.refusal.detail
+    (accepted,) = [each.message for each in effects if isinstance(each, fx.Send)
+                   and isinstance(each.message.content, c.Acceptance)]  # fmt: skip
+    assert accepted.receiver == "res1"
+
+
+def test_offers_of_different_sizes_compare_by_their_cost_and_the_next_round_asks_it(alice: Any) -> None:
+    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=2)), 0)
+    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    small = replace(alice.offer("res1", 60), cores=16, start=HOUR, end=2 * HOUR)  # 960 credits
+    large = replace(alice.offer("res2", 17), cores=64, start=HOUR, end=HOUR + TIMES[64])  # 1 040.25: a lower price
+    alice.hear("res2", c.Proposal("r1", 1, (large,)))
+    effects = alice.hear("res1", c.Proposal("r1", 1, (small,)))
+    calls = [each.message.content for each in effects if isinstance(each, fx.Send)]
+    asked = [each for each in calls if isinstance(each, c.CallForProposals)]
+    assert {each.request.units[0].cpu_hour_cost for each in asked} == {60}
+    assert {bid.resource: bid.cpu_hour_cost for bid in asked[0].bids} == {"res1": 60, "res2": 66}  # 1040.25 / 16
