@@ -281,6 +281,12 @@ class EnrolmentRefused(RampError):
         super().__init__(f"{detail} ({code})")
 
 
+class MembershipRevoked(RampError):
+    """The market has revoked a party's certificate: nobody believes it any more, and its agent stays down."""
+
+    exit_code = 1
+
+
 class ControlLineError(RampError):
     """A line of the control channel is no request or event of this version."""
 

@@ -30,7 +30,7 @@ from ramp.runtime.config import (
 )
 from ramp.runtime.config_file import CONFIG_VERSION, read_swarm
 from ramp.runtime.configuration.reader import Reader
-from ramp.runtime.joining.configuration import FederationConfig, SiteConfig
+from ramp.runtime.joining.configuration import EnrolmentConfig, FederationConfig, SiteConfig
 from ramp.runtime.redundancy.configuration import BankConfig, RedundancyConfig
 from sentences import attribute_sentences, cell
 
@@ -61,6 +61,10 @@ TABLES: Final[dict[str, tuple[str, tuple[Any, ...]]]] = {
     "federation": (
         "How the server that is started with the market speaks with those of other sites (`docs/joining.md`).",
         (FederationConfig,),
+    ),
+    "enrolment": (
+        "That the market has an enrolment office, which issues to those who were invited (`docs/joining.md`).",
+        (EnrolmentConfig,),
     ),
     "users": ("One table `[[users]]` for each buyer.", (UserConfig,)),
     "machines": (

@@ -85,6 +85,7 @@ SENTENCES: Final = {
     "credit_limit": "How far the balance may be below zero, in minor units.",
     "bank_time": "The bank's clock.",
     "lines": "The payments asked for, in the order of time.",
+    "invitation_id": "The invitation that it is about.",
     "job_id": "The job that it is about, as its buyer calls it.",
     "query_id": "The query, named in its answer.",
     "snapshot": "The machine as its plug-in shows it, a JSON object.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,15 +15,20 @@ from ramp.agents.banks.relieved import RelievedBankingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
 from ramp.agents.job_launcher import JobLauncher, LauncherSettings, system_python
+from ramp.agents.joining.roles import EnrolmentAgent
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, tell_sale
 from ramp.agents.sites.site import Site
 from ramp.batch.finding import finding_variables
 from ramp.composition import Composition, OpeningAccount, open_accounts
-from ramp.errors import ConfigurationError, StateDamaged
+from ramp.errors import ConfigurationError, MembershipRevoked, StateDamaged
 from ramp.ledger.account import AccountKind
 from ramp.ledger.interface import Ledger
 from ramp.model.agreement import Agreement, Signed
+from ramp.model.instant import DAY, SECOND
+from ramp.model.seal import Role
+from ramp.protocol.enrolment.office import EnrolmentOffice
+from ramp.protocol.enrolment.revocation_watch import RevocationWatch
 from ramp.protocol.events import Answer
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
@@ -31,6 +37,8 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import ResourceConfig, SwarmConfig
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
+from ramp.runtime.joining.asking import OfficeAuthority, SiteRevocations
+from ramp.runtime.joining.authority import Authority
 from ramp.runtime.joining.register import Register
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
@@ -43,6 +51,8 @@ from ramp.xmpp.settings import TransportSettings
 if TYPE_CHECKING:
     from ramp.runtime.ledger.store import LedgerStore
     from ramp.runtime.redundancy.bank_lease import BankLease
+
+_log = logging.getLogger(__name__)
 
 AnAgent = TypeVar("AnAgent", bound=PartyAgent)
 
@@ -83,6 +93,8 @@ class PartyBuilder:
             return self._bank(name)
         if name == self.config.keeper:
             return self._keeper(name)
+        if self.config.own_agents.get(name) is Role.ENROLMENT:
+            return self._office(name)
         if any(user.name == name for user in self.config.users):
             return self._user(name)
         return self._resource(name)
@@ -172,9 +184,48 @@ class PartyBuilder:
     def _keeper(self, name: str) -> PartyAgent:
         return self._agent(KeeperAgent, name, self._market.keeper_party())
 
+    def _office(self, name: str) -> PartyAgent:
+        settings = self.config.joining.enrolment
+        assert settings is not None, "else nobody is called so"
+        keys = KeyStore(self.state.keys)
+        authority = OfficeAuthority(
+            Authority(keys, Register(self.state.invitations)), keys, settings.revocations_days * DAY, _log.error
+        )
+        party = EnrolmentOffice(
+            self.config.address(name),
+            per_sender=settings.attempts_per_sender_per_minute,
+            in_all=settings.attempts_per_minute,
+        )
+        return self._agent(EnrolmentAgent, name, party, {"authority": authority})
+
+    def _member(self, agent: AnAgent) -> AnAgent:
+        """An agent of a user or resource; at a site that has joined a market it follows what that market revokes.
+
+        Raises:
+            MembershipRevoked: if its own certificate is on the list that is here.
+        """
+        site = self.config.joining.site
+        if site is None:
+            return agent
+        keys, name = KeyStore(self.state.keys), agent.host.name
+        if keys.is_revoked(keys.identity(name)[1]):
+            raise MembershipRevoked(
+                f"the market has revoked the certificate of {name}; only its keeper can invite it again"
+            )
+        known = keys.signed_list()
+        watch = RevocationWatch(
+            name,
+            office=self.config.market_address(site.enrolment),
+            pause=site.revocations_s * SECOND,
+            number=0 if known is None else known.number,
+            expires_at=0 if known is None else known.expires_at,
+        )
+        agent.follow_revocations(watch, SiteRevocations(keys))
+        return agent
+
     def _user(self, name: str) -> PartyAgent:
         party = self._market.user_party(self.config.address(name), RandomIds(), self.config.auction_rule)
-        return self._agent(UserAgent, name, party, self._memory(name))
+        return self._member(self._agent(UserAgent, name, party, self._memory(name)))
 
     def _resource(self, name: str) -> PartyAgent:
         resource = self.config.resource(name)
@@ -201,7 +252,7 @@ class PartyBuilder:
         )
         launcher = self._launcher(resource, deliver, watch)
         own = {"machine": machine, "pricing": pricing, "launcher": launcher}
-        agent = self._agent(ResourceAgent, name, party, self._memory(name) | own)
+        agent = self._member(self._agent(ResourceAgent, name, party, self._memory(name) | own))
         agent.launcher = launcher
         agent.site = self.site
         agent.guests += [guest for guest in (machine, pricing) if isinstance(guest, IsolatedGuest)]

@@ -37,7 +37,14 @@ from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
 from ramp.agents.sites.site import Site
 from ramp.control.status import STANDBY
-from ramp.errors import ConfigurationError, EffectFailed, PluginError, StateDamaged, TransportError
+from ramp.errors import (
+    ConfigurationError,
+    EffectFailed,
+    MembershipRevoked,
+    PluginError,
+    StateDamaged,
+    TransportError,
+)
 from ramp.model.instant import MILLISECOND
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.progress import ClockCompared
@@ -172,7 +179,8 @@ class Group:
             except Exception as error:  # whatever ended it, the agent is started again, unless that is no use
                 if isinstance(error, ConfigurationError) and not was_up and not is_storage_failure(error):
                     raise
-                stays_down = isinstance(error, StateDamaged) or (isinstance(error, PluginError) and not error.transient)
+                stays_down = isinstance(error, StateDamaged | MembershipRevoked)
+                stays_down |= isinstance(error, PluginError) and not error.transient
                 _tell_failure(name, error, stays_down=stays_down)
             finally:
                 life.agent = None

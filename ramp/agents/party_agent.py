@@ -14,19 +14,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from ramp.errors import DocumentError, EffectFailed, SealInvalid, TransportError
+from ramp.errors import DocumentError, EffectFailed, MembershipRevoked, SealInvalid, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
-from ramp.model.contents import Content, NotUnderstood
+from ramp.model.contents import Content, NotUnderstood, RevocationNotice
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.ports import Notary
 from ramp.protocol import events as ev
+from ramp.protocol.enrolment.authority import AskAuthority
+from ramp.protocol.enrolment.revocation_watch import RevocationWatch
 from ramp.protocol.party import Party
-from ramp.protocol.progress import Progress
+from ramp.protocol.progress import MembershipEnded, Progress, RevocationsFollowed
+from ramp.protocol.timing import earliest
 from ramp.rfql import codec
 from ramp.rfql.codec import EncodedMessage
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.host import Host, Ports
+from ramp.runtime.host import Guest, Host, Ports
 from ramp.xmpp.behaviour import Courier
 from ramp.xmpp.bundles import BUNDLE_KEY, Part, unpack
 from ramp.xmpp.settings import TransportSettings
@@ -85,6 +88,7 @@ class PartyAgent(MarketAgent):
         assert own.notary is not None, f"{jid} has no notary"
         self._notary = own.notary
         self.host = Host(party, own)
+        self._follower: Host | None = None
 
     def now(self) -> Instant:
         """The present instant, after the party has been told if the clock has been set."""
@@ -92,7 +96,8 @@ class PartyAgent(MarketAgent):
         by = self.clock.set_by - self._followed
         if by:
             self._followed += by
-            self.host.clock_set(by)
+            for host in self._hosts:
+                host.clock_set(by)
             self.on_clock_set()
         return now
 
@@ -106,7 +111,9 @@ class PartyAgent(MarketAgent):
         """Add the behaviours and let the party begin, or go on where its journal ends."""
         for courier in self.behaviours_served:
             self.add_behaviour(courier())
-        self.host.start(self.now())
+        now = self.now()
+        for host in self._hosts:
+            host.start(now)
         await self._settle()
 
     async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
@@ -168,10 +175,32 @@ class PartyAgent(MarketAgent):
             self.complain(sender, "a message of %s dropped: %s", sender, brief(error))
         else:
             if not kinds or isinstance(message.content, kinds):
-                self.host.deliver(message, now)
+                follower = self._follower if isinstance(message.content, RevocationNotice) else None
+                (follower or self.host).deliver(message, now)
                 return
             self.counters.refused += 1
             self.complain(sender, "%s of %s does not travel in a bundle", type(message.content).__name__, sender)
+
+    def follow_revocations(self, watch: RevocationWatch, authority: Guest[AskAuthority]) -> None:
+        """Let this agent learn what the market revokes; it is at another site than the market's files.
+
+        Args:
+            watch: asks the market's enrolment office.
+            authority: keeps the lists beside the keys of this site.
+        """
+        ports = Ports(send=self._outgoing.append, authority=authority, watch=self._on_revocations, fault=self.on_fault)
+        self._follower = Host(watch, ports)
+
+    def _on_revocations(self, progress: Progress) -> None:
+        match progress:
+            case MembershipEnded(reason):
+                self.fail(MembershipRevoked(f"the market does not believe this certificate any more: {reason}"))
+            case RevocationsFollowed(number, problem) if problem:
+                self.complain("", "revocation list %s: %s", number or "that has come", problem)
+
+    @property
+    def _hosts(self) -> tuple[Host, ...]:
+        return (self.host,) if self._follower is None else (self.host, self._follower)
 
     def take_notary(self, notary: Notary) -> None:
         """Sign, seal and verify with another notary from now on: the certificate has been renewed."""
@@ -290,7 +319,7 @@ class PartyAgent(MarketAgent):
         if self._stopped:
             return
         now = self.now()  # before the deadline is read, which moves when the clock has been set
-        deadline = self.host.deadline
+        deadline = earliest(*(host.deadline for host in self._hosts))
         delay = LOOK_AGAIN if deadline is None else min(max(0, deadline - now), LOOK_AGAIN)
         self._alarm = asyncio.get_running_loop().call_later(delay / SECOND, self._ring)
 
@@ -299,7 +328,9 @@ class PartyAgent(MarketAgent):
 
     async def _on_alarm(self) -> None:
         try:
-            self.host.tick(self.now())
+            now = self.now()
+            for host in self._hosts:
+                host.tick(now)
             await self._settle()
         except Exception as error:
             self.on_behaviour_failed("deadline", error)

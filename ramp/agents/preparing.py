@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ramp.errors import ConfigurationError
+from ramp.model.seal import Role
 from ramp.runtime.config import EMBEDDED, PROSODY, SwarmConfig
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer
@@ -25,13 +26,15 @@ def grouped(config: SwarmConfig) -> dict[str, list[str]]:
     users = [user.name for user in config.users]
     names = [resource.name for resource in config.resources]
     size = config.resources_per_process
+    offices = [name for name, role in config.own_agents.items() if role is Role.ENROLMENT]
     if size == 1:
         own = (*config.directory_names, *config.bank_names, config.keeper) if config.own_agents else ()
+        own = (*own, *offices)
         return {name: [name] for name in (*own, *users, *names)}
     groups = {"users": users} if users else {}
     if config.own_agents:
         groups = {"market": [config.directory, config.bank, config.keeper], **groups}
-        groups |= {name: [name] for name in (*config.directory_names[1:], *config.bank_names[1:])}
+        groups |= {name: [name] for name in (*config.directory_names[1:], *config.bank_names[1:], *offices)}
     for number, first in enumerate(range(0, len(names), size), 1):
         groups[f"resources-{number}"] = names[first : first + size]
     return groups

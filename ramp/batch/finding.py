@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from ramp.options import read_options
@@ -18,10 +19,12 @@ def finding_variables(resource: ResourceConfig) -> Mapping[str, str]:
         ConfigurationError: an option of its plug-in is wrong.
     """
     if resource.plugin == "slurm":
+        from ramp.batch.slurm.finding import CONF_VARIABLE
         from ramp.batch.slurm.plugin import SlurmOptions  # many markets have neither of the two
 
         conf = read_options(resource.options, SlurmOptions, within=resource.name).conf
-        return {"SLURM_CONF": conf} if conf else {}
+        conf = conf or os.environ.get(CONF_VARIABLE, "")  # as the plug-in looks for it
+        return {CONF_VARIABLE: conf} if conf else {}
     if resource.plugin == "gridengine":
         from ramp.batch.gridengine.plugin import GridEngineOptions, environment_of
 

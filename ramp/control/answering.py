@@ -34,7 +34,14 @@ from ramp.control.requests import (
     Submit,
 )
 from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
-from ramp.model.contents import AccountQueryRefused, JobRefused, JobStatus, KeeperRefused
+from ramp.model.contents import (
+    AccountQueryRefused,
+    EnrolmentDenied,
+    EnrolmentGranted,
+    JobRefused,
+    JobStatus,
+    KeeperRefused,
+)
 from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
@@ -139,6 +146,7 @@ def answer(answered: pr.QueryAnswered) -> Event:
         return Refused(MarketRefusalCode.BANK_REFUSED, f"the bank refuses: {found.detail or found.code}")
     if isinstance(found, JobRefused):
         return Refused(MarketRefusalCode.JOB_REFUSED, f"{found.code}: {found.detail}")
+    assert not isinstance(found, EnrolmentGranted | EnrolmentDenied), "no owner asks for these here"
     return found
 
 
@@ -167,6 +175,8 @@ def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
         case pr.ClockCompared():
             return progress
         case pr.QueryAnswered() | pr.GuestFailed() | pr.KeeperOrdered() | pr.RecordsMissing():
+            return None
+        case pr.EnrolmentAnswered() | pr.RevocationsFollowed() | pr.MembershipEnded():
             return None
         case _:
             assert_never(progress)

@@ -17,6 +17,7 @@ class Role(StrEnum):
     """What a party is certified to be; a right key in the wrong role is refused.
 
     KEEPER is the paper's administrator of the Banking Agent (section 6.3): deposits, and the view of all trading.
+    ENROLMENT is the office that answers requests for certificates and hands out revocation lists.
     """
 
     USER = "user"
@@ -24,6 +25,7 @@ class Role(StrEnum):
     BANK = "bank"
     DIRECTORY = "directory"
     KEEPER = "keeper"
+    ENROLMENT = "enrolment"
 
 
 BY_USER: Final = frozenset({Role.USER})
@@ -32,6 +34,7 @@ BY_TRADER: Final = BY_USER | BY_RESOURCE
 BY_BANK: Final = frozenset({Role.BANK})
 BY_DIRECTORY: Final = frozenset({Role.DIRECTORY})
 BY_KEEPER: Final = frozenset({Role.KEEPER})
+BY_ENROLMENT: Final = frozenset({Role.ENROLMENT})
 """The roles in which a content may be said."""
 
 

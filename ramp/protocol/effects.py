@@ -16,6 +16,7 @@ from ramp.model.contents import JobInput, NotUnderstood, OrderLine
 from ramp.model.instant import Instant
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
+from ramp.protocol.enrolment.authority import AskAuthority
 from ramp.protocol.pricing import PriceQuestion
 from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
@@ -410,6 +411,7 @@ Effect = (
     | PostDeposit
     | LookUpAccount
     | LookUpOverview
+    | AskAuthority
     | Archive
     | SaveAgreement
     | Report

@@ -13,6 +13,7 @@ from ramp.model.offer import Refusal
 from ramp.model.request import RequestForQuotation
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import Reservation, Slot
+from ramp.protocol.enrolment.authority import AuthorityAnswer
 from ramp.protocol.pricing import PriceRefusal
 
 
@@ -464,5 +465,6 @@ Answer = (
     | DepositPosted
     | AccountLookedUp
     | OverviewLookedUp
+    | AuthorityAnswer
 )
 Event = Command | MessageReceived | Answer

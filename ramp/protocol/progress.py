@@ -9,6 +9,8 @@ from ramp.model.contents import (
     AccountStatement,
     DepositMade,
     DirectoryListing,
+    EnrolmentDenied,
+    EnrolmentGranted,
     JobOutput,
     JobRefused,
     JobStatus,
@@ -104,6 +106,8 @@ Answer = (
     | JobStatus
     | JobRefused
     | JobOutput
+    | EnrolmentGranted
+    | EnrolmentDenied
 )
 """What an owner's questions and the keeper's orders are answered with."""
 
@@ -160,6 +164,30 @@ class RecordsMissing:
     what: str
 
 
+@dataclass(frozen=True, slots=True)
+class EnrolmentAnswered:
+    """The enrolment office has answered a request; `code` says why it was refused, empty where it was granted."""
+
+    sender: str
+    invitation_id: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class RevocationsFollowed:
+    """The revocation list of that number is here now; `problem` says what is wrong with it, or with another."""
+
+    number: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipEnded:
+    """The market has revoked this party's own certificate: nobody believes it any more."""
+
+    reason: str
+
+
 Progress = (
     RoundOpened
     | RoundClosed
@@ -172,4 +200,7 @@ Progress = (
     | GuestFailed
     | KeeperOrdered
     | RecordsMissing
+    | EnrolmentAnswered
+    | RevocationsFollowed
+    | MembershipEnded
 )

@@ -271,7 +271,9 @@ class SwarmConfig:
         if self.joining.site is not None:
             return {}
         directories = dict.fromkeys(self.directory_names, Role.DIRECTORY)
-        return {self.bank: Role.BANK, **directories, self.keeper: Role.KEEPER}
+        office = self.joining.enrolment
+        offices = {} if office is None else {office.name: Role.ENROLMENT}
+        return {self.bank: Role.BANK, **directories, self.keeper: Role.KEEPER, **offices}
 
     def agents(self) -> dict[str, Role]:
         """Every agent that runs, also one that has no name of its own on the market, and what it is."""

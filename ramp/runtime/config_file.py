@@ -180,6 +180,7 @@ def _read_rule(reader: Reader, market: Mapping[str, Any]) -> str:
 
 def _check_names(reader: Reader, config: SwarmConfig) -> None:
     names = [*config.bank_names, *config.directory_names, config.keeper] if config.own_agents else []
+    names += [] if config.joining.enrolment is None else [config.joining.enrolment.name]
     names += [user.name for user in config.users]
     names += [*(resource.name for resource in config.resources), *config.server.accounts]
     for name in names:

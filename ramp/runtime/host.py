@@ -29,6 +29,7 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.ports import Notary
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.enrolment.authority import AskAuthority, JudgeRequest, KeepRevocations, ReadRevocations
 from ramp.protocol.faults import Recoverable
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
@@ -96,6 +97,7 @@ class Ports:
         pricing: what names its prices; resources only.
         launcher: what runs jobs on its slots; resources that launch.
         ledger: the accounts; bank only.
+        authority: the market's authority, for the enrolment office; its own keys, for a party at another site.
         keep_agreement: stores a signed agreement and the bank's word that it is paid for their owner.
         watch: is told the progress of conversations.
         before: called before every effect; the simulator crashes parties here.
@@ -112,6 +114,7 @@ class Ports:
     pricing: Guest[fx.PriceSlots] | None = None
     launcher: Guest[fx.AskLauncher] | None = None
     ledger: BankLedger | None = None
+    authority: Guest[AskAuthority] | None = None
     keep_agreement: Callable[[str, Signed, str], None] | None = None
     watch: Callable[[Progress], None] | None = None
     before: Callable[[fx.Effect], None] | None = None
@@ -252,6 +255,8 @@ class Host:
                 self._ask(self.ports.machine, effect, now)
             case fx.PriceSlots():
                 self._ask(self.ports.pricing, effect, now)
+            case JudgeRequest() | ReadRevocations() | KeepRevocations():
+                self._ask(self.ports.authority, effect, now)
             case fx.SubmitJob() | fx.LookUpJob() | fx.CancelJob() | fx.ReadJobFile():
                 self._ask(self.ports.launcher, effect, now)
             case _:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
@@ -14,7 +14,7 @@ from typing import Final
 
 from ramp.control.status import SwarmStatus
 from ramp.servers.process import probe_problem
-from simulation.chaos.market import DOMAIN, ChaosMarket, wait_until
+from simulation.chaos.market import ChaosMarket, wait_until
 
 SUPERVISOR: Final = "supervisor"
 SERVER: Final = "server"
@@ -39,11 +39,13 @@ class Blow:
     """One blow that is to be.
 
     Attributes:
+        site: where; empty where the market has one only.
         victim: `supervisor`, `server`, or the first agent of a process.
         kind: what is done.
         lasting_s: how long it stands still, in seconds; 0 where it is killed.
     """
 
+    site: str
     victim: str
     kind: Kind
     lasting_s: float = 0.0
@@ -55,6 +57,7 @@ class Struck:
 
     Attributes:
         at_s: when, in seconds since the load began.
+        site: as in `Blow`.
         victim: as in `Blow`.
         agents: who was in the process.
         kind: what was done.
@@ -64,6 +67,7 @@ class Struck:
     """
 
     at_s: float
+    site: str
     victim: str
     agents: tuple[str, ...]
     kind: str
@@ -84,25 +88,26 @@ def processes(status: SwarmStatus) -> dict[str, tuple[int, tuple[str, ...]]]:
     return found
 
 
-def turns(victims: tuple[str, ...], random: Random) -> Iterator[Blow]:
+def turns(victims: Sequence[tuple[str, str]], random: Random) -> Iterator[Blow]:
     """Blows without end: every victim is struck in every turn, in an order of the turn's own.
 
     Args:
-        victims: names as in `processes`.
+        victims: site and name as in `processes` of each.
         random: draws order, kind and lasting.
     """
     while True:
         order = list(victims)
         random.shuffle(order)
-        for victim in order:
+        for site, victim in order:
             if victim == SUPERVISOR or random.random() < 0.5:  # frozen it would only be deaf to those who ask
-                yield Blow(victim, Kind.KILL)
+                yield Blow(site, victim, Kind.KILL)
             else:
-                yield Blow(victim, Kind.FREEZE, round(random.uniform(*FROZEN_S), 1))
+                yield Blow(site, victim, Kind.FREEZE, round(random.uniform(*FROZEN_S), 1))
 
 
-def strike(market: ChaosMarket, blow: Blow, at_s: float) -> Struck:
-    """Strike, start again what nothing else starts again, and wait until everybody is up."""
+def strike(sites: Mapping[str, ChaosMarket], blow: Blow, at_s: float) -> Struck:
+    """Strike, start again what nothing else starts again, and wait until everybody is up everywhere."""
+    market = sites[blow.site]
     status = market.status()
     assert status is not None, "a market is struck that is up"
     pid, agents = processes(status)[blow.victim]
@@ -120,15 +125,15 @@ def strike(market: ChaosMarket, blow: Blow, at_s: float) -> Struck:
 
     def again() -> bool:
         found = market.status()
-        if found is None or not market.is_well():
+        if found is None or not all(each.is_well() for each in sites.values()):
             return False
-        if blow.victim == SERVER and probe_problem(found.server.host, found.server.port, DOMAIN, LOOK_LIMIT_S):
+        if blow.victim == SERVER and probe_problem(found.server.host, found.server.port, market.domain, LOOK_LIMIT_S):
             return False  # which the supervisor may not have noticed yet
         return blow.kind is Kind.FREEZE or pid not in (each for each, _ in processes(found).values())
 
     waited = wait_until(again)
     up_again_s = None if waited is None else round(time.monotonic() - began, 2)
-    return Struck(round(at_s, 2), blow.victim, agents, blow.kind.value, blow.lasting_s, up_again_s)
+    return Struck(round(at_s, 2), blow.site, blow.victim, agents, blow.kind.value, blow.lasting_s, up_again_s)
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -28,31 +28,30 @@ BOOK: Final = ".reservations.jsonl"
 """How the file of a machine's book ends."""
 
 
-def findings(config: SwarmConfig, state: StateFolder) -> dict[str, list[str]]:
+def findings(sites: Sequence[tuple[SwarmConfig, StateFolder]]) -> dict[str, list[str]]:
     """What is wrong, by check; each finding is a sentence.
 
     Args:
-        config: the market's.
-        state: its state folder.
+        sites: configuration and state folder of the market, and of a second site.
 
     Raises:
         RampError: if an agent does not answer.
     """
-    found, paid = of_files(config, state)
-    known, unended = _known(config, state)
+    found, paid = of_files(sites)
+    known, unended = _known(sites)
     unknown = [f"{each} is paid, and its buyer does not know it" for each in sorted(paid - known)]
     unpaid = [f"{each} is active for its buyer, and not paid" for each in sorted(known - paid)]
     return found | {KNOWN: unknown + unpaid, ENDED: unended}
 
 
-def of_files(config: SwarmConfig, state: StateFolder) -> tuple[dict[str, list[str]], set[str]]:
+def of_files(sites: Sequence[tuple[SwarmConfig, StateFolder]]) -> tuple[dict[str, list[str]], set[str]]:
     """What is wrong in ledger and books of reservations, by check, and which agreements are paid.
 
     Args:
-        config: the market's.
-        state: its state folder.
+        sites: as in `findings`; the ledger is the first one's.
     """
-    books = _books(state)
+    config, state = sites[0]
+    books = {name: live for _, each in sites for name, live in _books(each).items()}
     held = [each for live in books.values() for each in live]
     with LedgerStore.open(config.ledger_url or state.ledger) as ledger:
         audit = ledger.audit() + ledger.contradictions()
@@ -68,7 +67,7 @@ def of_files(config: SwarmConfig, state: StateFolder) -> tuple[dict[str, list[st
     twice += [f"offer {key} is paid {count} times" for key, count in sold.items() if count > 1]
     twice += [f"offer {key} is reserved and not paid" for key in sorted(firm.keys() - sold.keys())]
     twice += [f"{each.reservation_id} is still held, and not sold" for each in held if not each.firm]
-    cores = {resource.name: resource.terms.cores for resource in config.resources}
+    cores = {resource.name: resource.terms.cores for each, _ in sites for resource in each.resources}
     most = {name: most_at_once(live) for name, live in books.items()}
     found = {
         CONSERVED: audit,
@@ -127,11 +126,11 @@ def most_at_once(live: Sequence[Reservation]) -> int:
     return most
 
 
-def _known(config: SwarmConfig, state: StateFolder) -> tuple[set[str], list[str]]:
+def _known(sites: Sequence[tuple[SwarmConfig, StateFolder]]) -> tuple[set[str], list[str]]:
     """Agreements that are active for their users, and what has not ended."""
     known: set[str] = set()
     unended: list[str] = []
-    for user in config.users:
+    for state, user in ((state, user) for config, state in sites for user in config.users):
         with connect(state.path, user=user.name) as market:
             for each in market.reservations(everything=True):
                 if each.state == "active":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
@@ -38,13 +39,11 @@ class Load:
     """What the users ask for and how it ends.
 
     Attributes:
-        state: the market's state folder.
         seed: of what is asked for.
         outcomes: how requests ended, with the number of each; `no answer` where the market was not there.
         commits: when purchases were committed, in seconds of the monotonic clock, in order.
     """
 
-    state: StateFolder
     seed: int
     outcomes: Counter[str] = field(default_factory=Counter)
     commits: list[float] = field(default_factory=list)
@@ -52,11 +51,11 @@ class Load:
     _threads: list[threading.Thread] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, users: tuple[str, ...]) -> None:
-        """Let the users begin."""
-        for number, user in enumerate(users):
+    def start(self, users: Sequence[tuple[StateFolder, str]]) -> None:
+        """Let users begin, each by the state folder of its site and its local name."""
+        for number, (state, user) in enumerate(users):
             random = Random(self.seed * 1_000 + number)
-            thread = threading.Thread(target=self._buy_on, args=(user, random), name=f"load {user}", daemon=True)
+            thread = threading.Thread(target=self._buy_on, args=(state, user, random), name=f"load {user}", daemon=True)
             self._threads.append(thread)
             thread.start()
 
@@ -73,19 +72,19 @@ class Load:
         with self._lock:
             return [each for each in self.commits if each >= moment]
 
-    def _buy_on(self, user: str, random: Random) -> None:
+    def _buy_on(self, state: StateFolder, user: str, random: Random) -> None:
         while not self._stopping.is_set():
-            outcome = self._buy(user, random)
+            outcome = self._buy(state, user, random)
             with self._lock:
                 self.outcomes[outcome] += 1
                 if outcome == "committed":
                     self.commits.append(time.monotonic())
             self._stopping.wait(AWAY_PAUSE_S if outcome == NO_ANSWER else PAUSE_S)
 
-    def _buy(self, user: str, random: Random) -> str:
+    def _buy(self, state: StateFolder, user: str, random: Random) -> str:
         wanted = [_wanted(random) for _ in range(random.randint(1, UNITS_MAX))]
         try:
-            with connect(self.state.path, user=user) as market:
+            with connect(state.path, user=user) as market:
                 return market.submit(*wanted, rounds=ROUNDS).status.value
         except (RampError, OSError):  # the market is being started again
             return NO_ANSWER

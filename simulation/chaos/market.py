@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,7 +24,9 @@ LOOK_S: Final = 0.1
 
 DOMAIN: Final = "localhost"
 
-USERS: Final = ("alice", "bob", "carol")
+USERS: Final = {"": ("alice", "bob", "carol"), "north": ("alice",), "south": ("sofia",)}
+"""Users of a market of one site, and of each of two sites."""
+
 DEPOSIT: Final = 100_000_000
 """Of each user, in credits: more than it can spend."""
 
@@ -46,26 +48,41 @@ TIMING: Final = {
 BANK_LEASE_S: Final = 5
 
 
-def machines() -> tuple[str, ...]:
-    """Names of the resources, site by site."""
-    return tuple(f"{site}{number}" for site in SITES for number in range(1, MACHINES_A_SITE + 1))
+def machines(site: str = "") -> tuple[str, ...]:
+    """Names of the resources of a site, or of both."""
+    sites = (site,) if site else SITES
+    return tuple(f"{each}{number}" for each in sites for number in range(1, MACHINES_A_SITE + 1))
 
 
-def configuration(*, server: str, ledger: str = "") -> str:
-    """The market's file.
+def configuration(
+    *,
+    server: str,
+    ledger: str = "",
+    domain: str = DOMAIN,
+    site: str = "",
+    own: bool = True,
+    tables: Sequence[str] = (),
+) -> str:
+    """The file of a market, or of one of its two sites.
 
     Args:
         server: `embedded` or `prosody`.
         ledger: URL of a PostgreSQL database, whose bank then has a standby; empty for SQLite.
+        domain: XMPP domain.
+        site: which of the two; empty where both are one.
+        own: whether the bank and the directories are here.
+        tables: further lines.
     """
-    lines = ["[market]", "directories = 2", f"resources_per_process = {MACHINES_A_SITE}"]
-    if ledger:
+    lines = ["[market]", f'domain = "{domain}"', f"resources_per_process = {MACHINES_A_SITE}"]
+    lines += ["directories = 2"] if own else []
+    if ledger and own:
         lines += [f"ledger = {json.dumps(ledger)}", "[bank]", "standby = true", f"lease_s = {BANK_LEASE_S}"]
     lines += ["[server]", f'kind = "{server}"', "[timing]", *(f"{key} = {value}" for key, value in TIMING.items())]
-    for user in USERS:
-        lines += ["[[users]]", f'name = "{user}"', f"deposit = {DEPOSIT}"]
+    lines += tables
+    for user in USERS[site]:
+        lines += ["[[users]]", f'name = "{user}"', *([f"deposit = {DEPOSIT}"] if own else [])]
     lines += ["[machines.node]", 'plugin = "steady"', f"cores = {CORES}", "options = { load = 0.0 }"]
-    for rank, name in enumerate(machines()):
+    for rank, name in enumerate(machines(site)):
         lines += ["[[resources]]", f'name = "{name}"', 'machine = "node"']
         lines += [f"start_price = {60 + rank}", f"minimum_price = {20 + rank}"]
     return "\n".join(lines) + "\n"
@@ -73,15 +90,24 @@ def configuration(*, server: str, ledger: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChaosMarket:
-    """A market in processes that end with this one.
+    """A market, or one of its two sites, in processes that end with this one.
 
     Attributes:
         config: its configuration's file.
         state: its state folder.
+        domain: XMPP domain of its agents.
+        name: of the site, where the market has two; empty where all is here.
     """
 
     config: Path
     state: StateFolder
+    domain: str = DOMAIN
+    name: str = ""
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """Local names of its users."""
+        return USERS[self.name]
 
     def launch(self) -> None:
         """Launch it, also where an earlier life has not quite ended.

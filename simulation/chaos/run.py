@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any, Final
@@ -13,7 +13,7 @@ from ramp.runtime.config_file import load_config
 from simulation.chaos.blows import Struck, processes, strike, turns
 from simulation.chaos.checks import findings
 from simulation.chaos.load import Load
-from simulation.chaos.market import AGAIN_LIMIT_S, USERS, ChaosMarket, wait_until
+from simulation.chaos.market import AGAIN_LIMIT_S, ChaosMarket, wait_until
 
 BETWEEN_S: Final = (0.5, 4.0)
 """Pause between everybody's being up again and the next blow, in seconds."""
@@ -56,39 +56,35 @@ class ChaosReport:
 
 
 def run_chaos(
-    market: ChaosMarket,
+    sites: Sequence[ChaosMarket],
     what: str,
     *,
     seconds: float,
     seed: int,
     tell: Callable[[str], None] = lambda _: None,
 ) -> ChaosReport:
-    """Launch a market, load it, strike it by turns for so long, let it rest, and check it; it is up afterwards.
+    """Load a market, strike it by turns for so long, let it rest, and check it; it is up afterwards.
 
     Args:
-        market: not launched yet.
+        sites: the market, or its two sites; up.
         what: what it consists of, for the report.
         seconds: how long.
         seed: draws requests and blows.
         tell: told what happens, a line each.
-
-    Raises:
-        RampError: if the market cannot be launched.
     """
-    market.launch()
-    status = market.status()
-    assert status is not None, "it has just been launched"
-    load, random = Load(market.state, seed), Random(seed)
+    by_name = {each.name: each for each in sites}
+    victims = [(site.name, victim) for site in sites for victim in _processes(site)]
+    load, random = Load(seed), Random(seed)
     struck: list[Struck] = []
     began = time.monotonic()
     moments: list[float] = []
-    load.start(USERS)
-    for blow in turns(tuple(processes(status)), random):
+    load.start([(site.state, user) for site in sites for user in site.users])
+    for blow in turns(victims, random):
         time.sleep(random.uniform(*BETWEEN_S))
         if time.monotonic() - began >= seconds:
             break
         moments.append(time.monotonic())
-        struck.append(strike(market, blow, moments[-1] - began))
+        struck.append(strike(by_name, blow, moments[-1] - began))
         tell(_line(struck[-1]))
         if struck[-1].up_again_s is None:
             break
@@ -98,7 +94,7 @@ def run_chaos(
     ended = load.stop(AGAIN_LIMIT_S)
     struck = [replace(each, next_purchase_s=_next(load, moment)) for each, moment in zip(struck, moments, strict=True)]
     tell(f"the load has ended after {lasted:.0f} s; the market comes to rest")
-    rest_s, checks = _at_rest(market)
+    rest_s, checks = _at_rest(sites)
     checks[UNMET] = [f"{_line(each)}" for each in struck if each.up_again_s is None]
     checks[LOADED] = [f"none after {_line(each)}" for each in struck if each.next_purchase_s is None]
     if not ended:
@@ -106,14 +102,20 @@ def run_chaos(
     return ChaosReport(seed, what, round(lasted, 1), dict(load.outcomes), tuple(struck), rest_s, checks)
 
 
-def _at_rest(market: ChaosMarket) -> tuple[float | None, dict[str, list[str]]]:
+def _processes(market: ChaosMarket) -> tuple[str, ...]:
+    status = market.status()
+    assert status is not None, "what is struck is up"
+    return tuple(processes(status))
+
+
+def _at_rest(sites: Sequence[ChaosMarket]) -> tuple[float | None, dict[str, list[str]]]:
     """Wait until nothing is wrong any more; returns how long that took, and what is wrong at last."""
-    config = load_config(market.config)
+    files = [(load_config(each.config), each.state) for each in sites]
     found: dict[str, list[str]] = {}
 
     def right() -> bool:
         try:
-            found.update(findings(config, market.state))
+            found.update(findings(files))
         except RampError as error:
             found["every agent answers"] = [str(error)]
         else:
@@ -131,6 +133,7 @@ def _next(load: Load, moment: float) -> float | None:
 
 def _line(struck: Struck) -> str:
     who = f"{struck.victim} ({len(struck.agents)} agents)" if len(struck.agents) > 1 else struck.victim
+    who = f"{who} of {struck.site}" if struck.site else who
     how = f"{struck.kind} for {struck.lasting_s:g} s" if struck.lasting_s else struck.kind
     end = "not up again" if struck.up_again_s is None else f"all up again after {struck.up_again_s:.1f} s"
     return f"{struck.at_s:6.1f} s: {how} of {who}: {end}"

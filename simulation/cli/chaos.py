@@ -20,7 +20,7 @@ SECONDS_A_MINUTE: Final = 60.0
 @click.command(
     epilog=example(
         "ramp chaos --minutes 1",
-        "ramp chaos --minutes 10 --seed 7 --server prosody --json",
+        "ramp chaos --minutes 10 --seed 7 --federated --json",
         exits="0 nothing was lost; 1 something was, or the market cannot be launched; 2 wrong usage",
     )
 )
@@ -31,36 +31,52 @@ SECONDS_A_MINUTE: Final = 60.0
 @click.option(
     "--server", default="embedded", show_default=True, type=click.Choice(["embedded", "prosody"]), help="XMPP server."
 )
+@click.option("--federated", is_flag=True, help="Two sites with agents and a Prosody each, which join one market.")
 @click.option("--ledger", default="", metavar="URL", help="PostgreSQL database, empty: two banks share it then.")
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the state folder and its logs here.")
 @json_option
-def chaos(minutes: float, seed: int, server: str, ledger: str, keep: Path | None, as_json: bool) -> None:
+def chaos(
+    minutes: float, seed: int, server: str, federated: bool, ledger: str, keep: Path | None, as_json: bool
+) -> None:
     """Strike a real market by turns under steady load, and check that nothing was lost.
 
-    Two sites of three machines each (a process a site), three users, two directories, a bank and a server run on this
-    computer, on loopback. Each user buys one request after another. Meanwhile every process by turns, the server and
-    the supervisor among them, is killed with SIGKILL or stands still for some seconds. Then the market rests, and is
-    checked: money is conserved, every order is posted or void, every paid unit is held, none twice, no machine is
-    oversold, users know what they bought, every request ends. The report has every blow with the time until all were
-    up again and until the next purchase. The same seed draws the same requests and blows; when they fall is the
-    computer's to say.
+    Two sites of three machines each, users, two directories, a bank and a server run on this computer, on loopback; a
+    site is a process of machines, or with --federated all that a site on a computer of its own has. Each user buys one
+    request after another. Meanwhile every process by turns, servers and supervisors among them, is killed with SIGKILL
+    or stands still for some seconds. Then the market rests, and is checked: money is conserved, every order is posted
+    or void, every paid unit is held, none twice, no machine is oversold, users know what they bought, every request
+    ends. The report has every blow with the time until all were up again and until the next purchase. The same seed
+    draws the same requests and blows; when they fall is the computer's to say.
     """
-    from simulation.chaos.market import ChaosMarket, configuration
+    from simulation.chaos.market import DEPOSIT, ChaosMarket, configuration
     from simulation.chaos.run import run_chaos
+    from simulation.chaos.sites import join, two_sites
 
     with tempfile.TemporaryDirectory(prefix="ramp-chaos-") as folder:
         root = Path(folder) if keep is None else keep
         root.mkdir(parents=True, exist_ok=True)
-        config = root / "market.toml"
-        config.write_text(configuration(server=server, ledger=ledger), "utf-8")
-        market = ChaosMarket(config, StateFolder((root / "state").absolute()))
+        sites: tuple[ChaosMarket, ...]
+        if federated:
+            sites = two_sites(root, ledger)
+            servers = "a federated Prosody each, two users"
+        else:
+            config = root / "market.toml"
+            config.write_text(configuration(server=server, ledger=ledger), "utf-8")
+            sites = (ChaosMarket(config, StateFolder((root / "state").absolute())),)
+            servers = f"one {server} server for both, three users"
         banks = "two banks on PostgreSQL" if ledger else "a bank on SQLite"
-        what = f"two sites of three machines at one {server} server, three users, two directories, {banks}"
+        what = f"two sites of three machines, {servers}, two directories, {banks}"
         say(f"launching {what}")
         try:
-            report = run_chaos(market, what, seconds=minutes * SECONDS_A_MINUTE, seed=seed, tell=say)
+            sites[0].launch()
+            for site in sites[1:]:
+                say(f"{site.name} joins {sites[0].name}")
+                join(sites[0], site, DEPOSIT)
+                site.launch()
+            report = run_chaos(sites, what, seconds=minutes * SECONDS_A_MINUTE, seed=seed, tell=say)
         finally:
-            market.stop()
+            for site in reversed(sites):
+                site.stop()
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=2))
     else:

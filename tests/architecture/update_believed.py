@@ -23,6 +23,8 @@ WITHOUT_A_SEAL: Final[dict[type, str]] = {
     contents.MachineQuery: "nothing; it asks",
     contents.MachineStatus: "the sender's name; for people",
     contents.DirectoryQuery: "nothing; it asks",
+    contents.EnrolmentRequest: "its proof, an HMAC under the invitation's secret",
+    contents.RevocationQuery: "nothing; it asks",
     contents.NotUnderstood: "nothing rests on it",
 }
 PASSED_ON: Final[dict[type, str]] = {

@@ -195,6 +195,9 @@ LINES = {
 }
 file_names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", fullmatch=True)
 in_base64 = st.binary(max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
+signing_requests = st.binary(min_size=1, max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
+pems = signing_requests.map(lambda data: f"-----BEGIN X509 CRL-----\n{data}\n-----END X509 CRL-----\n")
+proofs = st.binary(min_size=32, max_size=32).map(bytes.hex)
 
 
 def tuples_of(kind: type, least: int = 0) -> st.SearchStrategy[object]:
@@ -235,6 +238,12 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "executable": st.booleans(),
     "complete": st.booleans(),
     "data": in_base64,
+    "request": signing_requests,
+    "server_request": st.just("") | signing_requests,
+    "proof": proofs,
+    "certificate": pems,
+    "server_certificate": st.just("") | pems,
+    "revocations": st.just("") | pems,
     "unit": counts,
     "offset": ordinals,
     "size": ordinals,

@@ -144,6 +144,11 @@ class EmulatedCluster:
         """Start the daemon of a node, numbered from 1."""
         self._start("slurmd", "-D", "-N", f"{self.name}{number}", "-f", str(self.conf), label=f"slurmd{number}")
 
+    @property
+    def controller_pid(self) -> int:
+        """Process id of the controller."""
+        return self._processes["slurmctld"].pid
+
     def signal_controller(self, number: int) -> None:
         """Send a signal to the controller; after SIGKILL and SIGTERM it is gone when this returns."""
         process = self._processes["slurmctld"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DAYS_DEFAULT: Final = 365
 _kind_option = click.option("--kind", type=click.Choice(["p256", "rsa", "ed25519"]), default="p256", show_default=True,
-                            help="Kind of a new key; ed25519 for directory and keeper only.")  # fmt: skip
+                            help="Kind of a new key; ed25519 for parties that sign no documents.")  # fmt: skip
 _roles = click.Choice([role.value for role in Role])
 _days_option = click.option("--days", type=click.IntRange(1, 3650), default=DAYS_DEFAULT, show_default=True,
                             help="How long the certificate holds.")  # fmt: skip
@@ -34,7 +34,7 @@ def keys() -> None:
 
     `ramp up` does all that is needed by itself; these verbs are for markets over several machines, for renewal, and for
     a key that was lost. A party's NAME is its agent's address, such as alice@localhost. A certificate states the role
-    in which its owner is believed: user, resource, bank, directory or keeper.
+    in which its owner is believed: user, resource, bank, directory, keeper or enrolment.
     """
 
 

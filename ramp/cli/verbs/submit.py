@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 import click
 
 from ramp.cli.connection import open_market
-from ramp.cli.options import CreditsType, example, file_type, market_options
+from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, CreditsType, example, file_type, market_options
 from ramp.cli.time_arguments import DurationType
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
 from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
@@ -68,6 +68,7 @@ def auction_options(command: Any) -> Any:
         "ramp submit job.xml --rounds 5 --prefer soonest",
         "ramp submit job.xml --max-cost 5000",
         "ramp submit job.xml --rule second-price",
+        "ramp submit job.xml --start-probability .95",
         "ramp submit first.xml second.xml --approve ask",
         "ramp submit job.xml --json | jq .units",
         exits="0 committed; 1 not bought, or no market; 2 bad input; 130 a second Ctrl-C: it still goes on",
@@ -77,6 +78,7 @@ def auction_options(command: Any) -> Any:
 @auction_options
 @click.option("--max-cost", type=CreditsType(), metavar="CREDITS",
               help="Most to pay for all units together; what costs more is not bought.")  # fmt: skip
+@click.option("--start-probability", type=PROBABILITY, metavar="SHARE", help=PROBABILITY_HELP)
 @click.option("--approve", type=click.Choice([each.value for each in Approval]), default="auto", show_default=True,
               help="auto buys what meets the request; ask shows the offers first; best-offer also buys, unasked, the "
                    "best offer where none meets it.")  # fmt: skip
@@ -90,6 +92,7 @@ def submit(
     prefer: str,
     rule: str,
     max_cost: int | None,
+    start_probability: float | None,
     approve: str,
     user: str | None,
     state: StateFolder,
@@ -106,7 +109,7 @@ def submit(
     options = AuctionOptions(
         rounds, round_time, Preference(prefer), Approval(approve), max_cost=max_cost, rule=fixed_rule(rule)
     )
-    ctx.exit(_auction(files, options, user, state, as_json))
+    ctx.exit(_auction(files, options, user, state, as_json, start_probability))
 
 
 @click.command(
@@ -139,11 +142,19 @@ def quote(
 
 
 def _auction(
-    files: Sequence[Path], options: AuctionOptions, user: str | None, state: StateFolder, as_json: bool
+    files: Sequence[Path],
+    options: AuctionOptions,
+    user: str | None,
+    state: StateFolder,
+    as_json: bool,
+    start_probability: float | None = None,
 ) -> int:
     if options.rule:
         RULES.find(options.rule)  # bad input, before anybody is asked
     request = load_requests(files)
+    if start_probability is not None:
+        units = tuple(replace(unit, start_probability=start_probability) for unit in request.units)
+        request = combined([replace(request, units=units)])
     for warning in request.warnings:
         say(f"ramp: warning: {warning}")
     market = open_market(state, user)

@@ -43,6 +43,7 @@ def offer_object(offer: Offer, short: ShortName) -> dict[str, object]:
         "load": round(offer.load, 4),
         "source": offer.source,
         "placement": offer.placement,
+        "start_probability": offer.start_probability,
         "offer_id": offer.offer_id,
     }
 

@@ -41,6 +41,13 @@ from ramp.model.contents.directory import (
     Registered,
     Registration,
 )
+from ramp.model.contents.enrolment import (
+    EnrolmentDenied,
+    EnrolmentGranted,
+    EnrolmentRequest,
+    RevocationNotice,
+    RevocationQuery,
+)
 from ramp.model.contents.jobs import (
     JobArgument,
     JobCancellation,
@@ -86,6 +93,9 @@ __all__ = [
     "Deregistration",
     "DirectoryListing",
     "DirectoryQuery",
+    "EnrolmentDenied",
+    "EnrolmentGranted",
+    "EnrolmentRequest",
     "Failed",
     "FundsReserved",
     "HoldCancelled",
@@ -123,6 +133,8 @@ __all__ = [
     "Registered",
     "Registration",
     "Rejection",
+    "RevocationNotice",
+    "RevocationQuery",
     "Settled",
     "StatementLine",
     "TradeLine",
@@ -180,6 +192,11 @@ Content = (
     | JobStatus
     | JobRefused
     | JobOutput
+    | EnrolmentRequest
+    | EnrolmentGranted
+    | EnrolmentDenied
+    | RevocationQuery
+    | RevocationNotice
     | Unverified
     | NotUnderstood
 )

@@ -47,6 +47,9 @@ _RIGHT_OF_TYPE: Final = {
     "Credits": "an amount of credits such as 5000 or 99.50",
     "Identifier": "1 to 200 characters",
     "ReasonCode": "a word such as insufficient_funds",
+    "Proof": "64 hexadecimal digits",
+    "Pem": "a certificate or a revocation list in PEM",
+    "SigningRequest": "a request for a certificate in base64, on one line",
     "FileName": "a file name such as job.sh: letters, digits, dots, hyphens and underscores, no dot first",
 }
 
@@ -57,6 +60,9 @@ _TYPE_OF_PATTERN: Final = {
     "-?PT": "Duration",
     "[a-z": "ReasonCode",
     "[A-Z": "FileName",
+    "[a-f": "Proof",
+    "----": "Pem",
+    "[+/A": "SigningRequest",
 }
 """libxml2 quotes the pattern, not the type: the patterns of `schemas/` by their first characters."""
 

@@ -14,11 +14,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from ramp.errors import ConfigurationError, EnrolmentRefused
+from ramp.model.contents import EnrolmentGranted, EnrolmentRequest
 from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.rfql.signing import certificates
 from ramp.runtime.joining.invitations import INVITED_ROLES, SECRET_BYTES, Invitation, sign_invitation
 from ramp.runtime.joining.register import Entry, Grant, Register, revoked
-from ramp.runtime.joining.requests import EnrolmentRequest, Issued, Requested, check_request
+from ramp.runtime.joining.requests import Requested, check_request
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
 
@@ -75,7 +76,7 @@ class Authority:
             entries[signed.invitation_id] = Entry(signed, now, deposit, credit_limit)
         return signed
 
-    def issue(self, asked: EnrolmentRequest, now: Instant) -> Issued:
+    def issue(self, asked: EnrolmentRequest, now: Instant) -> EnrolmentGranted:
         """Issue what a request asks for.
 
         Raises:
@@ -94,7 +95,7 @@ class Authority:
                 grant = self._granted(entry.invitation, requested, now)
                 entries[asked.invitation_id] = replace(entry, grant=grant)
         signed = self._keys.sign_revocations(now, LIST_LIFETIME)
-        return Issued(asked.invitation_id, grant.certificate, grant.server_certificate, signed.pem)
+        return EnrolmentGranted(asked.invitation_id, grant.certificate, grant.server_certificate, signed.pem)
 
     def revoke(self, named: str, now: Instant, reason: str) -> list[Entry]:
         """Revoke invitations, and the certificates that were issued on them.

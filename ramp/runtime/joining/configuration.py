@@ -1,4 +1,4 @@
-"""What a configuration says of other sites: `[site]` and `[federation]`."""
+"""What a configuration says of other sites: `[site]`, `[federation]`, `[enrolment]`."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ class SiteConfig:
 
     Attributes:
         market: domain of the market.
+        enrolment: local name of its enrolment office, which hands out revocation lists.
         bank: local name of its Banking Agent.
         directory: local name of its directory.
         directories: how many directories it has.
         keeper: local name of its keeper.
+        revocations_s: how often each agent asks for the revocation list, in seconds.
     """
 
     market: str
+    enrolment: str = "enrolment"
     bank: str = "bank"
     directory: str = "directory"
     directories: int = 1
     keeper: str = "keeper"
+    revocations_s: int = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +55,35 @@ class FederationConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class EnrolmentConfig:
+    """The enrolment office: answers requests for certificates of those who were invited, and tells what is revoked.
+
+    Attributes:
+        name: local name of its agent.
+        attempts_per_minute: requests for certificates that it looks at in a minute, of all senders together.
+        attempts_per_sender_per_minute: the same of one sender.
+        revocations_days: how long a revocation list holds, in days; a new one is signed when half of that is over.
+    """
+
+    name: str = "enrolment"
+    attempts_per_minute: int = 120
+    attempts_per_sender_per_minute: int = 10
+    revocations_days: int = 7
+
+
+@dataclass(frozen=True, slots=True)
 class JoiningConfig:
     """What a configuration says of other sites; nothing, where the market is one site.
 
     Attributes:
         site: the market that this site has joined.
         federation: how the own server speaks with others.
+        enrolment: the market's enrolment office.
     """
 
     site: SiteConfig | None = None
     federation: FederationConfig | None = None
+    enrolment: EnrolmentConfig | None = None
 
     @property
     def crosses_sites(self) -> bool:
@@ -68,7 +91,7 @@ class JoiningConfig:
         return self != JoiningConfig()
 
 
-JOINING_TABLES: Final = frozenset({"site", "federation"})
+JOINING_TABLES: Final = frozenset({"site", "federation", "enrolment"})
 
 
 def read_joining(reader: Reader, data: Mapping[str, Any], kind: str) -> JoiningConfig:
@@ -81,14 +104,18 @@ def read_joining(reader: Reader, data: Mapping[str, Any], kind: str) -> JoiningC
     """
     site, federation = reader.table(data, "site"), reader.table(data, "federation")
     read_site, read_federation = _read_site(reader, site), _read_federation(reader, federation)
+    read_enrolment = _read_enrolment(reader, reader.table(data, "enrolment"))
     found = JoiningConfig(
         read_site if "site" in data else None,
         read_federation if "federation" in data else None,
+        read_enrolment if "enrolment" in data else None,
     )
     if found.site is not None and not found.site.market:
         reader.wrong(
             "site.market", found.site.market, 'the domain of the market that was joined, such as "west.example"'
         )
+    if found.site is not None and found.enrolment is not None:
+        reader.findings.append("enrolment: a site that has joined a market has no enrolment office; leave it out")
     if found.federation is not None and kind != "prosody":
         reader.wrong("server.kind", kind, '"prosody" where there is a table [federation]')
     if found.site is not None and kind == "embedded":
@@ -116,11 +143,12 @@ def market_agents(reader: Reader, market: Mapping[str, Any], joining: JoiningCon
 
 def _read_site(reader: Reader, table: Mapping[str, Any]) -> SiteConfig:
     reader.unknown("site.", table, {each.name for each in fields(SiteConfig)})
-    names = {key: reader.text("site.", table, key, key) for key in ("bank", "directory", "keeper")}
+    names = {key: reader.text("site.", table, key, key) for key in ("enrolment", "bank", "directory", "keeper")}
     return SiteConfig(
         reader.text("site.", table, "market", ""),
         **names,
         directories=reader.whole("site.", table, "directories", 1),
+        revocations_s=reader.whole("site.", table, "revocations_s", SiteConfig("").revocations_s),
     )
 
 
@@ -146,6 +174,16 @@ def _read_federation(reader: Reader, table: Mapping[str, Any]) -> FederationConf
 
 
 _PORTS: Final = ("client_port", "server_port")
+
+
+def _read_enrolment(reader: Reader, table: Mapping[str, Any]) -> EnrolmentConfig:
+    reader.unknown("enrolment.", table, {each.name for each in fields(EnrolmentConfig)})
+    standard = EnrolmentConfig()
+    numbers = ("attempts_per_minute", "attempts_per_sender_per_minute", "revocations_days")
+    return EnrolmentConfig(
+        reader.text("enrolment.", table, "name", standard.name),
+        **{key: reader.whole("enrolment.", table, key, getattr(standard, key)) for key in numbers},
+    )
 
 
 def address_and_port(text: object) -> tuple[str, int] | None:

@@ -58,6 +58,7 @@ class Invitation:
         servers: `host:port` of the XMPP server of the market, for clients.
         server_ca: PEM of the authority of that server's certificate; empty where the system's are trusted.
         ca: PEM of the market's authority.
+        enrolment: local name of the enrolment office.
         bank: local name of the Banking Agent.
         directory: local name of the directory.
         directories: how many directories there are.
@@ -77,6 +78,7 @@ class Invitation:
     servers: tuple[str, ...]
     server_ca: str
     ca: str
+    enrolment: str
     bank: str
     directory: str
     directories: int
@@ -188,7 +190,7 @@ def _signed_part(invitation: Invitation) -> bytes:
     return _SIGNED_LINE + json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
 
-_TEXTS: Final = ("invitation_id", "name", "market", "ca", "bank", "directory", "keeper")
+_TEXTS: Final = ("invitation_id", "name", "market", "ca", "enrolment", "bank", "directory", "keeper")
 
 
 _FLAGS: Final = ("certifies_server", "signed_offers")

@@ -11,13 +11,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from ramp.errors import ConfigurationError, DocumentError
+from ramp.model.contents import EnrolmentGranted, EnrolmentRequest
 from ramp.model.instant import Instant, iso
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import PrivateKey, public_key_bytes
 from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.joining.invitations import Invitation, read_invitation
-from ramp.runtime.joining.requests import EnrolmentRequest, Issued, make_request
+from ramp.runtime.joining.requests import make_request
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 
@@ -43,7 +44,7 @@ def request_of(state: StateFolder, invitation: Invitation, now: Instant) -> Enro
     return make_request(invitation, key, server_key)
 
 
-def install(state: StateFolder, invitation: Invitation, issued: Issued, now: Instant) -> x509.Certificate:
+def install(state: StateFolder, invitation: Invitation, issued: EnrolmentGranted, now: Instant) -> x509.Certificate:
     """Put what was issued beside the keys it is for, after it has been checked.
 
     Args:
@@ -117,6 +118,7 @@ def check_configuration(config: SwarmConfig, invitation: Invitation) -> None:
         "site.bank": (site.bank, invitation.bank),
         "site.directory": (site.directory, invitation.directory),
         "site.keeper": (site.keeper, invitation.keeper),
+        "site.enrolment": (site.enrolment, invitation.enrolment),
         "site.directories": (site.directories, invitation.directories),
     }
     findings = [
@@ -147,7 +149,7 @@ def site_text(invitations: list[Invitation], state: StateFolder) -> str:
         f"signed_offers = {str(first.signed_offers).lower()}",
         "",
         "[site]",
-        *(f'{key} = "{getattr(first, key)}"' for key in ("market", "bank", "directory", "keeper")),
+        *(f'{key} = "{getattr(first, key)}"' for key in ("market", "enrolment", "bank", "directory", "keeper")),
         f"directories = {first.directories}",
         "",
         "[server]",
@@ -215,7 +217,7 @@ def kept_key(path: Path) -> PrivateKey:
     return key
 
 
-def _checked_server(state: StateFolder, invitation: Invitation, issued: Issued) -> x509.Certificate:
+def _checked_server(state: StateFolder, invitation: Invitation, issued: EnrolmentGranted) -> x509.Certificate:
     certificate = _loaded(issued.server_certificate, "server's certificate")
     key = kept_key(server_key_file(state, invitation.domain))
     try:

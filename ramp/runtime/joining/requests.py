@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from ramp.errors import ConfigurationError, EnrolmentRefused
+from ramp.model.contents import EnrolmentGranted, EnrolmentRequest
 from ramp.rfql.signing.certificates import (
     IDENTITY_SCHEME,
     RSA_BITS_MIN,
@@ -35,40 +36,6 @@ REQUEST_BYTES_MAX: Final = 8_192
 """Longest request that is looked at, in bytes of DER; one with an RSA key of 4096 bits has about 1 700."""
 
 _TRANSCRIPT: Final = "RAMP enrolment 1"
-
-
-@dataclass(frozen=True, slots=True)
-class EnrolmentRequest:
-    """A request for a certificate.
-
-    Attributes:
-        invitation_id: of the invitation.
-        request: the request for the party's certificate (PKCS #10, DER in base64).
-        server_request: the request for the certificate of the site's server; empty where none is asked for.
-        proof: HMAC-SHA256 of the transcript under the invitation's secret, in hexadecimal.
-    """
-
-    invitation_id: str
-    request: str
-    server_request: str
-    proof: str
-
-
-@dataclass(frozen=True, slots=True)
-class Issued:
-    """What the authority has issued on a request; PEM.
-
-    Attributes:
-        invitation_id: of the invitation.
-        certificate: the party's.
-        server_certificate: the site's server's; empty where none was asked for.
-        revocations: the revocation list of the time (PEM); empty where there is none.
-    """
-
-    invitation_id: str
-    certificate: str
-    server_certificate: str = ""
-    revocations: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +66,7 @@ def make_request(invitation: Invitation, key: PrivateKey, server_key: PrivateKey
     server = b"" if server_key is None else _signing_request(invitation.domain, _dns(invitation.domain), server_key)
     packed, packed_server = base64.b64encode(request).decode(), base64.b64encode(server).decode()
     said = proof(invitation.secret, _transcript(invitation, request, server))
-    return EnrolmentRequest(invitation.invitation_id, packed, packed_server, said)
+    return EnrolmentRequest(invitation.invitation_id, packed, said, packed_server)
 
 
 def check_request(invitation: Invitation, asked: EnrolmentRequest) -> Requested:
@@ -142,21 +109,21 @@ def read_request(text: str, source: str) -> EnrolmentRequest:
     return EnrolmentRequest(**_read(text, source, EnrolmentRequest, "`ramp join INVITATION --request FILE`"))
 
 
-def issued_text(issued: Issued) -> str:
+def issued_text(issued: EnrolmentGranted) -> str:
     """What was issued, as a file: a JSON object."""
     return json.dumps({"version": VERSION, **asdict(issued)}, indent=1) + "\n"
 
 
-def read_issued(text: str, source: str) -> Issued:
+def read_issued(text: str, source: str) -> EnrolmentGranted:
     """Read what was issued from its file.
 
     Raises:
         ConfigurationError: if it is nothing of that kind.
     """
-    return Issued(**_read(text, source, Issued, "`ramp invite sign REQUEST`"))
+    return EnrolmentGranted(**_read(text, source, EnrolmentGranted, "`ramp invite sign REQUEST`"))
 
 
-def _read(text: str, source: str, kind: type[EnrolmentRequest | Issued], writer: str) -> dict[str, str]:
+def _read(text: str, source: str, kind: type[EnrolmentRequest | EnrolmentGranted], writer: str) -> dict[str, str]:
     names = set(kind.__dataclass_fields__)
     try:
         plain = json.loads(text)

@@ -26,7 +26,7 @@ RSA_BITS: Final = 3072
 KEY_KINDS: Final = ("p256", "rsa", "ed25519")
 """Kinds of keys that parties may have."""
 
-SEALING_ROLES: Final = frozenset({Role.DIRECTORY, Role.KEEPER})
+SEALING_ROLES: Final = frozenset({Role.DIRECTORY, Role.KEEPER, Role.ENROLMENT})
 """Roles that seal messages only and sign no XML, whose signatures know no Ed25519."""
 
 
@@ -128,7 +128,7 @@ def check_kind(kind: str, role: Role) -> None:
     if kind not in KEY_KINDS:
         raise ConfigurationError(f"key kind {kind!r}; right would be one of {', '.join(KEY_KINDS)}")
     if kind == "ed25519" and role not in SEALING_ROLES:
-        able = " and ".join(sorted(SEALING_ROLES))
+        able = ", ".join(sorted(SEALING_ROLES))
         raise ConfigurationError(
             f"key kind 'ed25519' for a {role}: it signs documents, and XML signatures know no Ed25519 "
             f"(only {able} may have such a key); right would be p256 or rsa"

@@ -18,7 +18,7 @@ from typing import Self
 
 LIBRARY = Path("/usr/lib/gridengine")
 SHARE = Path("/usr/share/gridengine")
-LIMIT_S = 90.0
+LIMIT_S = 200.0
 
 HOST = """hostname {host}
 load_scaling NONE

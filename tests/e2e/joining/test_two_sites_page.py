@@ -66,4 +66,8 @@ def test_every_command_of_the_page_works_in_its_order(work: Path) -> None:
         check=True,
     )
     states = {entry["name"]: entry["state"] for entry in json.loads(listed.stdout)}
-    assert states == {"south1@south.example": "revoked", "sofia@south.example": "enrolled"}
+    assert states == {
+        "south1@south.example": "revoked",
+        "sofia@south.example": "enrolled",
+        "dora@west.example": "enrolled",
+    }

@@ -1,4 +1,6 @@
-"""One purchase across a real Grid Engine, a real Slurm cluster and a simulated machine; agents die at each step of it.
+"""One purchase across a real Grid Engine, a real Slurm cluster and a simulated machine, and jobs on what was bought.
+
+Agents, and Slurm's controller, die at each step of it.
 
 Grid Engine is the cheapest and has 64 slots, Slurm is next and has 128 cores, the simulated machine is dear; so of a
 request of 8 and of 100 cores each real system sells one unit. Whatever dies, what is paid is reserved there, and
@@ -7,11 +9,14 @@ nothing else is.
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
 import importlib.util
 import itertools
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +29,9 @@ sys.path[:0] = [str(E2E / "swarm"), str(E2E / "gridengine")]
 from gridengine_cell import Cluster, why_not  # noqa: E402 (in the folders of their own tests)
 from gridengine_selling import options_of  # noqa: E402
 from swarm_market import SHORT_TIMING, Market, in_hours, unit, until  # noqa: E402
+
+import ramp  # noqa: E402
+from tests.e2e.batch_jobs.psij_environment import ACCOUNT, public_python  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("slurm_cluster", E2E / "slurm" / "cluster_fixture.py")
 assert _spec is not None
@@ -46,6 +54,15 @@ STEPS = [
 ]
 AT_EACH_LANDING = {("agree HoldGranted", "before"), ("confirm Confirmed", "before")}
 
+JOB = """\
+#!/bin/sh
+echo run >> runs
+echo "$RAMP_UNIT of $RAMP_UNITS: $RAMP_PEERS"
+echo "${SLURM_JOB_RESERVATION:-$JOB_ID}"
+cat runs words
+sleep 3
+"""
+
 
 @pytest.fixture(scope="module")
 def gridengine():
@@ -65,20 +82,34 @@ def slurm():
 
 
 @pytest.fixture(scope="module")
-def market(gridengine, slurm):
+def python():
+    """An interpreter that has PSI/J; None where there is none, and nothing is launched."""
+    with contextlib.ExitStack() as stack:
+        found = None
+        with contextlib.suppress(pytest.skip.Exception):
+            found = stack.enter_context(public_python())
+        yield found
+
+
+@pytest.fixture(scope="module")
+def market(gridengine, slurm, python):
     """A market with a seller on each of them, and one on a simulated machine."""
     sellers = [
         ("site1", 64, 20, "gridengine", options_of(gridengine)),
         ("site2", 128, 35, "slurm", {"partition": "debug", "conf": str(slurm.conf)}),
         ("plain", 512, 60, "steady", {"load": 0.0}),
     ]
-    with tempfile.TemporaryDirectory(prefix="ramp-real-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ramp-real-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)  # job folders are the buyer's account's
         lines = ["[market]", "resources_per_process = 1", "[timing]", *(f"{key} = {TIMING[key]}" for key in TIMING)]
-        lines += ["[[users]]", 'name = "alice"', "deposit = 1000000"]
+        lines += ["[[users]]", 'name = "alice"', "deposit = 1000000", "[accounts]", f'alice = "{ACCOUNT}"']
+        lines += ["[launching]", f'folder = "{folder}/jobs"', f'psij_python = "{python or "/none"}"']
         for name, cores, price, plugin, options in sellers:
             lines += [f"[machines.{name}]", f'plugin = "{plugin}"', f"cores = {cores}", f"options = {_table(options)}"]
             lines += ["[[resources]]", f'name = "{name}"', f'machine = "{name}"']
             lines += [f"start_price = {price + 10_000}", f"minimum_price = {price}"]
+            if plugin != "steady":
+                lines.append(f'executor = "{plugin if python else "handover"}"')
         config = Path(folder) / "real.toml"
         config.write_text("\n".join(lines) + "\n", "utf-8")
         made = Market(config, Path(folder) / "state", armed=True)
@@ -175,3 +206,103 @@ def test_what_is_sold_outlives_the_death_of_the_systems_own_daemon(market, gride
     gridengine.start_master()
     assert {line.split()[0] for line in gridengine("qrstat", "-u", "*").splitlines()[2:]} == bought["site1"]
     assert len(before) == len(bought["site1"])
+
+
+# -- jobs on what was bought -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def slots(market, gridengine, python, bought):
+    """Eight cores of Grid Engine and seventy of Slurm, from now on, and that jobs can be launched there."""
+    if python is None:
+        pytest.skip("PSI/J is not installed, or its accounts cannot run it (make psij)")
+    market.wait_ready()
+    gridengine.wait_for_host()  # it sells nothing where the host has not reported
+    asked = [ramp.request(cores=cores, wall_time="40min", end="+2h", price=70) for cores in (8, 70)]
+    with ramp.connect(market.state.path, user="alice") as client:
+        found = client.submit(*asked, rounds=2)
+    assert found.committed, f"{found.reason}\n{market.logs()}"
+    assert [each.resource for each in found.units] == ["site1", "site2"]
+    for each in found.units:
+        bought[each.resource].add(each.reservation_id)
+    return found
+
+
+def launched(market, slots, folder):
+    """The jobs that were launched, one on each slot."""
+    (folder / "job.sh").write_text(JOB)
+    (folder / "words").write_text("staged\n")
+    with ramp.connect(market.state.path, user="alice") as client:
+        return client.launch(slots.request_id, script=folder / "job.sh", inputs=[folder / "words"])
+
+
+def run_once_in_both(market, slots, jobs):
+    """See that the jobs end well, that each ran once, in its reservation, and knew of the other."""
+    peers = " ".join(f"{each.number}={each.resource}@localhost/{each.reservation_id}" for each in slots.units)
+    for number, (job, slot) in enumerate(zip(jobs, slots.units, strict=True), 1):
+        found, said = until(lambda job=job: ended(market, job), lambda job=job: f"{job} ends\n{market.logs()}")
+        assert (found.state, found.exit_code, found.cores) == ("done", 0, slot.cores), found.detail
+        here = slot.reservation_id
+        if slot.resource == "site1":  # Grid Engine does not tell a job its reservation
+            here = found.standing.status.native_id
+            (asked,) = market.state.path.parent.glob(f"jobs/*/site1*/{job.job_id}/psij/gridengine/*.job")
+            assert f"#$ -ar {slot.reservation_id}\n" in asked.read_text()
+        assert said == f"{number} of 2: {peers}\n{here}\nrun\nstaged\n"
+
+
+def ended(market, job):
+    """A job and what it has printed once it has ended; None before, and while its agent is away."""
+    with contextlib.suppress(ramp.RampError), ramp.connect(market.state.path, user="alice") as client:
+        found = client.job(job.job_id)
+        return (found, client.job_output(job.job_id).decode()) if found.has_ended else None
+    return None
+
+
+def test_units_run_in_both_reservations_and_know_of_each_other(market, slots, tmp_path):
+    run_once_in_both(market, slots, launched(market, slots, tmp_path))
+
+
+def test_agents_die_while_their_jobs_run_and_none_runs_twice(market, slots, tmp_path):
+    market.wait_ready()
+    jobs = launched(market, slots, tmp_path)
+    for name in ("site1", "site2", "alice"):
+        market.kill(name)
+    run_once_in_both(market, slots, jobs)
+
+
+@pytest.mark.long
+def test_slurms_controller_dies_while_a_job_starts_and_it_runs_once(market, slurm, slots, tmp_path):
+    market.wait_ready()
+    _slurm.saved(slurm)
+    jobs = launched(market, slots, tmp_path)
+    slurm.signal_controller(signal.SIGKILL)
+    slurm.start_controller()
+    run_once_in_both(market, slots, jobs)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("act", ["agree HoldGranted", "confirm Confirmed"], ids=["hold", "confirm"])
+def test_slurms_controller_dies_and_what_is_paid_is_reserved(market, slurm, bought, hours, act, when):
+    market.wait_ready()
+    _slurm.saved(slurm)
+    market.arm("resource", act, when, pid=slurm.controller_pid)
+
+    def started_again():
+        until(market.victim, "somebody walks into the trap")
+        slurm.start_controller()
+
+    with concurrent.futures.ThreadPoolExecutor(1) as beside:
+        again = beside.submit(started_again)
+        name = f"request-controller-{act}-{when}".replace(" ", "-")
+        outcome = purchase(market, name, in_hours(next(hours)))
+        again.result()
+    for each in outcome["units"] if outcome["status"] == "committed" else ():
+        bought.get(each["offer"]["resource"].partition("@")[0], set()).add(each["reservation_id"])
+
+    def there():
+        with contextlib.suppress(subprocess.CalledProcessError):
+            return set(_slurm.reservation_names(slurm))
+        return None
+
+    until(lambda: there() == bought["site2"], lambda: f"paid is {bought['site2']}, reserved is {there()}")

@@ -1,8 +1,8 @@
 """`ramp.agents.group` with traps: an agent sends itself a signal at a chosen act, as if hit at the worst moment.
 
 The trap is `traps/armed.json` in the state folder: the role, the act (`performative Content`), when (`before` the
-message leaves, or `after` it has left), which time from now on, and the signal. Whoever walks into it first takes it
-away, so that it strikes once.
+message leaves, or `after` it has left), which time from now on, and the signal; the process that it is sent to, if not
+the agent's own. Whoever walks into it first takes it away, so that it strikes once.
 What every agent sends is also written down, one line a message, in `steps/`. A process with an agent for which there is
 `traps/NAME.lost` never gets going.
 """
@@ -55,7 +55,7 @@ class Traps:
             (self._folder / "armed.json").rename(self._folder / f"{self._agent}.victim")
         except FileNotFoundError:  # another agent was first
             return
-        os.kill(os.getpid(), trap["signal"])
+        os.kill(trap["pid"] or os.getpid(), trap["signal"])
 
     @property
     def are_set(self) -> bool:

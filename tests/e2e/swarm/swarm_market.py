@@ -245,12 +245,14 @@ class Market:
 
     # -- traps ---------------------------------------------------------------------------------------------------
 
-    def arm(self, role: str, act: str, when: str, nth: int = 1, number: signal.Signals = signal.SIGKILL) -> None:
-        """Let the first agent of a role end itself at its nth act from now on (see `armed_group`)."""
+    def arm(
+        self, role: str, act: str, when: str, nth: int = 1, number: signal.Signals = signal.SIGKILL, pid: int = 0
+    ) -> None:
+        """Let the first agent of a role end itself, or another process, at its nth act from now on (`armed_group`)."""
         assert self.armed
         for path in self._traps.iterdir():
             path.unlink()
-        trap = {"role": role, "act": act, "when": when, "nth": nth, "signal": int(number)}
+        trap = {"role": role, "act": act, "when": when, "nth": nth, "signal": int(number), "pid": pid}
         whole = self._traps / ".armed"
         whole.write_text(json.dumps(trap), "utf-8")
         whole.rename(self._traps / "armed.json")

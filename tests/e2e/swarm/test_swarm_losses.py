@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from swarm_books import Books
 from swarm_market import in_hours, unit, until
+
+from ramp.runtime.ledger.store import LedgerStore
 
 pytestmark = pytest.mark.e2e
 
@@ -38,3 +42,22 @@ def test_the_loss_of_directories_for_good_in_mid_auction_is_not_noticed(market):
     assert outcome["status"] == "committed", outcome
     assert market.listed() == ["big1", "big2", "small1", "small2"]
     Books(market).come_right()
+
+
+def test_a_user_lost_for_good_between_decision_and_payment_costs_nobody_anything(market):
+    """One resource has its signature, the other has not: the order is void at its deadline, and so is every hold."""
+    books = Books(market)
+    paid, balances = books.paid(), books.balances()
+    begin = in_hours(5)
+    market.arm("user", "confirm Commitment", "after", 1, signal.SIGSTOP)
+    with market.submitted("alice", "request-lost", [unit(1, 8, begin), unit(2, 100, begin)]):
+        assert until(market.victim, "the user stands still with its decision made") == "alice"
+        market.lose("alice")
+    assert (market.state.path / "steps" / "alice.txt").read_text().endswith("confirm Commitment\n")
+
+    def over():
+        with LedgerStore.open(market.state.ledger) as ledger:
+            return not ledger.open_orders() and not ledger.pending() and not books.holds()
+
+    until(over, lambda: f"nothing is set aside any more: {books.holds()}")
+    assert (books.paid(), books.balances()) == (paid, balances)

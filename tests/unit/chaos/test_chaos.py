@@ -29,11 +29,11 @@ SLOT = Slot(NOW + 3 * HOUR, NOW + 4 * HOUR, 200, 0.0)
 
 
 def test_every_victim_is_struck_in_every_turn_and_a_seed_says_how() -> None:
-    victims = ("market", "users", "north1", SERVER, SUPERVISOR)
+    victims = [("", name) for name in ("market", "users", "north1", SERVER, SUPERVISOR)]
     first, second = (list(islice(turns(victims, Random(7)), 50)) for _ in range(2))
     assert first == second
     for begin in range(0, 50, 5):
-        assert sorted(blow.victim for blow in first[begin : begin + 5]) == sorted(victims)
+        assert sorted((blow.site, blow.victim) for blow in first[begin : begin + 5]) == sorted(victims)
     assert {blow.kind for blow in first if blow.victim != SUPERVISOR} == set(Kind)
     assert {blow.kind for blow in first if blow.victim == SUPERVISOR} == {Kind.KILL}
 
@@ -100,12 +100,12 @@ def reserve(state: StateFolder, name: str, key: str, *, firm: bool = True) -> No
 
 
 def wrong(market: tuple[SwarmConfig, StateFolder]) -> dict[str, list[str]]:
-    found, _ = checks.of_files(*market)
+    found, _ = checks.of_files([market])
     return {check: told for check, told in found.items() if told}
 
 
 def test_nothing_is_wrong_with_what_is_paid_and_held(market: tuple[SwarmConfig, StateFolder]) -> None:
-    found, paid = checks.of_files(*market)
+    found, paid = checks.of_files([market])
     assert not any(found.values()), found
     assert paid == {"a-1"}
 

@@ -194,3 +194,16 @@ def test_what_everything_may_cost_stands_in_the_document_and_adds_up(tmp_path, c
     assert "valid, 2 units, at most 100.50 credits together" in capsys.readouterr().out
     assert main(["rfq", "new", *terms, "--add", str(first)]) == 2
     assert "right would be MaxCost in each or in none" in capsys.readouterr().err
+
+
+def test_a_start_probability_is_written_and_what_cannot_have_one_is_refused(tmp_path, capsys):
+    one, two = tmp_path / "one.xml", tmp_path / "two.xml"
+    terms = ["--cores", "8", "--price", "70", "--walltime", "1h", "--end", "2030-12-01T20:00"]
+    assert main(["rfq", "new", *terms, "--start-probability", ".95", "-o", str(one)]) == 0
+    assert load_request(one).units[0].start_probability == 0.95
+    assert main(["rfq", "new", *terms, "--start-probability", "95", "-o", str(two)]) == 2
+    assert main(["rfq", "new", *terms, "-o", str(one)]) == 0
+    assert main(["rfq", "new", *terms, "--add", str(one), "-o", str(two)]) == 0
+    capsys.readouterr()
+    assert main(["submit", str(two), "--start-probability", ".9"]) == 2
+    assert "a request of 2 units" in capsys.readouterr().err

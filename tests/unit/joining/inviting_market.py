@@ -28,6 +28,7 @@ def draft(name: str = NAME, role: Role = Role.RESOURCE, *, certifies_server: boo
         servers=("192.0.2.1:5222",),
         server_ca="",
         ca="",
+        enrolment="enrolment",
         bank="bank",
         directory="directory",
         directories=1,

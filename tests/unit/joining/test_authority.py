@@ -17,7 +17,7 @@ from inviting_market import NAME, NOW, Market, market_in
 from ramp.errors import ConfigurationError, EnrolmentRefused, SignerUnknown
 from ramp.ledger.account import AccountKind
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import MachineStatus
+from ramp.model.contents import EnrolmentRequest, MachineStatus
 from ramp.model.instant import DAY, HOUR, Duration
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
@@ -26,7 +26,7 @@ from ramp.runtime.joining.authority import RENEW_BEFORE
 from ramp.runtime.joining.invitations import Invitation, proof
 from ramp.runtime.joining.membership import install, joined, request_of
 from ramp.runtime.joining.register import Register
-from ramp.runtime.joining.requests import EnrolmentRequest, read_issued, read_request
+from ramp.runtime.joining.requests import read_issued, read_request
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
 from ramp.runtime.state_folder import StateFolder
 
@@ -136,8 +136,8 @@ def test_a_revoked_party_gets_no_certificate_again(market: Market, site: StateFo
 def _asking(invitation: Invitation, request: bytes, server: bytes = b"") -> EnrolmentRequest:
     """A request of whoever holds the invitation, whatever he asks for."""
     said = proof(invitation.secret, requests._transcript(invitation, request, server))
-    packed = (base64.b64encode(part).decode() for part in (request, server))
-    return EnrolmentRequest(invitation.invitation_id, *packed, said)
+    packed, packed_server = (base64.b64encode(part).decode() for part in (request, server))
+    return EnrolmentRequest(invitation.invitation_id, packed, said, packed_server)
 
 
 def _request_for(*names: x509.GeneralName, key: object = None) -> bytes:

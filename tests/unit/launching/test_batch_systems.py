@@ -209,11 +209,13 @@ def test_slots_that_are_handed_over_launch_nothing(tmp_path: Path) -> None:
     assert terms.accounts == {"alice@localhost": "alice1"}
 
 
-def test_a_batch_system_is_found_as_its_plug_in_finds_it(tmp_path: Path) -> None:
+def test_a_batch_system_is_found_as_its_plug_in_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def variables(plugin: str, options: str) -> Any:
         return finding_variables(config(tmp_path, 'executor = "none"', plugin, options).resources[0])
 
     assert variables("slurm", '{ partition = "debug", conf = "/x/slurm.conf" }') == {"SLURM_CONF": "/x/slurm.conf"}
+    monkeypatch.setenv("SLURM_CONF", "/y/slurm.conf")
+    assert variables("slurm", '{ partition = "debug" }') == {"SLURM_CONF": "/y/slurm.conf"}
     assert variables("steady", "{}") == {}
     found = variables(
         "gridengine", '{ root = "/ge", commands = "/ge/bin", environment = { SGE_QMASTER_PORT = "6444" } }'

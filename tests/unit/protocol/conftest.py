@@ -51,6 +51,7 @@ ROLES = {
     "bank": Role.BANK,
     "directory": Role.DIRECTORY,
     "keeper": Role.KEEPER,
+    "enrolment": Role.ENROLMENT,
 }
 
 

@@ -55,6 +55,7 @@ SPEAKER = {
     Role.BANK: "bank",
     Role.DIRECTORY: "directory",
     Role.KEEPER: "keeper",
+    Role.ENROLMENT: "enrolment",
 }
 
 # -- the parties in their states -------------------------------------------------------------------------------------
@@ -227,6 +228,9 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.JobStatus("j1", agreement_id, JobState.RUNNING, "local", "alice", 0, Delivery.PENDING),
         c.JobRefused("j1", agreement_id, "unknown_job"),
         c.JobOutput("j1", agreement_id, "stdout", 0, 0, False, ""),
+        c.EnrolmentGranted("i1", "PEM"),
+        c.EnrolmentDenied("i1", "other_key"),
+        c.RevocationNotice("q", 1, "PEM", "left"),
     ]
     found = {type(each): each for each in made}
     if mine and "r1" in one.party.purchases and one.confirmation is not None:

@@ -67,6 +67,7 @@ def test_every_schema_is_a_schema() -> None:
         "agreement.xsd",
         "common.xsd",
         "directory.xsd",
+        "enrolment.xsd",
         "job.xsd",
         "keeper.xsd",
         "limits.xsd",

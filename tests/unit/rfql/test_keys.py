@@ -343,7 +343,7 @@ def test_renewal_keeps_the_role(keys: KeyStore, now: Instant) -> None:
 
 @pytest.mark.parametrize("role", list(Role))
 def test_ed25519_is_for_those_who_sign_no_documents(keys: KeyStore, now: Instant, role: Role) -> None:
-    if role in {Role.DIRECTORY, Role.KEEPER}:
+    if role in {Role.DIRECTORY, Role.KEEPER, Role.ENROLMENT}:
         certificate = keys.issue(USER, role, now, kind="ed25519")
         assert isinstance(certificate.public_key(), ed25519.Ed25519PublicKey)
         assert [entry.key_kind for entry in keys.inventory(now)] == ["Ed25519"]
@@ -351,9 +351,9 @@ def test_ed25519_is_for_those_who_sign_no_documents(keys: KeyStore, now: Instant
             certificates.check_key(certificate)
     else:
         with pytest.raises(
-            ConfigurationError, match=f"for a {role}: .*only directory and keeper .*right would be p256 or rsa"
+            ConfigurationError, match=f"for a {role}: .*only directory, enrolment, keeper .*right would be p256 or rsa"
         ):
             keys.issue(USER, role, now, kind="ed25519")
         keys.issue(USER, role, now)
-        with pytest.raises(ConfigurationError, match="only directory and keeper"):
+        with pytest.raises(ConfigurationError, match="only directory, enrolment, keeper"):
             keys.renew(USER, now, kind="ed25519", new_key=True)

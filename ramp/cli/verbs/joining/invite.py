@@ -21,6 +21,7 @@ from ramp.runtime.changes.overlay import running_config
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import DEFAULT_RESOURCE_CREDIT, SwarmConfig
 from ramp.runtime.joining.authority import Authority
+from ramp.runtime.joining.configuration import EnrolmentConfig
 from ramp.runtime.joining.invitations import INVITED_ROLES, Invitation
 from ramp.runtime.joining.register import Entry, Register
 from ramp.runtime.joining.requests import issued_text, read_request
@@ -243,6 +244,7 @@ def _draft(
         servers=_servers(config, found),
         server_ca=_server_ca(config, state),
         ca="",
+        enrolment=(config.joining.enrolment or EnrolmentConfig()).name,
         bank=config.bank,
         directory=config.directory,
         directories=len(config.directory_names),

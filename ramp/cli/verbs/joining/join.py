@@ -14,6 +14,7 @@ from ramp.client.connecting import operate
 from ramp.client.launching import launch_detached
 from ramp.client.swarm import status
 from ramp.errors import ConfigurationError
+from ramp.model.contents import EnrolmentGranted, EnrolmentRequest
 from ramp.model.instant import iso
 from ramp.rfql.signing import certificates
 from ramp.runtime.atomic_writes import write_whole
@@ -29,7 +30,7 @@ from ramp.runtime.joining.membership import (
     request_of,
     site_text,
 )
-from ramp.runtime.joining.requests import Issued, read_issued, request_text
+from ramp.runtime.joining.requests import read_issued, request_text
 from ramp.runtime.state_folder import StateFolder
 
 _out_type = click.Path(dir_okay=False, path_type=Path)
@@ -81,7 +82,7 @@ def join(
         write_whole(request.absolute(), request_text(asked).encode(), private=False)
         _tell_requested(given, request, as_json=as_json)
         return
-    issued = _issued(certificate)
+    issued = _issued(given, asked, certificate)
     made = install(state, given, issued, now)
     told = {
         "name": given.name,
@@ -125,10 +126,13 @@ def _tell_requested(given: Invitation, path: Path, *, as_json: bool) -> None:
     )
 
 
-def _issued(certificate: Path | None) -> Issued:
-    if certificate is None:
-        raise click.UsageError("--request FILE or --certificate FILE is needed")
-    return read_issued(click.open_file(str(certificate)).read(), str(certificate))
+def _issued(given: Invitation, asked: EnrolmentRequest, certificate: Path | None) -> EnrolmentGranted:
+    if certificate is not None:
+        return read_issued(click.open_file(str(certificate)).read(), str(certificate))
+    from ramp.agents.joining.applying import apply  # brings SPADE along
+
+    with waiting(f"asking the enrolment office of {given.market}"):
+        return apply(given, asked)
 
 
 def _configuration(state: StateFolder, given: Invitation, loaded: SwarmConfig | None) -> Path | None:

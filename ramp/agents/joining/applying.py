@@ -1,0 +1,98 @@
+"""Asks the enrolment office of a market for a certificate, over XMPP; what `ramp join` does."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Final, NoReturn
+
+from ramp.agents.joining.roles import ApplicantAgent
+from ramp.errors import EnrolmentRefused, SealInvalid, TransportError
+from ramp.model.acl import Message
+from ramp.model.agreement import Signed
+from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest
+from ramp.model.instant import MINUTE, SECOND, Duration, Instant
+from ramp.protocol.enrolment.applicant import Applicant
+from ramp.protocol.timing import Timing
+from ramp.rfql.signing.notary import PublicNotary
+from ramp.rfql.signing.trust import Trust
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.host import Ports
+from ramp.runtime.joining.invitations import Invitation
+from ramp.xmpp.settings import TransportSettings
+
+ANSWER_LIMIT: Final[Duration] = 2 * MINUTE
+"""How long the office is asked."""
+
+CONNECT_LIMIT_S: Final = 60.0
+"""How long the market's server may take to let us in, in seconds."""
+
+
+class NamelessNotary(PublicNotary):
+    """The notary of who has no certificate yet: checks what others have signed, and signs nothing."""
+
+    def sign(self, signed: Signed, now: Instant) -> NoReturn:
+        """Nobody would believe it.
+
+        Raises:
+            SealInvalid: always.
+        """
+        raise SealInvalid("who has no certificate signs nothing")
+
+    def seal(self, message: Message, now: Instant) -> NoReturn:
+        """Nobody would believe it.
+
+        Raises:
+            SealInvalid: always.
+        """
+        raise SealInvalid("who has no certificate seals nothing")
+
+
+def apply(invitation: Invitation, request: EnrolmentRequest) -> EnrolmentGranted:
+    """Ask for a certificate and wait for the answer.
+
+    Args:
+        invitation: says where, from which account, and whom to believe.
+        request: what to ask for.
+
+    Raises:
+        EnrolmentRefused: if the office refuses.
+        TransportError: if the market's server does not let us in, or the office does not answer in time.
+    """
+    with tempfile.TemporaryDirectory(prefix="ramp-join-") as folder:
+        ca_file = None
+        if invitation.server_ca:
+            ca_file = Path(folder) / "server-ca.pem"
+            ca_file.write_text(invitation.server_ca)
+        return asyncio.run(_apply(invitation, request, ca_file))
+
+
+async def _apply(invitation: Invitation, request: EnrolmentRequest, ca_file: Path | None) -> EnrolmentGranted:
+    places = [each.rpartition(":") for each in invitation.servers]
+    servers = tuple((host.removeprefix("[").removesuffix("]"), int(port)) for host, _, port in places)
+    name = f"{invitation.account}@{invitation.market}"
+    office = f"{invitation.enrolment}@{invitation.market}"
+    agent = ApplicantAgent(
+        name,
+        invitation.account_password,
+        TransportSettings(servers=servers, ca_file=ca_file),
+        party=Applicant(name, office=office, request=request, timing=Timing(query_limit=ANSWER_LIMIT)),
+        ports=partial(Ports, notary=NamelessNotary(Trust((invitation.ca_certificate,)))),
+        clock=SystemClock(),
+    )
+    where = ", ".join(invitation.servers)
+    try:
+        try:
+            await asyncio.wait_for(agent.start(), CONNECT_LIMIT_S)
+        except TimeoutError:
+            raise TransportError(f"the market's XMPP server at {where} cannot be reached") from None
+        answered = (await asyncio.wait_for(agent.answer, 2 * ANSWER_LIMIT / SECOND)).answer
+    finally:
+        await agent.stop()
+    if isinstance(answered, EnrolmentGranted):
+        return answered
+    if isinstance(answered, EnrolmentDenied):
+        raise EnrolmentRefused(answered.code, answered.detail)
+    raise TransportError(f"{office} does not answer; `--request FILE` makes a request that can be carried by hand")

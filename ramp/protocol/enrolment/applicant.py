@@ -1,0 +1,79 @@
+"""Whoever asks the enrolment office for a certificate: asks again until it is answered, or the time is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Performative
+from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest, NotUnderstood
+from ramp.model.instant import Duration, Instant
+from ramp.model.seal import Role
+from ramp.protocol.effects import Effect
+from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.questions import Questions
+from ramp.protocol.records import Record
+from ramp.protocol.timing import Pace, Timing
+
+
+class Applicant:
+    """Asks for one certificate; the answer is told as `QueryAnswered`, with None where none has come.
+
+    Args:
+        name: of the account with which it asks.
+        office: name of the enrolment office.
+        request: what it asks for.
+        timing: the protocol's limits; `query_limit` is how long it asks.
+    """
+
+    def __init__(self, name: str, *, office: str, request: EnrolmentRequest, timing: Timing) -> None:
+        self.name = name
+        self.deadline: Instant | None = None
+        self._office = office
+        self._request = request
+        self._questions = Questions(name, Pace(timing))
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Ask."""
+        effects = self._questions.ask(
+            self._request.invitation_id,
+            self._office,
+            lambda _: self._request,
+            now,
+            role=Role.ENROLMENT,
+            performative=Performative.REQUEST,
+        )
+        return self._armed(effects)
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Nothing is kept: asking again has the same answer."""
+        return self.start(now)
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Ask again, or give up."""
+        return self._armed(self._questions.tick(now))
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self._questions.clock_set(by)
+        self._armed([])
+
+    def handle(self, event: Event, now: Instant) -> list[Effect]:
+        """Take the office's answer.
+
+        Raises:
+            RemoteProtocolError: if a message has no place here, or is not the office's own word.
+        """
+        if not isinstance(event, MessageReceived):
+            return []
+        message = event.message
+        match message.content:
+            case EnrolmentGranted(invitation_id=reference) | EnrolmentDenied(invitation_id=reference):
+                return self._armed(self._questions.answered(reference, message, message.content, now))
+            case NotUnderstood():
+                return []
+        raise RemoteProtocolError(f"{type(message.content).__name__} is nothing for who asks for a certificate")
+
+    def _armed(self, effects: list[Effect]) -> list[Effect]:
+        self.deadline = self._questions.deadline
+        return effects

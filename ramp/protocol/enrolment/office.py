@@ -1,0 +1,150 @@
+"""The enrolment office: answers requests for certificates, and tells everybody what has been revoked.
+
+It decides nothing about a request but how many are looked at; what is issued is the authority's to judge. A list is
+sent to all who have enrolled as soon as it changes, and to whoever asks whether there is a newer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import (
+    Content,
+    EnrolmentDenied,
+    EnrolmentRequest,
+    NotUnderstood,
+    RevocationNotice,
+    RevocationQuery,
+)
+from ramp.model.instant import SECOND, Duration, Instant
+from ramp.protocol.effects import Effect, Report, Send
+from ramp.protocol.enrolment.attempts import Attempts
+from ramp.protocol.enrolment.authority import JudgeRequest, ReadRevocations, RequestJudged, RevocationsRead
+from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.progress import EnrolmentAnswered
+from ramp.protocol.records import Record
+
+LOOK: Final[Duration] = 2 * SECOND
+"""How often the office looks whether something has been revoked; other processes revoke as well."""
+
+QUERIES_PER_ATTEMPT: Final = 10
+"""So many questions for the revocation list are answered for each request for a certificate that may be made."""
+
+
+class EnrolmentOffice:
+    """Everything the enrolment office does.
+
+    Args:
+        name: the agent's name.
+        per_sender: requests of one sender that are looked at in a minute.
+        in_all: requests of all senders that are looked at in a minute.
+    """
+
+    def __init__(self, name: str, *, per_sender: int, in_all: int) -> None:
+        self.name = name
+        self.deadline: Instant | None = None
+        self._attempts = Attempts(per_sender, in_all)
+        self._queries = Attempts(QUERIES_PER_ATTEMPT * per_sender, QUERIES_PER_ATTEMPT * in_all)
+        self._asked: dict[str, Message] = {}
+        self._calls = 0
+        self._list: RevocationsRead | None = None
+
+    def start(self, now: Instant) -> list[Effect]:
+        """See what has been revoked."""
+        self.deadline = now + LOOK
+        return [ReadRevocations()]
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Nothing is kept in a journal: what was issued is in the register."""
+        return self.start(now)
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """See what has been revoked meanwhile."""
+        if self.deadline is None or now < self.deadline:
+            return []
+        self.deadline = now + LOOK
+        return [ReadRevocations()]
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self._attempts.clock_set(by)
+        self._queries.clock_set(by)
+        if self.deadline is not None:
+            self.deadline += by
+
+    def handle(self, event: Event, now: Instant) -> list[Effect]:
+        """Take a request, a question or the authority's answer.
+
+        Raises:
+            RemoteProtocolError: if a message has no place here.
+        """
+        match event:
+            case MessageReceived(message):
+                return self._on_message(message, now)
+            case RequestJudged(call_id, answer):
+                return self._on_judged(self._asked.pop(call_id), answer)
+            case RevocationsRead():
+                return self._on_revocations(event)
+        return []
+
+    def _on_message(self, message: Message, now: Instant) -> list[Effect]:
+        match message.content:
+            case EnrolmentRequest() as request:
+                if not self._attempts.allowed(message.sender, now):
+                    return []  # unanswered: an answer is sealed, and costs more than the question; it is repeated
+                self._calls += 1
+                call_id = f"call-{self._calls}"
+                self._asked[call_id] = message
+                return [JudgeRequest(call_id, request)]
+            case RevocationQuery(query_id, number):
+                if self._list is None or not self._list.number or not self._queries.allowed(message.sender, now):
+                    return []
+                return [self._reply(message, Performative.INFORM, self._notice(query_id, message.sender, number))]
+            case NotUnderstood():
+                return []
+        raise RemoteProtocolError(f"{type(message.content).__name__} is nothing for an enrolment office")
+
+    def _on_judged(self, message: Message, answer: Content) -> list[Effect]:
+        code, performative = "", Performative.INFORM
+        if isinstance(answer, EnrolmentDenied):
+            code, performative = answer.code, Performative.REFUSE
+        assert isinstance(message.content, EnrolmentRequest), "only these are judged"
+        told = EnrolmentAnswered(message.sender, message.content.invitation_id, code)
+        return [Report(told), self._reply(message, performative, answer)]
+
+    def _on_revocations(self, read: RevocationsRead) -> list[Effect]:
+        before, self._list = self._list, read
+        if before is None or read.number <= before.number:
+            return []  # at a start everybody asks by himself
+        return [
+            Send(
+                Message(
+                    Performative.INFORM,
+                    self.name,
+                    member,
+                    f"revocations-{read.number}",
+                    self._notice(str(read.number), member, before.number),
+                )
+            )
+            for member in read.members
+        ]
+
+    def _notice(self, query_id: str, receiver: str, known: int) -> RevocationNotice:
+        assert self._list is not None, "there is a list"
+        pem = self._list.revocations if known < self._list.number else ""
+        return RevocationNotice(query_id, self._list.number, pem, self._list.reasons.get(receiver, ""))
+
+    def _reply(self, message: Message, performative: Performative, content: Content) -> Send:
+        return Send(
+            Message(
+                performative,
+                self.name,
+                message.sender,
+                message.conversation_id,
+                content,
+                in_reply_to=message.reply_with,
+            )
+        )

@@ -1,0 +1,115 @@
+"""How a party far from the market's files learns what has been revoked: it asks, and is told when something changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import RevocationNotice, RevocationQuery
+from ramp.model.instant import SECOND, Duration, Instant
+from ramp.model.seal import Role
+from ramp.protocol.belief import said_by
+from ramp.protocol.effects import Effect, Report, Send
+from ramp.protocol.enrolment.authority import KeepRevocations, RevocationsKept
+from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.progress import MembershipEnded, RevocationsFollowed
+from ramp.protocol.records import Record
+from ramp.protocol.timing import earliest
+
+ASK_AGAIN: Final[Duration] = 10 * SECOND
+"""Pause before an unanswered question is asked again."""
+
+
+class RevocationWatch:
+    """Follows the revocation list for one agent.
+
+    Args:
+        name: the agent.
+        office: name of the enrolment office.
+        pause: between two questions.
+        number: of the list that is here already; 0 where there is none.
+        expires_at: until when that list is to be relied on.
+    """
+
+    def __init__(self, name: str, *, office: str, pause: Duration, number: int = 0, expires_at: Instant = 0) -> None:
+        self.name = name
+        self.deadline: Instant | None = None
+        self._office = office
+        self._pause = pause
+        self._number = number
+        self._expires_at = expires_at
+        self._ask_at: Instant = 0
+        self._asked = 0
+        self._told_expired = False
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Ask at once: something may have been revoked while this agent was away."""
+        return [*self._ask(now), *self._look(now)]
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Nothing is kept in a journal: the list is beside the keys."""
+        return self.start(now)
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Ask again; say when the list that is here is not to be relied on any more."""
+        return [*(self._ask(now) if now >= self._ask_at else []), *self._look(now)]
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`; a list's end is dated."""
+        self._ask_at += by
+        self._arm()
+
+    def handle(self, event: Event, now: Instant) -> list[Effect]:
+        """Take a list, or what has become of it.
+
+        Raises:
+            RemoteProtocolError: if a message has no place here, or is not the office's own word.
+        """
+        match event:
+            case MessageReceived(message):
+                return self._on_message(message, now)
+            case RevocationsKept(number, expires_at, problem):
+                return self._on_kept(number, expires_at, problem, now)
+        return []
+
+    def _on_message(self, message: Message, now: Instant) -> list[Effect]:
+        notice = message.content
+        if not isinstance(notice, RevocationNotice):
+            raise RemoteProtocolError(f"{type(notice).__name__} is nothing for who follows revocations")
+        said_by(message, self._office, Role.ENROLMENT)
+        self._ask_at = now + self._pause
+        self._arm()
+        effects: list[Effect] = []
+        if notice.revocations and notice.number > self._number:
+            effects.append(KeepRevocations(notice.revocations))
+        if notice.reason:
+            effects.append(Report(MembershipEnded(notice.reason)))
+        return effects
+
+    def _on_kept(self, number: int, expires_at: Instant, problem: str, now: Instant) -> list[Effect]:
+        if problem:
+            return [Report(RevocationsFollowed(0, problem))]
+        self._number, self._expires_at, self._told_expired = number, expires_at, False
+        return [Report(RevocationsFollowed(number, "")), *self._look(now)]
+
+    def _ask(self, now: Instant) -> list[Effect]:
+        self._asked += 1
+        self._ask_at = now + min(self._pause, ASK_AGAIN)
+        self._arm()
+        query = RevocationQuery(f"revocations-{self._asked}", self._number)
+        return [Send(Message(Performative.QUERY_REF, self.name, self._office, query.query_id, query))]
+
+    def _look(self, now: Instant) -> list[Effect]:
+        """Say once that the list has run out; whom it names is struck out all the same."""
+        self._arm()
+        if not self._number or now <= self._expires_at or self._told_expired:
+            return []
+        self._told_expired = True
+        self._arm()
+        return [Report(RevocationsFollowed(self._number, "it has run out, and no newer one has come"))]
+
+    def _arm(self) -> None:
+        ends = self._expires_at + 1 if self._number and not self._told_expired else None
+        self.deadline = earliest(self._ask_at, ends)

@@ -1,0 +1,1 @@
+"""Documents with which parties join a market, one module a family."""
