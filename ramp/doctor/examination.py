@@ -95,7 +95,7 @@ def examine(
             )
     looked("server", lambda: surroundings.server(config, found), "XMPP server")
     looked("server", lambda: surroundings.ledger(config), "ledger")
-    looked("certificates", lambda: surroundings.certificates(state, clock()))
+    looked("certificates", lambda: surroundings.certificates(state, clock(), config))
     looked("disk", lambda: surroundings.disk(state))
     looked("version", lambda: surroundings.versions(config, state))
     if found is not None:

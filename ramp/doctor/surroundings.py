@@ -41,17 +41,22 @@ def disk(state: StateFolder) -> Iterator[Remark]:
         yield Remark("disk", "", f"only {room.f_favail} more files can be made below {path}", "remove files there")
 
 
-def certificates(state: StateFolder, now: Instant) -> Iterator[Remark]:
-    """How long the parties' certificates hold, and the authority's."""
+def certificates(state: StateFolder, now: Instant, config: SwarmConfig | None = None) -> Iterator[Remark]:
+    """How long the parties' certificates hold, and the authority's.
+
+    Those of a party that has left the market are no finding: they were revoked when it was removed.
+    """
     if not state.keys.exists():
         yield Remark("certificates", "", "there are none yet; `ramp up` makes them")
         return
     store = KeyStore(state.keys)
-    current = [each for each in store.inventory(now) if each.current]
+    here = set() if config is None else {config.address(name) for name in config.roles()}
+    current = [each for each in store.inventory(now) if each.current and (each.name in here or each.state != "revoked")]
     for each in current:
         if each.state != "valid" or each.valid_until - now < CERTIFICATE_LEFT_MIN:
             says = f"its certificate is {each.state} and ends at {iso(each.valid_until)}"
-            yield Remark("certificates", each.name, says, f"ramp keys renew {each.name}")
+            new_key = " --new-key" if each.state == "revoked" else ""
+            yield Remark("certificates", each.name, says, f"ramp keys renew {each.name}{new_key}")
     from ramp.rfql.signing.certificates import valid_until
 
     for certificate in store.ca_certificates():

@@ -9,7 +9,7 @@ from typing import Final
 
 from nicegui import Client, ui
 
-PAUSE_S: Final = 0.08
+PAUSE_S: Final = 0.05
 """Changes within so many seconds are drawn together; a page shows an event well within 200 ms."""
 
 

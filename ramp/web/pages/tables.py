@@ -57,21 +57,22 @@ def table(
         empty: what is said in place of no rows.
     """
     note = ui.label(empty).classes("ramp-quiet")
-    drawn = ui.table(
-        columns=[
-            {
-                "name": each.key,
-                "label": each.label,
-                "field": each.key,
-                "align": "right" if each.right else "left",
-                "sortable": True,
-            }
-            for each in columns
-        ],
-        rows=[],
-        row_key=key,
-        pagination=ROWS,
-    )
+    with ui.element("div").classes("ramp-scrolled").props('tabindex="0" role="region" aria-label="Table"'):
+        drawn = ui.table(
+            columns=[
+                {
+                    "name": each.key,
+                    "label": each.label,
+                    "field": each.key,
+                    "align": "right" if each.right else "left",
+                    "sortable": True,
+                }
+                for each in columns
+            ],
+            rows=[],
+            row_key=key,
+            pagination=ROWS,
+        )
     drawn.classes("full-width ramp-number").props("dense")
     found = RowTable(drawn, note)
     found.show(rows)

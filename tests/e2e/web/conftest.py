@@ -37,14 +37,23 @@ def market():
             main(["down", "--state-dir", str(state)])
 
 
+SCREENSHOTS = os.environ.get("RAMP_SCREENSHOTS", "")
+"""Folder for pictures of every page, in both widths and schemes; none are kept where it is not set."""
+
+
+def free_port():
+    """A TCP port that nobody has at present."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
 class Pages:
     """`ramp web` as a process; `links` has the login link of each name."""
 
     def __init__(self, state):
         self.state = state
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            self.port = found.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
 

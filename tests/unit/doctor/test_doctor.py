@@ -24,8 +24,10 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
 from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade, Record, SlotReleased
+from ramp.runtime.config_file import load_config
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.shipped_swarms import find_config
 from ramp.runtime.state_folder import StateFolder
 
 NOW = from_iso("2026-11-21T08:00:00Z")
@@ -72,6 +74,20 @@ def test_certificates_that_end_soon_are_findings_with_what_to_do(state: StateFol
     report = examine(state, clock=lambda: NOW + 30 * DAY)
     (expired,) = [each for each in report.findings if each.check == "certificates"]
     assert "is expired" in expired.says
+
+
+def test_a_revoked_certificate_is_a_finding_where_its_party_is_still_on_the_market(state: StateFolder) -> None:
+    store = KeyStore(state.keys)
+    store.create_ca(NOW, market="a market")
+    for name in ("alice@localhost", "carol@localhost"):
+        store.issue(name, Role.USER, NOW)
+        store.revoke(name, NOW + MINUTE)
+    config = load_config(find_config("quickstart"))  # has an alice, and no carol
+    found = [each for each in surroundings.certificates(state, NOW + HOUR, config) if each.is_finding]
+    assert [(each.subject, each.do) for each in found] == [
+        ("alice@localhost", "ramp keys renew alice@localhost --new-key")
+    ]
+    assert not any(each.is_finding for each in surroundings.certificates(state, NOW + HOUR))
 
 
 def test_a_disk_that_is_nearly_full_is_a_finding(state: StateFolder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,89 @@
+"""Every page in both widths and schemes: axe-core's rules, no sideways scrolling, nothing from elsewhere; and how soon
+an event is shown. `RAMP_SCREENSHOTS=FOLDER` keeps a picture of each."""
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import ramp
+from tests.e2e.web.conftest import LIMIT_S, RAMP, SCREENSHOTS, free_port, tiny_market
+
+pytestmark = pytest.mark.e2e
+
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+LOOKS = [
+    (1280, "light"),
+    (390, "dark"),
+    pytest.param(1280, "dark", marks=pytest.mark.long),
+    pytest.param(390, "light", marks=pytest.mark.long),
+]
+
+
+@pytest.fixture(scope="module")
+def bought(market):
+    with ramp.connect(market, user="alice") as alice:
+        return alice.submit(ramp.request(cores=8, wall_time="1h", start="+20min", price=70), rounds=3)
+
+
+def paths(name, bought):
+    if name == "keeper":
+        return ["/"]
+    return ["/", "/ask", "/requests", f"/requests/{bought.request_id}", "/reservations",
+            f"/reservations/{bought.units[0].agreement_id}", "/account"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize("name", ["alice", "keeper"])
+def test_everybody_can_use_every_page(name, width, scheme, visitor, pages, bought):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = visitor(name, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    foreign, faults = [], []
+    page.on("request", lambda asked: foreign.append(asked.url) if not asked.url.startswith(pages.url) else None)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    found = {}
+    for path in paths(name, bought):
+        page.goto(pages.url + path)
+        page.locator("main h1").wait_for()
+        page.locator("main section:visible").first.wait_for()
+        page.wait_for_load_state("networkidle")
+        violations = Axe().run(page, options=RULES).response["violations"]
+        for each in violations:
+            found[f"{path} {each['id']}"] = [node["html"][:200] for node in each["nodes"]][:3]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if SCREENSHOTS:
+            stem = path.split("/")[1] + ("-one" if path.count("/") > 1 else "")
+            Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=f"{SCREENSHOTS}/{name}-{stem or 'home'}-{width}-{scheme}.png", full_page=True)
+    assert found == {}
+    assert [url for url in foreign if not url.startswith(("data:", "blob:"))] == []
+    assert faults == []
+
+
+def test_the_keyboard_gets_everywhere(visitor, pages, bought):
+    page = visitor("alice")
+    page.goto(pages.url + "/ask")
+    page.get_by_role("heading", name="What is asked").wait_for()
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.innerText")
+        )
+    wanted = ("Market", "Requests", "Sign out", "Cores in all", "Complete by", "Add a unit", "Quote")
+    assert [name for name in wanted if not any(name in each for each in reached)] == []
+
+
+def test_a_demonstration_comes_up_moves_and_leaves_nothing(tmp_path):
+    config = tmp_path / "tiny.toml"
+    config.write_text(tiny_market({"alice": 1_000_000, "bob": 1_000_000}, cores=512))
+    port = free_port()
+    command = [*RAMP, "web", "demo", "--config", str(config), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline()
+        assert line.startswith(f"alice: http://127.0.0.1:{port}/login?token=")
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=LIMIT_S)[1]
+    assert (process.returncode, "a fault" in said, "The market is up: 2 resources" in said) == (0, False, True)
