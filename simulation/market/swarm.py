@@ -165,7 +165,8 @@ def run_seed(
         observer: is told everything that happens.
         wired: send messages as XML with real signatures.
         lying: whether the seed may draw liars.
-        ruled: whether the seed may draw auction rules; without them every request is auctioned by the paper's.
+        ruled: whether the seed may draw auction rules and probable starts; without them every request is auctioned by
+            the paper's, for slots that are reserved.
     """
     report = SeedReport(seed)
     bug = PLANTED_BUGS[planted_bug].plant() if planted_bug is not None else contextlib.nullcontext()
@@ -212,7 +213,7 @@ def _new_world(
     names = [*(each.name for each in resources), *(each.name for each in users)]
     roles = COMPOSITION.roles((each.name for each in resources), (each.name for each in users))
     liars = draw_liars(seed, roles, ruled=ruled) if lying else {}
-    if (starts := draw_starts(seed)) is not None:
+    if ruled and (starts := draw_starts(seed)) is not None:
         resources = [_without_reserving(each, starts, seed) if starts.random() < 0.6 else each for each in resources]
     resources = [_tempting(each) if each.name in liars else each for each in resources]
     return World(
@@ -291,7 +292,7 @@ def _run_world(world: World, seed: int, *, ruled: bool) -> None:
     random = stream(seed, "requests")
     rules = draw_rules(seed) if ruled else None
     sizes = draw_sizes(seed) if rules is not None else None
-    starts = stream(seed, "queued requests") if draw_starts(seed) is not None else None
+    starts = stream(seed, "queued requests") if ruled and draw_starts(seed) is not None else None
     submitted = 0
     for user in sorted(world.users):
         for number in range(random.randint(1, 3)):

@@ -224,10 +224,10 @@ def _single_signature_accepted() -> Context:
     """The bank takes an agreement that its resource has not countersigned."""
 
     def make(original: Any) -> Any:
-        def on_agreement(bank: BankParty, message: Any, signed: Any, agreement: Any) -> Any:
+        def on_agreement(bank: BankParty, message: Any, signed: Any, agreement: Any, now: Instant) -> Any:
             if signed.signers == (agreement.user,):
                 signed = replace(signed, signers=(agreement.user, agreement.resource))
-            return original(bank, message, signed, agreement)
+            return original(bank, message, signed, agreement, now)
 
         return on_agreement
 
