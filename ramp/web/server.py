@@ -17,6 +17,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from ramp.runtime.state_folder import StateFolder
+from ramp.web.live.feed import Feeds
+from ramp.web.machines.price_history import PriceHistory
 from ramp.web.pages.register import register_pages
 from ramp.web.security.address import ServedAddress, bound_socket
 from ramp.web.security.gate import Gate
@@ -43,7 +45,8 @@ def application(state: StateFolder, sessions: Sessions, address: ServedAddress) 
         sessions: who is signed in.
         address: where they are served.
     """
-    site = Site(state, sessions)
+    prices = PriceHistory(state.web_prices)
+    site = Site(state, sessions, prices, Feeds(prices))
 
     def gate() -> Gate:
         return gated
@@ -56,6 +59,7 @@ def application(state: StateFolder, sessions: Sessions, address: ServedAddress) 
     )
     register_pages(site)
     nicegui_app.on_shutdown(site.feeds.end)
+    nicegui_app.on_shutdown(prices.close)
     core.app.config.socket_io_js_transports = ["websocket"]
     ui.run_with(
         app,
