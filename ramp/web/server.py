@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from ramp.runtime.state_folder import StateFolder
+from ramp.web.metrics.endpoint import MetricsEndpoint, metrics_token
 from ramp.web.pages.register import register_pages
 from ramp.web.security.address import ServedAddress, bound_socket
 from ramp.web.security.gate import Gate
@@ -51,11 +52,12 @@ def application(state: StateFolder, sessions: Sessions, address: ServedAddress) 
     async def healthy(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok\n")
 
-    app = FastAPI(
-        openapi_url=None, routes=[*routes(sessions, address, gate), Route("/healthz", healthy, methods=["GET"])]
-    )
+    metrics = MetricsEndpoint.of_market(state, metrics_token(state.metrics_token))
+    plain = [Route("/healthz", healthy, methods=["GET"]), Route("/metrics", metrics.answer, methods=["GET"])]
+    app = FastAPI(openapi_url=None, routes=[*routes(sessions, address, gate), *plain])
     register_pages(site)
     nicegui_app.on_shutdown(site.feeds.end)
+    nicegui_app.on_shutdown(metrics.end)
     core.app.config.socket_io_js_transports = ["websocket"]
     ui.run_with(
         app,
