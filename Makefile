@@ -38,10 +38,13 @@ demo-slurm: $(STAMP)   ## a real Slurm of 64 emulated nodes: half of it sold to 
 demo-web: $(STAMP)   ## the market in a browser: machines and live tori, requests that keep coming, until Ctrl-C
 	$(BIN)/ramp web demo --open
 
+# In CI, what fails is tried once more, and the summary tells: there nobody is at hand to look at a starved processor.
+ONCE_MORE := --reruns 1 --rerun-show-tracebacks --rerun-except "from pytest-timeout" -raR
+IN_CI := $(if $(CI),$(ONCE_MORE))
 # A file's tests stay together: two workers of a fresh clone seldom have to compile the same loops at the same time.
 # Some of them wait for processes and servers, so one file more than there are cores runs at once.
 test: $(STAMP)   ## the fast tests
-	$(PYTEST) -n $(shell echo $$(($$(nproc) + 1))) --dist loadfile -m "not e2e and not swarm and not slow" --ignore tests/e2e
+	$(PYTEST) $(IN_CI) -n $(shell echo $$(($$(nproc) + 1))) --dist loadfile -m "not e2e and not swarm and not slow" --ignore tests/e2e
 
 # PSI/J and its executor for Grid Engine, in an environment of their own: its pins and SPADE's exclude one another.
 # The system's interpreter, where it is new enough: accounts that jobs run as cannot see one in somebody's home.
@@ -81,7 +84,7 @@ docs: $(DOCS_STAMP) ## the documentation: build/docs/html/index.html, and man pa
 # Dozens of processes with real clocks: what hangs ends (and is not tried again, for that would have no limit); any other
 # failure is tried once more, which the summary tells.
 AT_ONCE ?= $(shell echo $$((2 * $$(nproc))))
-ON_SERVERS := --timeout 300 --reruns 1 --rerun-show-tracebacks --rerun-except "from pytest-timeout" -raR
+ON_SERVERS := --timeout 300 $(ONCE_MORE)
 E2E := tests/e2e tests/documents tests/integration/test_purchase_example.py
 e2e: $(STAMP)    ## agents in separate processes on real XMPP servers, and every command of the documentation
 	$(WITH_PSIJ)
@@ -101,7 +104,7 @@ chaos: $(STAMP)  ## a real market struck for MINUTES: processes killed and stopp
 	$(BIN)/ramp chaos --minutes $(MINUTES)
 
 slow: $(STAMP)   ## the slower tests, and every property with all of its examples
-	RAMP_EXAMPLES=all $(PYTEST) -n auto --dist loadfile -m "(slow or hypothesis) and not e2e" --ignore tests/e2e
+	RAMP_EXAMPLES=all $(PYTEST) $(IN_CI) -n auto --dist loadfile -m "(slow or hypothesis) and not e2e" --ignore tests/e2e
 
 # Half an hour or so at first on two cores; verdicts are kept, and only what is new or survived is tried again.
 mutants: $(STAMP) ## changes in the machines that no test notices (MUTANTS="ramp.protocol.bank.party*": these only)

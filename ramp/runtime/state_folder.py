@@ -178,6 +178,11 @@ class StateFolder:
         """What a browser is given to open these pages."""
         return self.run / "web-open.html"
 
+    @property
+    def metrics_token(self) -> Path:
+        """What a collector of metrics shows to `ramp web`; only the market's owner reads it."""
+        return self.path / "metrics-token"
+
     def agreements(self, agent: str) -> Path:
         """Folder of an agent's signed agreements."""
         return self.path / "agreements" / agent

@@ -70,7 +70,11 @@ def _certify_server(domain: str, state: StateFolder, keys: KeyStore, now: Instan
     if path.exists():
         found = x509.load_pem_x509_certificate(path.read_bytes())
         ours = certificates.public_key_bytes(found.public_key()) == certificates.public_key_bytes(key.public_key())
-        if ours and certificates.valid_until(found) - now > RENEW_BEFORE and found.issuer == keys.issuer()[1].subject:
+        if (
+            ours
+            and certificates.valid_until(found) - now > RENEW_BEFORE
+            and found.issuer in {ca.subject for ca in keys.ca_certificates()}
+        ):
             return
     made = issuing.certify_server(domain, key.public_key(), keys.issuer(), now, CERTIFICATE_LIFETIME)
     write_whole(path, made.public_bytes(serialization.Encoding.PEM), private=False)

@@ -75,6 +75,8 @@ class KeyStore:
             ConfigurationError: the clock shows a time before its certificate begins to hold.
         """
         if not (self.folder / "ca").is_dir():
+            if (self.folder / "ca.pem").exists():  # its key is kept elsewhere, and is not to be replaced
+                return self.ca_certificates()[0]
             key, certificate = issuing.make_ca(market, now, lifetime)
             self._publish_folder("ca", issuing.identity_pem(key, certificate))
         path = self.folder / "ca" / "identity.pem"

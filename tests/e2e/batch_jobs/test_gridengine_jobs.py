@@ -102,6 +102,7 @@ def test_a_reservation_that_is_handed_over_a_moment_later_is_waited_for(
     job.until("done")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("style", ["qsub", "psij"])
 def test_a_snippet_submits_into_the_reservation(cluster: Cluster, python: Path, reserved: Any, style: str) -> None:
     """As `ramp show ID --as STYLE` prints it, run by its buyer."""

@@ -199,6 +199,9 @@ def test_offline_the_authority_says_so(market: Market, site: StateFolder) -> Non
     asked = request_of(site, invitation, NOW)
     (market.keys.folder / "ca").rename(market.keys.folder / "put-away")
     assert refusal(market, asked) == "offline"
+    trusted = market.keys.ca_certificates()
+    assert (market.keys.create_ca(NOW),) == trusted  # a start makes no other authority in its place
+    assert not (market.keys.folder / "ca").exists()
 
 
 def test_members_open_accounts_of_their_kind(market: Market, site: StateFolder) -> None:
