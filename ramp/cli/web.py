@@ -176,5 +176,8 @@ def check_installed() -> None:
     Raises:
         ConfigurationError: if it is not, with how to get it.
     """
-    if importlib.util.find_spec("nicegui") is None:
-        raise ConfigurationError("`ramp web` needs the package nicegui; pip install 'ramp-market[web]' brings it")
+    for module, package in (("nicegui", "nicegui"), ("prometheus_client", "prometheus-client")):
+        if importlib.util.find_spec(module) is None:
+            raise ConfigurationError(
+                f"`ramp web` needs the package {package}; pip install 'ramp-market[web]' brings it"
+            )

@@ -164,6 +164,11 @@ class StateFolder:
         return self.path / "web-sessions.sqlite"
 
     @property
+    def web_prices(self) -> Path:
+        """Prices that the market's pages have seen, over time."""
+        return self.path / "web-prices.sqlite"
+
+    @property
     def web_address(self) -> Path:
         """Where the market's pages are served, while they are."""
         return self.run / "web-address"
@@ -172,6 +177,11 @@ class StateFolder:
     def web_opener(self) -> Path:
         """What a browser is given to open these pages."""
         return self.run / "web-open.html"
+
+    @property
+    def metrics_token(self) -> Path:
+        """What a collector of metrics shows to `ramp web`; only the market's owner reads it."""
+        return self.path / "metrics-token"
 
     def agreements(self, agent: str) -> Path:
         """Folder of an agent's signed agreements."""

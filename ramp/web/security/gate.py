@@ -25,8 +25,8 @@ from ramp.web.security.sessions import Session, Sessions
 SESSION_KEY: Final = "ramp.session"
 """Key of an ASGI scope under which pages find their session."""
 
-OPEN_PATHS: Final = frozenset({"/login", "/healthz"})
-"""What is told to whoever is on the right host."""
+OPEN_PATHS: Final = frozenset({"/login", "/healthz", "/metrics"})
+"""What needs no session on the right host; `/metrics` asks for a token of its own."""
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 

@@ -2,12 +2,15 @@
 
 import json
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.web.conftest import RAMP
+from ramp.cli.main import main
+from tests.e2e.web.conftest import LIMIT_S, RAMP
 
 pytestmark = pytest.mark.e2e
 
@@ -113,3 +116,31 @@ def test_what_the_command_says_when_it_cannot(pages, market):
         ).stdout
     )
     assert (told["role"], told["link"].startswith(pages.url + "/login?token=")) == ("keeper", True)
+
+
+def test_metrics_are_for_who_has_the_token_and_count_what_is_bought(pages, tmp_path):
+    token = (pages.state / "metrics-token").read_text().strip()
+    assert (pages.state / "metrics-token").stat().st_mode & 0o777 == 0o600
+
+    def collected(shown=token):
+        asked = urllib.request.Request(f"{pages.url}/metrics", headers={"authorization": f"Bearer {shown}"})
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+        return {(each.name, *each.labels.values()): each.value for found in families for each in found.samples}
+
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        collected("guessed")
+    assert refused.value.code == 401
+    before = collected()
+    assert before["ramp_agents_on_market", "resource"] == 3
+    assert before["ramp_balance_credits", "user"] > 0
+    job = tmp_path / "job.xml"
+    window = ("--start", "+10min", "--walltime", "1h", "--price", "70", "-o", str(job))
+    assert main(["rfq", "new", "--cores", "8", *window]) == 0
+    assert main(["submit", str(job), "--state-dir", str(pages.state)]) == 0
+    end = time.monotonic() + LIMIT_S
+    while (found := collected())["ramp_auctions_total", "committed"] == before["ramp_auctions_total", "committed"]:
+        assert time.monotonic() < end
+        time.sleep(0.5)
+    assert found["ramp_paid_credits_total",] > before["ramp_paid_credits_total",]
+    assert found["ramp_auction_rounds_count",] > 0

@@ -1,0 +1,88 @@
+"""Watches the requests of all users of a market at once, through restarts of their agents.
+
+The control sockets lie in the market's state folder, which only its owner reads; so this is the owner's view.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
+from typing import Final
+
+from ramp.client.access import find_market
+from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.line import refused
+from ramp.control.events import Event, Refused
+from ramp.control.requests import Watch
+from ramp.errors import RampError
+from ramp.runtime.state_folder import StateFolder
+
+PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0)
+"""Pauses before a User Agent that does not answer is asked again, in seconds; the last from then on."""
+
+WatchUser = Callable[[str], AsyncGenerator[Event, None]]
+"""What goes on with the requests of a user, by local name; raises `RampError` where the user's agent is not there."""
+
+Tell = Callable[[str, Event], None]
+"""Told the local name of a user, and what goes on."""
+
+
+class EveryUser:
+    """Watches all users of a market.
+
+    Args:
+        watch: begins to watch one.
+        tell: told what they hear.
+    """
+
+    def __init__(self, watch: WatchUser, tell: Tell) -> None:
+        self._watch = watch
+        self._tell = tell
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def keep(self, users: Iterable[str]) -> None:
+        """Watch exactly these users from now on; those that are watched already go on."""
+        wanted = set(users)
+        for name in wanted - set(self._tasks):
+            self._tasks[name] = asyncio.get_running_loop().create_task(self._follow(name))
+        for name in set(self._tasks) - wanted:
+            self._tasks.pop(name).cancel()
+
+    async def end(self) -> None:
+        """Watch nobody any more."""
+        tasks = list(self._tasks.values())
+        self._tasks.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, user: str) -> None:
+        failures = 0
+        while True:
+            try:
+                async with aclosing(self._watch(user)) as events:
+                    async for event in events:
+                        failures = 0
+                        self._tell(user, event)
+            except RampError as error:
+                logging.getLogger(__name__).info("watching %s: %s", user, error)
+            except Exception:  # a fault of ours, or of who is told, is no reason to stop
+                logging.getLogger(__name__).exception("watching %s", user)
+            await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+            failures += 1
+
+
+def watch_user(state: StateFolder) -> WatchUser:
+    """How users of the market of a state folder are watched."""
+
+    async def watch(user: str) -> AsyncGenerator[Event, None]:
+        access = AsyncMarket(find_market(state, user)).access
+        async with await access.open_async() as line, aclosing(line.events(Watch())) as events:
+            async for event in events:
+                if isinstance(event, Refused):
+                    raise refused(event)
+                yield event
+
+    return watch

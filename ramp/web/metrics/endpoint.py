@@ -1,0 +1,110 @@
+"""`/metrics`: the numbers of a market, for whoever shows the token that lies in its state folder.
+
+Sums of balances are nobody's but the owner's, and other people have accounts on the same computer; so loopback alone is
+not enough. Prometheus reads the token from a file (`authorization.credentials_file`) and shows it as in RFC 6750, 2.1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final, Self
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from ramp.client.watching.every_user import EveryUser, WatchUser, watch_user
+from ramp.errors import ConfigurationError
+from ramp.runtime.state_folder import StateFolder, write_private
+from ramp.web.metrics.counted import Counted
+from ramp.web.metrics.levels import Levels, LevelsCollector
+from ramp.web.metrics.reading import MarketReader
+
+TOKEN_BYTES: Final = 32
+"""Bytes of randomness in a token; written as text of the base64url alphabet."""
+
+TOKEN_LEAST: Final = 20
+"""Characters that a token has at least, also one that somebody has written."""
+
+
+class MetricsEndpoint:
+    """Answers who collects metrics; counts from the first time that anybody does, so that nobody else pays for it.
+
+    Args:
+        token: what has to be shown.
+        read: how the market stands.
+        watch: begins to watch a user's requests.
+    """
+
+    def __init__(self, token: str, read: Callable[[], Awaitable[Levels]], watch: WatchUser) -> None:
+        self._token = token.encode()
+        self._read = read
+        registry = CollectorRegistry()
+        counted = Counted(registry)
+        self._levels = LevelsCollector()
+        registry.register(self._levels)
+        self._registry = registry
+        self._users = EveryUser(watch, lambda _, event: counted.take(event))
+
+    @classmethod
+    def of_market(cls, state: StateFolder, token: str) -> Self:
+        """The metrics of the market of a state folder."""
+        return cls(token, MarketReader(state).read, watch_user(state))
+
+    async def answer(self, request: Request) -> Response:
+        """Answer a request for the metrics."""
+        if not self._may(request.headers.get("authorization", "")):
+            return PlainTextResponse(
+                "Authorization: Bearer TOKEN is wanted; it is in metrics-token of the market's state folder\n",
+                status_code=401,
+                headers={"www-authenticate": 'Bearer realm="RAMP metrics"'},
+            )
+        text = await self.collect()
+        return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
+
+    async def collect(self) -> bytes:
+        """All metrics in the text format of Prometheus."""
+        levels = await self._read()
+        self._levels.levels = levels
+        if levels.status is not None:
+            self._users.keep(levels.status.names("user"))
+        await asyncio.sleep(0)  # what has just been begun is under way
+        return generate_latest(self._registry)
+
+    async def end(self) -> None:
+        """Count no more."""
+        await self._users.end()
+
+    def _may(self, authorization: str) -> bool:
+        scheme, _, shown = authorization.partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(shown.strip().encode(), self._token)
+
+
+def metrics_token(path: Path) -> str:
+    """The token of a market, made where there is none; whoever wants another one removes the file and serves anew.
+
+    Args:
+        path: its file.
+
+    Raises:
+        ConfigurationError: if others may read the file, or what is in it is too short to be one.
+    """
+    try:
+        found = path.read_text("ascii").strip()
+    except FileNotFoundError:
+        found = secrets.token_urlsafe(TOKEN_BYTES)
+        write_private(path, f"{found}\n")
+        return found
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the token of /metrics cannot be read: {error}", path=path) from error
+    if path.stat().st_mode & 0o077:
+        raise ConfigurationError("others may read the token of /metrics; chmod 600, or remove it", path=path)
+    if len(found) < TOKEN_LEAST:
+        raise ConfigurationError(
+            f"a token of {len(found)} characters is guessed; {TOKEN_LEAST} or more, or no file at all", path=path
+        )
+    return found

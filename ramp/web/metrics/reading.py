@@ -1,0 +1,83 @@
+"""Reads how the market stands for whoever collects its metrics, at most once in so many seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Final
+
+from ramp.client import dialogues
+from ramp.client.access import RunningMarket, find_market, market_domain
+from ramp.client.asyncio_market import AsyncMarket, converse
+from ramp.client.machine_state import MachineState
+from ramp.client.swarm import status
+from ramp.control.status import SwarmStatus
+from ramp.errors import RampError
+from ramp.model.contents.accounts import AccountLine
+from ramp.runtime.state_folder import StateFolder
+from ramp.web.metrics.levels import Levels
+
+FRESH_S: Final = 5.0
+"""For so long what was read is good enough, in seconds, however many ask."""
+
+ANSWER_LIMIT_S: Final = 4.0
+"""What has not answered by then is absent, in seconds; Prometheus itself gives up after 10."""
+
+
+class MarketReader:
+    """Reads the levels of one market.
+
+    Args:
+        state: its state folder.
+        clock: seconds that only rise.
+    """
+
+    def __init__(self, state: StateFolder, clock: Callable[[], float] = time.monotonic) -> None:
+        self._state = state
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+        self._read_at: float | None = None
+        self._levels = Levels()
+
+    async def read(self) -> Levels:
+        """How the market stands, at most `FRESH_S` ago; never fails."""
+        async with self._one_at_a_time:
+            if self._read_at is None or self._clock() >= self._read_at + FRESH_S:
+                self._levels = await self._read()
+                self._read_at = self._clock()
+            return self._levels
+
+    async def _read(self) -> Levels:
+        try:
+            found = await asyncio.to_thread(status, self._state)
+        except RampError:
+            return Levels()
+        if found is None:
+            return Levels()
+        machines, accounts = await asyncio.gather(self._machines(found), self._accounts(found))
+        return Levels(found, machines, accounts)
+
+    async def _machines(self, found: SwarmStatus) -> dict[str, MachineState]:
+        users = [agent.name for agent in found.agents if agent.role == "user" and agent.is_up]
+        if not users:
+            return {}
+        with contextlib.suppress(RampError, TimeoutError):
+            async with asyncio.timeout(ANSWER_LIMIT_S):
+                market = AsyncMarket(await asyncio.to_thread(find_market, self._state, users[0]))
+                names = {each.address: each.name for each in await market.resources()}
+                states = await market.machines(list(names), ANSWER_LIMIT_S / 2)
+                return {names[address]: machine for address, machine in states.items()}
+        return {}
+
+    async def _accounts(self, found: SwarmStatus) -> tuple[AccountLine, ...] | None:
+        keepers = [agent.name for agent in found.agents if agent.role == "keeper" and agent.is_up]
+        if not keepers:
+            return None
+        access = RunningMarket(self._state, keepers[0], market_domain(self._state, found), found.names("user"))
+        with contextlib.suppress(RampError, TimeoutError):
+            async with asyncio.timeout(ANSWER_LIMIT_S), await access.open_async() as line:
+                # of the trading nothing is wanted, so it begins now
+                return (await converse(line, dialogues.overview(access.now(), None))).accounts
+        return None

@@ -1,0 +1,253 @@
+"""`/metrics`: what is counted, how the market stands, who may read it, and that the board asks for what there is."""
+
+import asyncio
+import json
+import re
+import stat
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from ramp.client.machine_state import parse_snapshot
+from ramp.control.events import RequestEnded, Submitted
+from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
+from ramp.errors import ConfigurationError, TransportError
+from ramp.model.contents.accounts import AccountLine
+from ramp.model.instant import SECOND
+from ramp.model.offer import RefusalCode
+from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus
+from ramp.protocol.progress import CancellationEnded, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.shipped_files import shipped_directory
+from ramp.web.metrics.endpoint import MetricsEndpoint, metrics_token
+from ramp.web.metrics.levels import Levels
+from ramp.web.security.address import served_address
+from ramp.web.security.gate import Gate
+from ramp.web.security.sessions import Sessions
+from tests.unit.web.test_story import FIRST, NOW, offer
+
+TOKEN = "a-token-that-nobody-guesses"
+SHOWN = {"authorization": f"Bearer {TOKEN}"}
+HOME = "http://127.0.0.1:8765"
+MINUTE = "2026-01-01T00:01:00+00:00"
+
+
+def agent(name, role, state="ready", restarts=0, offset=None):
+    return AgentStatus(name, role, 1, state, "", restarts, MINUTE, is_up=state == "ready", clock_offset_ms=offset)
+
+
+def slot(firm):
+    return {"reservation_id": "s", "cores": 1, "start": MINUTE, "end": MINUTE, "firm": firm}
+
+
+STATUS = SwarmStatus(
+    "up",
+    MINUTE,
+    1,
+    "market.toml",
+    ServerStatus("embedded", "127.0.0.1", 5222, 2),
+    (
+        agent("alice", "user"),
+        agent("bob", "user", restarts=2),
+        agent("curie", "resource", "broken", restarts=3, offset=-1500.0),
+    ),
+)
+MACHINE = parse_snapshot(
+    json.dumps(
+        {
+            "resource": "curie",
+            "source": "live",
+            "time": MINUTE,
+            "cores": 64,
+            "cores_busy": 16,
+            "load": 0.25,
+            "running_total": 3,
+            "queued_total": 4,
+            "running": [],
+            "queued": [],
+            "reservations": [slot(True), slot(False), slot(True)],
+            "projected_load": [],
+            "start_price": 40,
+        }
+    ),
+    "curie",
+)
+ACCOUNTS = (
+    AccountLine("alice@x", "user", 1_050, 25, 0),
+    AccountLine("bob@x", "user", 10, 0, 0),
+    AccountLine("curie@x", "resource", -60, 0, 100),
+)
+OUTCOME = RequestOutcome(
+    "request-of-alice", RequestStatus.COMMITTED, "", (FIRST, FIRST), (BoughtUnit(1, offer("b", 50)),), NOW, 3 * SECOND
+)
+TOLD = (
+    Submitted("request-of-alice"),
+    RoundOpened("request-of-alice", 1, ((1, 70),), 5),
+    RoundClosed("request-of-alice", FIRST, ((1, offer("b", 50)),), (("a", SECOND // 100), ("b", SECOND // 2)), 2),
+    UnitAdvanced("request-of-alice", 1, "b", "settled"),
+    RequestEnded(OUTCOME),
+    CancellationEnded(CancellationOutcome("agreement-of-alice", done=True, refund=150)),
+)
+
+
+class Market:
+    """What `/metrics` reads: levels that a test sets, and a stream a user."""
+
+    def __init__(self, levels=None, told=TOLD):
+        self.levels = Levels(STATUS, {"curie": MACHINE}, ACCOUNTS) if levels is None else levels
+        self.told = told
+        self.watched = []
+
+    async def read(self):
+        return self.levels
+
+    async def watch(self, user):
+        self.watched.append(user)
+        for event in self.told if user == "alice" else ():
+            yield event
+        await asyncio.Event().wait()
+
+    def endpoint(self):
+        return MetricsEndpoint(TOKEN, self.read, self.watch)
+
+
+async def collected(market, times=2):
+    endpoint = market.endpoint()
+    for _ in range(times):
+        text = (await endpoint.collect()).decode()
+    await endpoint.end()
+    return text
+
+
+def values(text):
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+async def test_what_is_heard_is_counted():
+    found = values(await collected(Market()))
+    assert found["ramp_requests_submitted_total",] == 1
+    assert found["ramp_auctions_total", "committed"] == 1
+    assert found["ramp_auctions_total", "failed"] == 0
+    assert found["ramp_rounds_total",] == 1
+    assert found["ramp_offers_total",] == 2
+    assert found["ramp_refusals_total", RefusalCode.PRICE.value] == 2
+    assert found["ramp_refusals_total", RefusalCode.NO_ANSWER.value] == 1
+    assert (found["ramp_calls_for_proposals_total", "first"], found["ramp_calls_for_proposals_total", "again"]) == (
+        5,
+        2,
+    )
+    assert found["ramp_unit_stages_total", "settled"] == 1
+    assert (found["ramp_cancellations_total", "done"], found["ramp_refunded_credits_total",]) == (1, 1.5)
+    # 8 cores for an hour at 50 credits
+    assert found["ramp_paid_credits_total",] == 400
+    assert (found["ramp_auction_seconds_sum",], found["ramp_auction_seconds_count",]) == (3, 1)
+    assert (found["ramp_round_seconds_bucket", "0.5"], found["ramp_round_seconds_bucket", "1.0"]) == (0, 1)
+    assert (found["ramp_auction_rounds_sum",], found["ramp_answer_seconds_count",]) == (2, 2)
+
+
+async def test_levels_are_those_of_the_moment():
+    market = Market(told=())
+    found = values(await collected(market))
+    assert (found["ramp_up",], found["ramp_xmpp_server_up",]) == (1, 1)
+    assert (found["ramp_agents", "user", "ready"], found["ramp_agents", "resource", "broken"]) == (2, 1)
+    assert (found["ramp_agents_on_market", "user"], found["ramp_agents_on_market", "resource"]) == (2, 0)
+    assert (found["ramp_agent_restarts", "user"], found["ramp_agent_restarts", "resource"]) == (2, 3)
+    assert found["ramp_clock_offset_seconds", "curie"] == -1.5
+    assert (found["ramp_cores", "curie"], found["ramp_cores_busy", "curie"]) == (64, 16)
+    assert (found["ramp_holds", "curie"], found["ramp_reservations", "curie"]) == (1, 2)
+    assert (found["ramp_balance_credits", "user"], found["ramp_balance_credits", "resource"]) == (10.6, -0.6)
+    assert (found["ramp_set_aside_credits", "user"], found["ramp_accounts", "user"]) == (0.25, 2)
+
+
+async def test_what_nobody_answers_is_absent():
+    text = await collected(Market(Levels(STATUS)))
+    assert not re.search("^ramp_(balance|set_aside|accounts|cores)[^#]*[0-9]$", text, re.MULTILINE)
+    text = await collected(Market(Levels()))
+    assert values(text)["ramp_up",] == 0
+    assert "ramp_agents{" not in text
+
+
+async def test_no_user_and_no_request_is_named():
+    text = await collected(Market())
+    for secret in ("alice", "bob", "request-of", "agreement-of"):
+        assert secret not in text
+
+
+async def test_users_are_watched_once_and_again_when_their_agent_is_back():
+    market = Market()
+    endpoint = market.endpoint()
+    await endpoint.collect()
+    await endpoint.collect()
+    assert sorted(market.watched) == ["alice", "bob"]
+    await endpoint.end()
+
+    class Restarting(Market):
+        async def watch(self, user):
+            self.watched.append(user)
+            if len(self.watched) < 2:
+                raise TransportError("it restarts")
+            again.set()
+            yield TOLD[0]
+            await asyncio.Event().wait()
+
+    again = asyncio.Event()
+    endpoint = Restarting(Levels(SwarmStatus("up", "", 1, "", STATUS.server, (agent("alice", "user"),)))).endpoint()
+    await endpoint.collect()
+    await asyncio.wait_for(again.wait(), 60)
+    await asyncio.sleep(0)
+    assert values((await endpoint.collect()).decode())["ramp_requests_submitted_total",] == 1
+    await endpoint.end()
+
+
+def test_only_who_shows_the_token_reads_it(tmp_path):
+    market = Market(told=())
+    sessions = Sessions(tmp_path / "sessions.sqlite")
+    app = Starlette(routes=[Route("/metrics", market.endpoint().answer, methods=["GET"])])
+    browser = TestClient(Gate(app, sessions, served_address("127.0.0.1", 8765), {}.get), base_url=HOME)
+    answer = browser.get("/metrics", headers=SHOWN)
+    assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, "text/plain")
+    assert answer.headers["cache-control"] == "no-store"
+    for headers in ({}, {"authorization": "Bearer é"}, {"authorization": TOKEN}, {"authorization": f"Bearer {TOKEN}x"}):
+        refused = browser.get("/metrics", headers={k: v.encode() for k, v in headers.items()})
+        assert (refused.status_code, refused.headers["www-authenticate"]) == (401, 'Bearer realm="RAMP metrics"')
+        assert "ramp_" not in refused.text
+    assert browser.get("/metrics", headers={**SHOWN, "host": "evil.example"}).status_code == 421
+    assert browser.get("/metrics", headers={**SHOWN, "origin": "http://evil.example"}).status_code == 403
+    assert browser.post("/metrics", headers={**SHOWN, "origin": HOME}).status_code == 405
+    sessions.close()
+
+
+def test_the_token_is_made_once_and_is_its_owners_alone(tmp_path):
+    path = tmp_path / "metrics-token"
+    token = metrics_token(path)
+    assert len(token) >= 40
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert metrics_token(path) == token
+    path.chmod(0o644)
+    with pytest.raises(ConfigurationError, match="others may read"):
+        metrics_token(path)
+    path.chmod(0o600)
+    path.write_text("short")
+    with pytest.raises(ConfigurationError, match="5 characters"):
+        metrics_token(path)
+
+
+async def test_the_board_asks_for_what_is_exported():
+    board = json.loads((shipped_directory("agents_config") / "grafana" / "ramp.json").read_text())
+    asked = {
+        name
+        for panel in board["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"\bramp_\w+", target["expr"])
+    }
+    there = {name for name, *_ in values(await collected(Market()))}
+    assert asked <= there, asked - there
+    places = [tuple(panel["gridPos"].values()) for panel in board["panels"]]
+    assert len(set(places)) == len(places)
+    assert len({panel["id"] for panel in board["panels"]}) == len(places)
