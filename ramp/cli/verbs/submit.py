@@ -152,7 +152,7 @@ def _auction(
     user: str | None,
     state: StateFolder,
     as_json: bool,
-    sites: Sequence[str],
+    sites: Sequence[str] = (),
     start_probability: float | None = None,
 ) -> int:
     if options.rule:
