@@ -11,7 +11,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.called_terms import terms_digest
 from ramp.model.instant import HOUR, SECOND
-from ramp.model.offer import RefusalCode
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.shortcoming import shortcoming, site_of
 from ramp.model.slot import StaticTerms
@@ -72,11 +72,10 @@ def test_where_no_site_sells_the_request_ends_at_once_and_says_who_was_elsewhere
     assert ended.outcome.status is RequestStatus.NO_OFFERS
 
 
-@pytest.mark.parametrize("approval", [ev.Approval.AUTO, ev.Approval.BEST_OFFER])
-def test_an_offer_of_another_site_wins_nothing_not_even_as_the_best_offer(alice: Any, approval: ev.Approval) -> None:
+def test_an_offer_of_another_site_wins_nothing(alice: Any) -> None:
     """Its seller is called for another unit, and offers the cheapest for this one too."""
     elsewhere = replace(UNIT, number=2, sites=("south.example",))
-    effects = opened(alice, UNIT, elsewhere, rounds=1, approval=approval)
+    effects = opened(alice, UNIT, elsewhere, rounds=1)
     assert {each.receiver for each in messages(effects, c.CallForProposals)} == {WEST, SOUTH}
     own = replace(alice.offer(SOUTH, 50), offer_id="own", unit=2)
     sneaked = replace(alice.offer(SOUTH, 1), offer_id="sneaked")
@@ -89,6 +88,20 @@ def test_an_offer_of_another_site_wins_nothing_not_even_as_the_best_offer(alice:
         WEST: alice.offer(WEST, 60).offer_id,
         SOUTH: "own",
     }
+
+
+def test_nor_is_it_bought_as_the_best_offer_where_none_meets_the_request(alice: Any) -> None:
+    elsewhere = replace(UNIT, number=2, sites=("south.example",))
+    opened(alice, UNIT, elsewhere, rounds=1, approval=ev.Approval.BEST_OFFER)
+    own = replace(alice.offer(SOUTH, 50), offer_id="own", unit=2)
+    alice.hear(SOUTH, c.Proposal("r1", 1, (own,)), performative=Performative.PROPOSE)
+    effects = alice.hear(WEST, c.Proposal("r1", 1, (), (Refusal(1, RefusalCode.CORES_TAKEN),)),
+                         performative=Performative.REFUSE)  # fmt: skip
+    assert all(each.content.best_offer for each in messages(effects, c.CallForProposals))
+    assert SOUTH in [each.receiver for each in messages(effects, c.CallForProposals)]
+    sneaked = replace(alice.offer(SOUTH, 99), offer_id="sneaked")  # above the price asked, as best offers are
+    effects = alice.hear(SOUTH, c.Proposal("r1", 2, (sneaked,)), performative=Performative.PROPOSE)
+    assert [each.content.offer_id for each in messages(effects, c.Rejection)] == ["sneaked"]
 
 
 def test_a_seller_refuses_the_units_of_other_sites() -> None:
