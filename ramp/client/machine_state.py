@@ -117,12 +117,19 @@ def parse_snapshot(text: str, resource: str) -> MachineState:
 
 def _converter() -> cattrs.Converter:
     converter = cattrs.Converter()
-    converter.register_structure_hook(datetime, lambda value, _: datetime.fromisoformat(value))
+    converter.register_structure_hook(datetime, lambda value, _: _moment(value))
     # what the plug-in says besides stays as it is
     converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
     for union in (int | str, int | str | None):
         configure_union_passthrough(union, converter)
     return converter
+
+
+def _moment(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError(f"{text} has no offset from UTC, as 2026-11-21T08:00:00Z has")
+    return found
 
 
 _CONVERTER: Final = _converter()

@@ -164,6 +164,11 @@ class StateFolder:
         return self.path / "web-sessions.sqlite"
 
     @property
+    def web_prices(self) -> Path:
+        """Prices that the market's pages have seen, over time."""
+        return self.path / "web-prices.sqlite"
+
+    @property
     def web_address(self) -> Path:
         """Where the market's pages are served, while they are."""
         return self.run / "web-address"

@@ -17,6 +17,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from ramp.runtime.state_folder import StateFolder
+from ramp.web.live.feed import Feeds
+from ramp.web.machines.price_history import PriceHistory
 from ramp.web.metrics.endpoint import MetricsEndpoint, metrics_token
 from ramp.web.pages.register import register_pages
 from ramp.web.security.address import ServedAddress, bound_socket
@@ -44,7 +46,8 @@ def application(state: StateFolder, sessions: Sessions, address: ServedAddress) 
         sessions: who is signed in.
         address: where they are served.
     """
-    site = Site(state, sessions)
+    prices = PriceHistory(state.web_prices)
+    site = Site(state, sessions, prices, Feeds(prices))
 
     def gate() -> Gate:
         return gated
@@ -57,6 +60,7 @@ def application(state: StateFolder, sessions: Sessions, address: ServedAddress) 
     app = FastAPI(openapi_url=None, routes=[*routes(sessions, address, gate), *plain])
     register_pages(site)
     nicegui_app.on_shutdown(site.feeds.end)
+    nicegui_app.on_shutdown(prices.close)
     nicegui_app.on_shutdown(metrics.end)
     core.app.config.socket_io_js_transports = ["websocket"]
     ui.run_with(

@@ -12,6 +12,7 @@ from ramp.errors import NoMarket
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.asking.draft import Draft
 from ramp.web.live.feed import Feeds
+from ramp.web.machines.price_history import PriceHistory
 from ramp.web.security.sessions import Role, Session, Sessions
 
 DRAFTS_MAX: Final = 200
@@ -63,14 +64,16 @@ class Site:
         state: the market's state folder.
         sessions: who is signed in.
         owners: whose each open page is.
+        prices: what resources have asked for over time.
         feeds: what goes on with each user's requests.
         drafts: what each session is about to ask.
     """
 
     state: StateFolder
     sessions: Sessions
+    prices: PriceHistory
+    feeds: Feeds
     owners: PageOwners = field(default_factory=PageOwners)
-    feeds: Feeds = field(default_factory=Feeds)
     drafts: Drafts = field(default_factory=Drafts)
 
     def market_of(self, session: Session) -> AsyncMarket:

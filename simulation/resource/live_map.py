@@ -12,7 +12,7 @@ from typing import Any, Final
 from ramp.errors import DocumentError, MachineError
 from ramp.model.instant import SECOND, from_iso, iso
 from ramp.model.slot import Reservation
-from simulation.machines.interface import GridMachine
+from simulation.machines.interface import GridMachine, has_cables
 from simulation.machines.view import (
     HELD,
     PENDING,
@@ -50,7 +50,8 @@ def map_of(
     Returns:
         `machine`, `extents`, `cores_a_unit`, `now_s`; `jobs` (running: `job_number`, `nodes` as a hostlist,
         `connection`, `links`, `elapsed_s`, `user`) and `booked` (`name`, `firm`, `start_s`, `end_s`, `nodes`,
-        `connection`, `links`; the first `BOOKED_MAX`), times in seconds of machine time.
+        `connection`, `links`; the first `BOOKED_MAX`), times in seconds of machine time. Where jobs hold cables also
+        `cables`: of each dimension by name, the two coordinates that cable 0, 1 and so on of its lines joins.
     """
     machine = live.machine
     granted = live.reservations()
@@ -84,6 +85,11 @@ def map_of(
                 "links": described["links"],
             }
         )
+    wiring: dict[str, list[list[int]]] = {}
+    if has_cables(machine):
+        wiring = {
+            name: [[cable.source, cable.target] for cable in line.cables] for name, line in machine.wirings.items()
+        }
     return {
         "machine": machine_name,
         "extents": list(machine.extents),
@@ -91,6 +97,7 @@ def map_of(
         "now_s": live.now / SECOND,
         "jobs": jobs,
         "booked": shown,
+        **({"cables": wiring} if wiring else {}),
     }
 
 

@@ -10,8 +10,9 @@ import asyncio
 import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Final
 
 from ramp.client import dialogues
@@ -27,6 +28,7 @@ from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.runtime.clock import SystemClock
 from ramp.web.live.story import AuctionStory
+from ramp.web.machines.price_history import PriceHistory, PricePoint, outcome_points, round_points
 
 STORIES_MAX: Final = 60
 """Requests that are kept; earlier ones are asked for when somebody looks."""
@@ -50,19 +52,25 @@ FindMarket = Callable[[], AsyncMarket]
 """The market as it is now; raises `RampError` where none runs."""
 
 
+OnOffers = Callable[[Sequence[PricePoint]], None]
+"""Told what was offered to a user."""
+
+
 class UserFeed:
     """The requests of one user.
 
     Args:
         find_market: the market as this user.
+        on_offers: told what was offered in each round, as it closes and from the record.
 
     Attributes:
         problem: why nothing is heard at present, or empty.
         cancelled: the last cancellation that has ended.
     """
 
-    def __init__(self, find_market: FindMarket) -> None:
+    def __init__(self, find_market: FindMarket, on_offers: OnOffers = lambda _: None) -> None:
         self._find_market = find_market
+        self._on_offers = on_offers
         self._stories: OrderedDict[str, AuctionStory] = OrderedDict()
         self._listeners: set[Listener] = set()
         self._approvals: dict[str, asyncio.Future[bool]] = {}
@@ -192,7 +200,9 @@ class UserFeed:
         if standing.outcome is None:
             return
         whole = None if standing.archived else await market.ask(dialogues.outcome(story.request_id))
-        story.end(whole or standing.outcome)
+        ended = whole or standing.outcome
+        story.end(ended)
+        self._on_offers(outcome_points(ended))
 
     def _take(self, event: Event) -> None:
         if isinstance(event, CancellationEnded | RequestEnded):
@@ -201,6 +211,8 @@ class UserFeed:
             self.cancelled = event.outcome
             self._tell("")
             return
+        if isinstance(event, RoundClosed):
+            self._on_offers(round_points(event.request_id, event.record, self._clock.now()))
         request_id = _request_of(event)
         if request_id and self._made(request_id).take(event, self._clock.now()):
             self._tell(request_id)
@@ -290,16 +302,23 @@ def _request_of(event: Event) -> str:
 
 
 class Feeds:
-    """The feeds of all users that are signed in, by name."""
+    """The feeds of all users that are signed in, by name.
 
-    def __init__(self) -> None:
+    Args:
+        prices: where what is offered is kept, or nowhere.
+    """
+
+    def __init__(self, prices: PriceHistory | None = None) -> None:
+        self._prices = prices
         self._feeds: dict[str, UserFeed] = {}
 
     def of(self, user: str, find_market: FindMarket) -> UserFeed:
         """The feed of a user; begun when first asked for."""
         found = self._feeds.get(user)
         if found is None:
-            found = self._feeds[user] = UserFeed(find_market)
+            kept = self._prices
+            on_offers = (lambda _: None) if kept is None else partial(kept.offered, user)
+            found = self._feeds[user] = UserFeed(find_market, on_offers)
             found.begin()
         return found
 

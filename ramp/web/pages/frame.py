@@ -77,6 +77,7 @@ class Place:
 
 PLACES: Final = (
     Place("/", "Market"),
+    Place("/prices", "Prices", Role.USER),
     Place("/ask", "Ask", Role.USER),
     Place("/requests", "Requests", Role.USER),
     Place("/reservations", "Reservations", Role.USER),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ramp.errors import RampError
+from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
 from ramp.web.pages.tables import Column, table
 from ramp.web.pages.visit import Visit
@@ -27,10 +28,13 @@ async def build(visit: Visit) -> None:
             frame.problem(error)
             return
         rows = []
+        prices: dict[str, int] = {}
         for each in found:
             machine = each.machine
-            row: dict[str, object] = {"name": each.name + (" (draining)" if each.draining else "")}
+            row: dict[str, object] = {"id": each.name, "name": each.name + (" (draining)" if each.draining else "")}
             if machine is not None:
+                if machine.start_price is not None:
+                    prices[each.name] = machine.start_price
                 row |= {
                     "cores": machine.cores,
                     "free": f"{machine.cores_free} ({100 * machine.cores_free // max(machine.cores, 1)} %)",
@@ -39,4 +43,5 @@ async def build(visit: Visit) -> None:
                     "what": machine.architecture,
                 }
             rows.append(row)
-        table(COLUMNS, rows, "name", empty="Nobody sells now.")
+        visit.site.prices.first_prices(prices, SystemClock().now())
+        table(COLUMNS, rows, "name", empty="Nobody sells now.").link("name", "/machines/")

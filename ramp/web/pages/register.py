@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from ramp.errors import RampError
 from ramp.web.pages import account, ask, auction, frame, keeper, market, requests, reservation, reservations
+from ramp.web.pages.machines import machine, prices
 from ramp.web.pages.visit import Builder, Visit
 from ramp.web.security.gate import SESSION_KEY
 from ramp.web.security.sessions import Role
@@ -34,6 +35,8 @@ async def _home(visit: Visit) -> None:
 
 PAGES: Final = (
     Page("/", "Market", None, _home),
+    Page("/machines/{name}", "Machine", Role.USER, machine.build),
+    Page("/prices", "Prices", Role.USER, prices.build),
     Page("/ask", "Ask", Role.USER, ask.build),
     Page("/requests", "Requests", Role.USER, requests.build),
     Page("/requests/{request_id}", "Request", Role.USER, auction.build),

@@ -1,0 +1,90 @@
+"""The cores of a flat machine over time, as bars: jobs that run and wait, and what the market has. Pure.
+
+Cores of a flat machine have no places: each bar lies as low as it fits, in several pieces where it fits in no one gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from ramp.client.machine_state import MachineState
+
+BARS_MAX: Final = 600
+"""Pieces that are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Cores that are taken for a while.
+
+    Attributes:
+        name: of the job or reservation.
+        kind: `running`, `waiting`, `sold` or `held`.
+        first_core: the lowest core of this piece, from 0.
+        cores: of this piece.
+        cores_in_all: of all its pieces.
+        start: when it begins.
+        end: when it is expected to end.
+    """
+
+    name: str
+    kind: str
+    first_core: int
+    cores: int
+    cores_in_all: int
+    start: datetime
+    end: datetime
+
+
+def core_bars(state: MachineState, until: datetime) -> tuple[Bar, ...]:
+    """What is taken from the moment of a snapshot until another one, the market's and running jobs lowest.
+
+    Args:
+        state: the machine.
+        until: where the picture ends.
+
+    Returns:
+        Bars, disjoint; cores above the machine's own are left out, for a plan may promise more than there is.
+    """
+    found: list[Bar] = []
+    for name, kind, cores, start, end in _taken(state):
+        first, last = max(start, state.time), min(end, until)
+        if cores <= 0 or first >= last:
+            continue
+        wanted = cores
+        for low, high in _gaps(found, state.cores, first, last):
+            piece = min(high - low, wanted)
+            found.append(Bar(name, kind, low, piece, cores, first, last))
+            wanted -= piece
+            if wanted == 0 or len(found) == BARS_MAX:
+                break
+        if len(found) == BARS_MAX:
+            break
+    return tuple(found)
+
+
+def _taken(state: MachineState) -> Iterator[tuple[str, str, int, datetime, datetime]]:
+    for running in state.running:
+        yield str(running.job), "running", running.cores, running.start, running.end
+    for booked in sorted(state.reservations, key=lambda each: each.start):
+        yield booked.reservation_id, "sold" if booked.firm else "held", booked.cores, booked.start, booked.end
+    for waiting in sorted(state.queued, key=lambda each: each.start):
+        yield str(waiting.job), "waiting", waiting.cores, waiting.start, waiting.end
+
+
+def _gaps(bars: list[Bar], cores: int, start: datetime, end: datetime) -> list[tuple[int, int]]:
+    """Ranges of cores that are free all the time between two moments, the lowest first."""
+    free = []
+    low = 0
+    for each in sorted(
+        (each for each in bars if each.start < end and start < each.end), key=lambda bar: bar.first_core
+    ):
+        if each.first_core > low:
+            free.append((low, each.first_core))
+        low = max(low, each.first_core + each.cores)
+    if low < cores:
+        free.append((low, cores))
+    return free

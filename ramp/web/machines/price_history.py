@@ -1,0 +1,187 @@
+"""Prices over time, in an SQLite file of the state folder: bounded, and nothing anybody relies on.
+
+Two things are kept: the price that a resource begins with, which everybody may know, and what it has offered in a round
+of a user's auction, which that user alone sees. A file that cannot be written costs the picture and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ramp.errors import RampError
+from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.protocol.outcome import RequestOutcome, RoundRecord
+from ramp.runtime.sqlite_file import connect, format_version, transaction
+from ramp.runtime.storage_errors import STORAGE_ERRORS, storing
+
+POINTS_MAX: Final = 100_000
+"""Points that are kept; the oldest go."""
+
+TRIM_EVERY: Final = 1000
+"""So many points are added between two looks at how many there are."""
+
+SHOWN_MAX: Final = 5000
+"""Points that a page shows, the latest."""
+
+FIRST_PRICE_EVERY: Final[Duration] = 5 * MINUTE
+"""A first price that stays the same is written down so often at most."""
+
+PRICES_VERSION: Final = 1
+"""Of the file's format."""
+
+_SCHEMA: Final = (
+    """
+    CREATE TABLE points (
+        number       INTEGER PRIMARY KEY AUTOINCREMENT,
+        at           INTEGER NOT NULL,
+        resource     TEXT NOT NULL,
+        price        INTEGER NOT NULL,
+        owner        TEXT NOT NULL,
+        request_id   TEXT NOT NULL,
+        round_number INTEGER NOT NULL,
+        unit         INTEGER NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE UNIQUE INDEX offers ON points (owner, request_id, round_number, unit, resource) WHERE owner <> ''
+    """,
+    f"PRAGMA user_version = {PRICES_VERSION}",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PricePoint:
+    """What a resource asked for at a moment.
+
+    Attributes:
+        at: when.
+        resource: who.
+        price: credits per core-hour.
+        request_id: the auction that it was offered in; empty for a first price, which nobody asked for.
+        round_number: of that auction, from 1; 0 for a first price.
+        unit: of the request; 0 for a first price.
+    """
+
+    at: Instant
+    resource: str
+    price: int
+    request_id: str = ""
+    round_number: int = 0
+    unit: int = 0
+
+
+def round_points(request_id: str, record: RoundRecord, at: Instant) -> list[PricePoint]:
+    """What was offered in a round that closed at a moment."""
+    return [
+        PricePoint(at, each.resource, each.cpu_hour_cost, request_id, record.round_number, each.unit)
+        for each in record.offers
+    ]
+
+
+def outcome_points(outcome: RequestOutcome) -> list[PricePoint]:
+    """What was offered in a request that has ended; the rounds lie one behind the other from its submission on."""
+    found = []
+    at = outcome.started_at
+    for record in outcome.rounds:
+        at += record.duration
+        found += round_points(outcome.request_id, record, at)
+    return found
+
+
+class PriceHistory:
+    """The points.
+
+    Args:
+        path: of the file; made if it does not exist, readable by its owner only.
+        most: points that are kept, give or take `TRIM_EVERY`.
+
+    Raises:
+        StorageFailed: if the file cannot be opened.
+        StateDamaged: if it is something else.
+        VersionTooNew: if a later program has written it.
+    """
+
+    def __init__(self, path: Path, most: int = POINTS_MAX) -> None:
+        with storing(path):
+            path.touch(mode=0o600)
+        self._most = most
+        self._added = 0
+        self._told = False
+        self._first: dict[str, tuple[int, Instant]] = {}
+        self._file = connect(path, "file of prices")
+        self._file.execute("PRAGMA synchronous=NORMAL")  # the last seconds before a power cut may be missing
+        if format_version(self._file, path, "file of prices", PRICES_VERSION) == 0:
+            with transaction(self._file):
+                for statement in _SCHEMA:
+                    self._file.execute(statement)
+
+    def close(self) -> None:
+        """Close the file; the points stay."""
+        self._file.close()
+
+    def offered(self, owner: str, points: Iterable[PricePoint]) -> None:
+        """Keep what was offered to a user; what is known already stays as it was."""
+        self._add([(each, owner) for each in points])
+
+    def first_prices(self, prices: Mapping[str, int], at: Instant) -> None:
+        """Keep what resources begin with, where it is different or has not been written for `FIRST_PRICE_EVERY`."""
+        changed = []
+        for resource, price in prices.items():
+            last, then = self._first.get(resource, (None, 0))
+            if last != price or at >= then + FIRST_PRICE_EVERY:
+                self._first[resource] = (price, at)
+                changed.append((PricePoint(at, resource, price), ""))
+        self._add(changed)
+
+    def points(self, owner: str, resource: str = "", most: int = SHOWN_MAX) -> tuple[PricePoint, ...]:
+        """The latest points that a user may see, by time.
+
+        Args:
+            owner: the user; empty sees first prices only.
+            resource: of this one only; empty for all.
+            most: how many.
+        """
+        try:
+            rows = self._file.execute(
+                "SELECT at, resource, price, request_id, round_number, unit FROM points"
+                " WHERE owner IN ('', ?) AND ? IN ('', resource) ORDER BY at DESC, number DESC LIMIT ?",
+                (owner, resource, most),
+            ).fetchall()
+        except STORAGE_ERRORS as error:
+            self._failed(error)
+            return ()
+        return tuple(PricePoint(*row) for row in reversed(rows))
+
+    def _add(self, points: list[tuple[PricePoint, str]]) -> None:
+        if not points:
+            return
+        rows = [
+            (each.at, each.resource, each.price, owner, each.request_id, each.round_number, each.unit)
+            for each, owner in points
+        ]
+        try:
+            with transaction(self._file):
+                self._file.executemany(
+                    "INSERT OR IGNORE INTO points (at, resource, price, owner, request_id, round_number, unit)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    rows,
+                )
+                self._added += len(rows)
+                if self._added >= TRIM_EVERY:
+                    self._added = 0
+                    self._file.execute(
+                        "DELETE FROM points WHERE number <= (SELECT max(number) FROM points) - ?", (self._most,)
+                    )
+        except (*STORAGE_ERRORS, RampError) as error:
+            self._failed(error)
+            return
+        self._told = False
+
+    def _failed(self, error: Exception) -> None:
+        if not self._told:
+            logging.getLogger(__name__).warning("prices are not kept: %s", error)
+        self._told = True

@@ -1,0 +1,269 @@
+"""The places of a machine, as the map in its snapshot tells them: who has which unit when, and by which cables.
+
+Pure. The map comes from a plug-in, so every entry is checked by itself: what makes no sense is left out and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from itertools import product
+from math import prod
+from typing import Any, Final
+
+from ramp.client.machine_state import MachineState
+
+UNITS_MAX: Final = 4096
+"""Midplanes or nodes that are drawn; a browser turns so many boxes still without stumbling."""
+
+CABLES_MAX: Final = 2000
+"""Cables of one job that are drawn."""
+
+DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""A coordinate is one of these, as in Slurm's names of midplanes (`bgl[000x133]`)."""
+
+SLICE_GAP: Final = 1.5
+"""Free room between two slices of a machine with more than three dimensions; neighbours are 1 apart."""
+
+_HOSTLIST: Final = re.compile(r"[a-z0-9._-]*?(?:\[([0-9A-Zx,]+)\]|([0-9A-Z]+))")
+
+Place = tuple[int, ...]
+"""Coordinates of a midplane or node."""
+
+Point = tuple[float, float, float]
+"""Where it is in the picture; neighbours are 1 apart."""
+
+
+class Kind(StrEnum):
+    """Whose units they are: a job of the machine's own users', sold by the market, or held by it."""
+
+    JOB = "job"
+    SOLD = "sold"
+    HELD = "held"
+
+
+@dataclass(frozen=True, slots=True)
+class Occupant:
+    """Who has units of a machine.
+
+    Attributes:
+        name: of the job or reservation; unique within a map.
+        kind: whose it is.
+        places: its units.
+        connection: of each dimension, `mesh` or `torus`; empty where the machine has none to choose.
+        cables: from switch to switch along a dimension: its number, and both coordinates in it.
+        start: when it begins or began, None where the snapshot does not say.
+        end: when it is expected to end, None where the snapshot does not say.
+        user: whose job it is, or empty.
+    """
+
+    name: str
+    kind: Kind
+    places: tuple[Place, ...]
+    connection: tuple[str, ...]
+    cables: tuple[tuple[int, int, int], ...]
+    start: datetime | None
+    end: datetime | None
+    user: str = ""
+
+    def has_at(self, moment: datetime) -> bool:
+        """Whether the units are its at a moment, from the snapshot's on."""
+        return (self.start is None or self.start <= moment) and not self.is_over(moment)
+
+    def is_over(self, moment: datetime) -> bool:
+        """Whether it has ended by a moment."""
+        return self.end is not None and self.end <= moment
+
+
+@dataclass(frozen=True, slots=True)
+class TorusMap:
+    """A machine whose units have places.
+
+    Attributes:
+        extents: units along each dimension; three at least, as machines of fewer are drawn one unit deep.
+        dimensions: how many the machine itself has.
+        cores_a_unit: cores of a midplane or node.
+        occupants: running jobs, then what the market has.
+        left_out: entries that made no sense.
+    """
+
+    extents: tuple[int, ...]
+    dimensions: int
+    cores_a_unit: int
+    occupants: tuple[Occupant, ...]
+    left_out: int
+
+    @property
+    def places(self) -> Iterator[Place]:
+        """Every unit."""
+        return product(*map(range, self.extents))
+
+    @property
+    def units(self) -> int:
+        """How many units there are."""
+        return prod(self.extents)
+
+    @property
+    def slices(self) -> tuple[Place, ...]:
+        """The leading coordinates of each three-dimensional slice; one empty tuple for a machine in space."""
+        return tuple(product(*map(range, self.extents[:-3])))
+
+    @property
+    def size(self) -> Point:
+        """Length of the picture along each axis."""
+        x, y, z = self.extents[-3:]
+        slices = prod(self.extents[:-3])
+        return slices * x + (slices - 1) * SLICE_GAP, float(y), float(z)
+
+    def point(self, place: Sequence[int]) -> Point:
+        """Where a unit is in the picture: slices stand side by side along the first axis, the first of all at 0."""
+        number = 0
+        for extent, coordinate in zip(self.extents[:-3], place[:-3], strict=True):
+            number = number * extent + coordinate
+        x, y, z = place[-3:]
+        return x + number * (self.extents[-3] + SLICE_GAP), float(y), float(z)
+
+    def occupied(self, moment: datetime) -> dict[Place, Occupant]:
+        """Who has which unit at a moment; where two are told to have it, the market's reservation counts."""
+        return {place: each for each in self.occupants if each.has_at(moment) for place in each.places}
+
+    def booked(self, moment: datetime) -> dict[Place, Occupant]:
+        """Which units the market has sold or holds, at a moment or later."""
+        found: dict[Place, Occupant] = {}
+        for each in self.occupants:
+            if each.kind is not Kind.JOB and not each.is_over(moment):
+                for place in each.places:
+                    found.setdefault(place, each)
+        return found
+
+    def wires(self, occupant: Occupant) -> tuple[tuple[Point, Point], ...]:
+        """Ends of each cable that an occupant holds, in the picture; `CABLES_MAX` at most."""
+        found = []
+        spans = [sorted({place[axis] for place in occupant.places}) for axis in range(len(self.extents))]
+        for dimension, source, target in occupant.cables:
+            others = [[0] if axis == dimension else span for axis, span in enumerate(spans)]
+            for place in product(*others):
+                ends = [(*place[:dimension], at, *place[dimension + 1 :]) for at in (source, target)]
+                found.append((self.point(ends[0]), self.point(ends[1])))
+                if len(found) == CABLES_MAX:
+                    return tuple(found)
+        return tuple(found)
+
+
+def torus_map(state: MachineState) -> TorusMap | None:
+    """The places in a machine's snapshot; None for one without, as flat machines are.
+
+    Raises:
+        ValueError: if there is a map, but its extents are none or too many to draw.
+    """
+    told = state.snapshot.get("map")
+    if told is None:
+        return None
+    if not isinstance(told, Mapping):
+        raise ValueError("its map is no JSON object")  # noqa: TRY004 - what another party says is no programmer's type
+    given, cores = told.get("extents"), told.get("cores_a_unit")
+    right = isinstance(given, list) and given and all(type(each) is int and 1 <= each <= len(DIGITS) for each in given)
+    if not right or prod(given or ()) > UNITS_MAX:
+        raise ValueError(
+            f"its map has the extents {given!r}; drawn are up to {UNITS_MAX} units, {len(DIGITS)} along a side"
+        )
+    if type(cores) is not int or cores < 1:
+        raise ValueError(f"its map has {cores!r} cores a unit")
+    reader = _Reader(tuple(given or ()), _cables_of(told.get("cables")))
+    runs = {str(each.job): (each.start, each.end) for each in state.running}
+    slots = {each.reservation_id: (each.start, each.end) for each in state.reservations}
+    for entry in _entries(told.get("jobs")):
+        reader.read(entry, "job_number", Kind.JOB, runs)
+    for entry in _entries(told.get("booked")):
+        kind = Kind.SOLD if isinstance(entry, Mapping) and entry.get("firm") is True else Kind.HELD
+        reader.read(entry, "name", kind, slots)
+    return TorusMap(reader.padded, len(reader.extents), cores, tuple(reader.found), reader.left_out)
+
+
+class _Reader:
+    """Reads entries of a map, each by itself."""
+
+    def __init__(self, extents: Place, wiring: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        self.extents = extents
+        self.padded = extents + (1,) * (3 - len(extents))
+        self.found: list[Occupant] = []
+        self.left_out = 0
+        self._wiring = wiring
+        self._names = list(wiring)
+
+    def read(self, entry: object, key: str, kind: Kind, times: Mapping[str, tuple[datetime, datetime]]) -> None:
+        """Read one; what makes no sense is counted."""
+        if not isinstance(entry, Mapping):
+            self.left_out += 1
+            return
+        try:
+            name = str(entry[key])
+            places = self._places(str(entry["nodes"]))
+            # a running job of which the list of jobs, which may be cut, does not tell has its units as far as one sees
+            start, end = times.get(name, (None, None))
+            connection = tuple(str(each) for each in entry.get("connection") or ())
+            cables = self._cables(entry.get("links") or {})
+        except (KeyError, TypeError, ValueError, AttributeError):
+            self.left_out += 1
+            return
+        if kind is not Kind.JOB and name not in times:
+            self.left_out += 1  # it is not said when
+            return
+        user = str(entry.get("user") or "")
+        self.found.append(Occupant(name, kind, places, connection, cables, start, end, user))
+
+    def _places(self, hostlist: str) -> tuple[Place, ...]:
+        matched = _HOSTLIST.fullmatch(hostlist)
+        if matched is None:
+            raise ValueError(f"{hostlist!r} is no list of midplanes or nodes")
+        found: dict[Place, None] = {}
+        named = 0
+        listed = matched[1].split(",") if matched[1] else [matched[2][-len(self.extents) :]]
+        for item in listed:
+            low, _, high = item.partition("x")
+            first, last = self._place(low), self._place(high or low)
+            named += prod(b - a + 1 for a, b in zip(first, last, strict=True) if b >= a)
+            if named > UNITS_MAX:
+                raise ValueError("names more units than a machine has")
+            for place in product(*(range(a, b + 1) for a, b in zip(first, last, strict=True))):
+                found[place + (0,) * (len(self.padded) - len(place))] = None
+        return tuple(found)
+
+    def _place(self, digits: str) -> Place:
+        place = tuple(DIGITS.index(digit) for digit in digits)
+        if len(place) != len(self.extents) or any(at >= most for at, most in zip(place, self.extents, strict=True)):
+            raise ValueError(f"{digits!r} is no unit of a machine of {self.extents}")
+        return place
+
+    def _cables(self, links: Mapping[str, Any]) -> tuple[tuple[int, int, int], ...]:
+        found = []
+        for name, labels in links.items():
+            if name not in self._wiring:
+                continue
+            dimension, wiring = self._names.index(name), self._wiring[name]
+            for label in labels:
+                source, target = wiring[label] if type(label) is int and 0 <= label < len(wiring) else (-1, -1)
+                if not (
+                    dimension < len(self.extents) and all(0 <= at < self.extents[dimension] for at in (source, target))
+                ):
+                    raise ValueError(f"no cable {label} along {name}")
+                found.append((dimension, source, target))
+        return tuple(found)
+
+
+def _entries(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else ()
+
+
+def _cables_of(value: object) -> dict[str, list[tuple[int, int]]]:
+    """The wiring of each dimension's lines, in their order; none where it is not understood."""
+    if not isinstance(value, Mapping):
+        return {}
+    try:
+        wiring = {str(name): [(int(source), int(target)) for source, target in ends] for name, ends in value.items()}
+    except (TypeError, ValueError):
+        return {}
+    return wiring

@@ -1,0 +1,280 @@
+"""A machine: its load now and to come, who has which places or cores when, its queue and what the market has on it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from nicegui import ui
+
+from ramp.client.machine_state import MachineState
+from ramp.errors import RampError
+from ramp.model.instant import from_datetime
+from ramp.web.machines.core_rows import core_bars
+from ramp.web.machines.torus_map import Kind, TorusMap, torus_map
+from ramp.web.pages import frame
+from ramp.web.pages.charts import Options
+from ramp.web.pages.machines.charts import core_chart, load_chart
+from ramp.web.pages.machines.scene import MachineScene
+from ramp.web.pages.tables import Column, RowTable, table
+from ramp.web.pages.visit import Visit
+
+HORIZON: Final = timedelta(hours=24)
+"""How far ahead is shown."""
+
+LOOK_AGAIN_S: Final = 10.0
+"""Pause between two questions to the machine, in seconds."""
+
+STEP_H: Final = 0.5
+"""Of the slider, in hours."""
+
+NOBODY: Final = "nobody"
+"""Of the choice of whose cables are shown."""
+
+KINDS: Final = {Kind.JOB: "job", Kind.SOLD: "sold by the market", Kind.HELD: "held by the market"}
+
+JOBS: Final = (
+    Column("name", "Job"),
+    Column("cores", "Cores", right=True),
+    Column("submitted", "Submitted"),
+    Column("start", "Start"),
+    Column("end", "Expected end"),
+)
+SLOTS: Final = (
+    Column("name", "Reservation"),
+    Column("state", "State"),
+    Column("cores", "Cores", right=True),
+    Column("start", "Start"),
+    Column("end", "End"),
+)
+HOLDERS: Final = (
+    Column("name", "Who"),
+    Column("kind", "What"),
+    Column("units", "Units", right=True),
+    Column("connection", "Connection"),
+    Column("cables", "Cables", right=True),
+    Column("end", "Expected end"),
+)
+
+
+async def build(visit: Visit) -> None:
+    """Fill the page."""
+    name = visit.request.path_params["name"]
+    frame.heading(f"Machine {name}")
+    market = visit.market()
+    if name not in {each.name for each in await market.resources()}:
+        ui.label(f"Nobody of the name {name} sells now.").props('role="alert"').classes("ramp-bad")
+        return
+    MachinePage(visit, name).build(await market.machine(name, HORIZON))
+
+
+class MachinePage:
+    """The page of one machine."""
+
+    def __init__(self, visit: Visit, name: str) -> None:
+        self._visit = visit
+        self._name = name
+
+    def build(self, state: MachineState) -> None:
+        """Draw it for the first time."""
+        self._state = state
+        with frame.card():
+            self._problem = ui.label().props('role="status"').classes("ramp-wait")
+            self._problem.set_visibility(False)
+            self._facts = ui.element("dl").classes("ramp-facts ramp-number")
+        with frame.card():
+            frame.subheading("Projected load over 24 hours")
+            self._load = _chart(load_chart(state, self._visit.dark), "The projected load by hour")
+        with frame.card():
+            self._places: Places | None = None
+            self._cores: ui.echart | None = None
+            self._build_places()
+        with frame.card():
+            frame.subheading("Running jobs")
+            self._running = table(JOBS, [], "name")
+        with frame.card():
+            frame.subheading("Waiting jobs, as planned")
+            self._waiting = table(JOBS, [], "name")
+        with frame.card():
+            frame.subheading("What the market has sold or holds")
+            self._slots = table(SLOTS, [], "name")
+        self.show(state)
+        ui.timer(LOOK_AGAIN_S, lambda: self._visit.soon(self._look()))
+
+    def _build_places(self) -> None:
+        try:
+            drawn = torus_map(self._state)
+        except ValueError as error:
+            frame.subheading("Places")
+            ui.label(f"The machine's places cannot be drawn: {error}.").classes("ramp-wait")
+            return
+        if drawn is not None:
+            frame.subheading("Places, now and later")
+            self._places = Places(self._visit, drawn, self._state.time)
+            return
+        frame.subheading("Cores over 24 hours")
+        self._cores = _chart(self._core_chart(), "Who has the cores when; the tables below have it in words")
+
+    def _core_chart(self) -> Options:
+        until = self._state.time + HORIZON
+        bars = core_bars(self._state, until)
+        return core_chart(bars, self._state.cores, self._state.time, until, self._visit.dark)
+
+    async def _look(self) -> None:
+        try:
+            self.show(await self._visit.market().machine(self._name, HORIZON))
+        except RampError as error:
+            self._problem.set_text(f"It does not answer at present: {error}")
+            self._problem.set_visibility(True)
+
+    def show(self, state: MachineState) -> None:
+        """Show how the machine is now."""
+        self._state = state
+        self._problem.set_visibility(False)
+        if state.start_price is not None:
+            self._visit.site.prices.first_prices({self._name: state.start_price}, from_datetime(state.time))
+        self._facts.clear()
+        with self._facts:
+            for term, value in self._described(state):
+                with ui.element("dt"):
+                    ui.label(term)
+                with ui.element("dd"):
+                    ui.label(value)
+        _redraw(self._load, load_chart(state, self._visit.dark))
+        if self._cores is not None:
+            _redraw(self._cores, self._core_chart())
+        if self._places is not None:
+            try:
+                drawn = torus_map(state)
+            except ValueError as error:
+                self._problem.set_text(f"The machine's places cannot be drawn: {error}.")
+                self._problem.set_visibility(True)
+            else:
+                if drawn is not None:
+                    self._places.show(drawn, state.time)
+        self._show_tables(state)
+
+    def _described(self, state: MachineState) -> list[tuple[str, str]]:
+        price = "not said" if state.start_price is None else f"{state.start_price} credits/core-hour"
+        return [
+            ("As of", self._visit.moment(state.time)),
+            ("Load", f"{100 * state.cores_busy // max(state.cores, 1)} % ({state.cores_busy} of {state.cores} cores)"),
+            ("Jobs", f"{state.running_total} running, {state.queued_total} waiting"),
+            ("First price", price),
+            ("System", f"{state.operating_system or 'not said'}, {state.architecture or 'not said'}"),
+            ("Its queue is", state.source),
+        ]
+
+    def _show_tables(self, state: MachineState) -> None:
+        when = self._visit.moment
+        for drawn, jobs in ((self._running, state.running), (self._waiting, state.queued)):
+            drawn.show(
+                [
+                    {
+                        "name": str(each.job),
+                        "cores": each.cores,
+                        "submitted": when(each.submitted),
+                        "start": when(each.start),
+                        "end": when(each.end),
+                    }
+                    for each in jobs
+                ]
+            )
+        self._slots.show(
+            [
+                {
+                    "name": each.reservation_id,
+                    "state": "sold" if each.firm else "held",
+                    "cores": each.cores,
+                    "start": when(each.start),
+                    "end": when(each.end),
+                }
+                for each in state.reservations
+            ]
+        )
+
+
+class Places:
+    """The scene of a torus with what moves it: the hour, and whose cables are shown."""
+
+    def __init__(self, visit: Visit, drawn: TorusMap, now: datetime) -> None:
+        self._visit = visit
+        self._drawn = drawn
+        self._now = now
+        self._hours = 0.0
+        self._chosen = ""
+        with ui.element("div").classes("row items-center full-width").style("gap: .4rem 1.4rem"):
+            self._choice = ui.select(
+                [NOBODY], label="Cables of", value=NOBODY, on_change=lambda told: self._pick(told.value)
+            )
+            self._choice.style("min-width: 12rem")
+            with ui.element("div").style("flex: 1 1 14rem; padding: 0 .8rem"):
+                slider = ui.slider(min=0, max=HORIZON / timedelta(hours=1), step=STEP_H, value=0)
+                slider.props('aria-label="Hours from now"').on_value_change(lambda told: self._move(told.value))
+                self._when = ui.label().props('role="status"').classes("ramp-number")
+        self._scene = MachineScene(drawn, visit.dark, self._clicked)
+        self._note = ui.label().classes("ramp-quiet")
+        self._holders: RowTable = table(HOLDERS, [], "name", empty="Nobody has a unit then.")
+        self.show(drawn, now)
+
+    def show(self, drawn: TorusMap, now: datetime) -> None:
+        """Show other places, or another present."""
+        self._drawn, self._now = drawn, now
+        names = [NOBODY, *(each.name for each in drawn.occupants)]
+        if self._choice.options != names:
+            self._choice.set_options(names, value=self._chosen if self._chosen in names else NOBODY)
+        self._draw()
+
+    def _draw(self) -> None:
+        moment = self._now + timedelta(hours=self._hours)
+        self._scene.show(self._drawn, moment, self._chosen)
+        taken = self._drawn.occupied(moment)
+        per_cent = 100 * len(taken) // max(self._drawn.units, 1)
+        ahead = "now" if not self._hours else f"in {self._hours:g} h"
+        self._when.set_text(f"{ahead}, {self._visit.moment(moment)}: {per_cent} % of the units have somebody")
+        note = (
+            "Drag to turn, scroll to come nearer, click a box to choose whose cables are shown. Boxes in a frame are"
+            " sold (full) or held (pale) by the market, now or later; waiting jobs get their places when they begin."
+        )
+        if self._drawn.left_out:
+            note += f" {self._drawn.left_out} entries of the machine's map make no sense and are left out."
+        self._note.set_text(note)
+        self._holders.show(
+            [
+                {
+                    "name": each.name,
+                    "kind": {Kind.JOB: "job", Kind.SOLD: "sold by the market", Kind.HELD: "held by the market"}[
+                        each.kind
+                    ],
+                    "units": len(each.places),
+                    "connection": ", ".join(each.connection) or "-",
+                    "cables": len(self._drawn.wires(each)),
+                    "end": "not said" if each.end is None else self._visit.moment(each.end),
+                }
+                for each in self._drawn.occupants
+                if each.has_at(moment)
+            ]
+        )
+
+    def _move(self, hours: float | None) -> None:
+        self._hours = min(max(float(hours or 0), 0.0), HORIZON / timedelta(hours=1))
+        self._draw()
+
+    def _pick(self, name: str | None) -> None:
+        chosen = "" if name in (None, NOBODY) else str(name)
+        if chosen != self._chosen:
+            self._chosen = chosen
+            self._draw()
+
+    def _clicked(self, name: str) -> None:
+        self._choice.set_value(name or NOBODY)
+
+
+def _chart(options: Options, label: str) -> ui.echart:
+    return ui.echart(options).style("height: 18rem").props(f'role="img" aria-label="{label}"')
+
+
+def _redraw(chart: ui.echart, options: Options) -> None:
+    chart.options.clear()
+    chart.options.update(options)
+    chart.update()

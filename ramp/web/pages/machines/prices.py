@@ -1,0 +1,118 @@
+"""Prices over time: what resources begin with, what they have offered the user who looks, and the rounds behind it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nicegui import ui
+from nicegui.events import EChartPointClickEventArguments
+
+from ramp.errors import RampError
+from ramp.model.instant import to_datetime
+from ramp.runtime.clock import SystemClock
+from ramp.web.machines.price_history import PricePoint
+from ramp.web.pages import frame
+from ramp.web.pages.machines.charts import price_chart, price_series
+from ramp.web.pages.tables import Column, table
+from ramp.web.pages.visit import Visit
+
+LOOK_AGAIN_S: Final = 5.0
+"""Pause between two looks at what is new, in seconds."""
+
+LATEST: Final = (
+    Column("at", "When"),
+    Column("resource", "Resource"),
+    Column("price", "Credits/core-hour", right=True),
+    Column("round", "Round", right=True),
+    Column("unit", "Unit", right=True),
+    Column("request", "Request"),
+)
+ROUNDS: Final = LATEST[1:5]
+
+LATEST_MAX: Final = 200
+"""Points in the table below the picture, the latest."""
+
+
+async def build(visit: Visit) -> None:
+    """Fill the page."""
+    frame.heading("Prices over time")
+    try:
+        found = await visit.market().resources(machines=True)
+    except RampError as error:
+        frame.problem(error)  # what was seen before is shown nevertheless
+    else:
+        first = {
+            each.name: each.machine.start_price
+            for each in found
+            if each.machine is not None and each.machine.start_price is not None
+        }
+        visit.site.prices.first_prices(first, SystemClock().now())
+    visit.feed()  # its record fills what was missed
+    PricesPage(visit).build()
+
+
+class PricesPage:
+    """The page of prices."""
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._points: tuple[PricePoint, ...] = ()
+        self._series: dict[str, list[PricePoint]] = {}
+
+    def build(self) -> None:
+        """Draw it for the first time."""
+        with frame.card():
+            ui.label(
+                "Dots: what you were offered in your auctions. Dashed: what resources begin with."
+                " Click a dot for the rounds behind it."
+            ).classes("ramp-quiet")
+            self._chart = ui.echart(price_chart({}, self._visit.dark), on_point_click=self._clicked)
+            self._chart.style("height: 24rem").props('role="img" aria-label="Prices over time; the table has them"')
+        self._behind = frame.card()
+        self._behind.set_visibility(False)
+        with frame.card():
+            frame.subheading(f"The latest {LATEST_MAX} points")
+            self._latest = table(LATEST, [], "id", empty="No price has been seen yet.")
+        self._look()
+        ui.timer(LOOK_AGAIN_S, self._look)
+
+    def _look(self) -> None:
+        points = self._visit.site.prices.points(self._visit.session.name)
+        if points == self._points:
+            return
+        self._points = points
+        self._series = price_series(points)
+        self._chart.options.clear()
+        self._chart.options.update(price_chart(self._series, self._visit.dark))
+        self._chart.update()
+        self._latest.show([self._row(number, each) for number, each in enumerate(reversed(points[-LATEST_MAX:]))])
+
+    def _row(self, number: int, point: PricePoint) -> dict[str, object]:
+        return {
+            "id": number,
+            "at": self._visit.moment(to_datetime(point.at)),
+            "resource": point.resource,
+            "price": point.price,
+            "round": point.round_number or "first price",
+            "unit": point.unit or "",
+            "request": self._visit.short_id(point.request_id) if point.request_id else "",
+        }
+
+    def _clicked(self, event: EChartPointClickEventArguments) -> None:
+        points = self._series.get(event.series_name, [])
+        if 0 <= event.data_index < len(points) and points[event.data_index].request_id:
+            self._show_rounds(points[event.data_index])
+
+    def _show_rounds(self, point: PricePoint) -> None:
+        behind = [each for each in self._points if each.request_id == point.request_id]
+        behind.sort(key=lambda each: (each.round_number, each.unit, each.price, each.resource))
+        self._behind.clear()
+        self._behind.set_visibility(True)
+        with self._behind:
+            frame.subheading(f"Behind it: request {self._visit.short_id(point.request_id)}")
+            ui.label(
+                f"{point.resource} offered {point.price} credits/core-hour in round {point.round_number}"
+                f" for unit {point.unit}, {self._visit.moment(to_datetime(point.at))}."
+            )
+            table(ROUNDS, [self._row(number, each) for number, each in enumerate(behind)], "id")
+            ui.link("The whole auction, round by round", f"/requests/{point.request_id}")

@@ -1,0 +1,175 @@
+"""A torus as a scene that can be turned: a box for each midplane or node, and the cables of the job that is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from nicegui import ui
+from nicegui.events import SceneClickEventArguments
+
+from ramp.web.machines.torus_map import Kind, Occupant, Place, Point, TorusMap
+from ramp.web.pages.machines.charts import PALETTE, SOLD
+
+EDGE: Final = 0.62
+"""Of a box, where neighbours are 1 apart: one sees between them."""
+
+FRAME: Final = 0.8
+"""Edge of the frame around a unit that the market has sold or holds, now or later."""
+
+BOW: Final = 0.12
+"""How far a cable bends away from its line for each unit that it skips, and a little for the first."""
+
+WIRE: Final = 0.035
+"""Radius of a cable."""
+
+HEIGHT_PX: Final = 420
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """How a box looks."""
+
+    color: str
+    opacity: float
+
+
+def idle(dark: bool) -> Paint:
+    """A unit that nobody has."""
+    return Paint("#5b6873" if dark else "#b9c3cc", 0.25)
+
+
+def paint_of(occupant: Occupant, colour: str, chosen: str) -> Paint:
+    """How an occupant's units look; those that are not chosen step back where somebody is."""
+    opacity = 0.55 if occupant.kind is Kind.HELD else 0.95
+    if chosen and occupant.name != chosen:
+        opacity *= 0.3
+    return Paint(SOLD if occupant.kind is not Kind.JOB else colour, opacity)
+
+
+def colours_of(drawn: TorusMap) -> dict[str, str]:
+    """The colour of each occupant by name."""
+    jobs = [each.name for each in drawn.occupants if each.kind is Kind.JOB]
+    found = {name: PALETTE[index % len(PALETTE)] for index, name in enumerate(jobs)}
+    return found | {each.name: SOLD for each in drawn.occupants if each.kind is not Kind.JOB}
+
+
+def bow_of(start: Point, end: Point) -> Point:
+    """The point that a cable bends towards: up, for one that lies flat; sideways, for one that stands."""
+    middle = [(a + b) / 2 for a, b in zip(start, end, strict=True)]
+    length = sum(abs(a - b) for a, b in zip(start, end, strict=True))
+    # one that comes back bends to the other side, so that two between the same switches stay apart
+    away = BOW * (1 + 2 * length) * (1 if start < end else -1)
+    if start[2] == end[2]:
+        return middle[0], middle[1], middle[2] + EDGE / 2 + away
+    return middle[0] + EDGE / 2 + away, middle[1], middle[2]
+
+
+class MachineScene:
+    """The scene of a machine.
+
+    Args:
+        drawn: the machine.
+        dark: whether the page is dark.
+        choose: called with the name of an occupant that was clicked on, or nothing for an idle unit.
+    """
+
+    def __init__(self, drawn: TorusMap, dark: bool, choose: Callable[[str], None]) -> None:
+        self._dark = dark
+        self._choose = choose
+        self._boxes: dict[Place, Any] = {}
+        self._paints: dict[Place, Paint] = {}
+        self._frames: dict[Place, Any] = {}
+        self._wires: list[Any] = []
+        self._shown: Mapping[Place, Occupant] = {}
+        self._extents: Place = ()
+        ground = "#1c232b" if dark else "#ffffff"
+        self._scene = ui.scene(
+            height=HEIGHT_PX, grid=False, background_color=ground, on_click=self._clicked, click_events=["click"]
+        )
+        self._scene.classes("full-width").style(f"height: {HEIGHT_PX}px").props(
+            'role="img" aria-label="The machine in space; the tables tell the same in words"'
+        )
+        self._place_all(drawn)
+
+    def show(self, drawn: TorusMap, moment: datetime, chosen: str) -> None:
+        """Show who has what at a moment, and the cables of whom is chosen."""
+        if drawn.extents != self._extents:
+            self._place_all(drawn)
+        colours = colours_of(drawn)
+        self._shown = drawn.occupied(moment)
+        for place, box in self._boxes.items():
+            occupant = self._shown.get(place)
+            paint = idle(self._dark) if occupant is None else paint_of(occupant, colours[occupant.name], chosen)
+            if self._paints.get(place) != paint:
+                self._paints[place] = paint
+                box.material(paint.color, paint.opacity)
+        self._show_frames(drawn, moment)
+        for wire in self._wires:
+            wire.delete()
+        self._wires = []
+        for occupant in drawn.occupants:
+            if occupant.name == chosen and occupant.has_at(moment):
+                self._show_wires(drawn, occupant)
+
+    def _place_all(self, drawn: TorusMap) -> None:
+        self._scene.clear()
+        self._boxes, self._paints, self._frames, self._wires = {}, {}, {}, []
+        self._extents = drawn.extents
+        ink = "color: #c3ced8" if self._dark else "color: #3d4a56"
+        with self._scene as scene:
+            for place in drawn.places:
+                name = ",".join(map(str, place))
+                self._boxes[place] = scene.box(EDGE, EDGE, EDGE).move(*drawn.point(place)).with_name(name)
+            corner = drawn.point((0,) * len(drawn.extents))
+            for axis, name in enumerate("XYZ"[: min(drawn.dimensions, 3)]):
+                at = [value - 0.8 for value in corner]
+                at[axis] += 1.2
+                scene.text(name, ink).move(*at)
+            for fixed in drawn.slices if drawn.dimensions > 3 else ():
+                x, y, z = drawn.point((*fixed, 0, 0, 0))
+                scene.text("slice " + ",".join(map(str, fixed)), ink).move(x, y - 1.2, z)
+        length, depth, height = drawn.size
+        reach = max(length, depth, height)
+        middle = ((length - 1) / 2, (depth - 1) / 2, (height - 1) / 2)
+        self._scene.move_camera(
+            middle[0] - 0.25 * reach,
+            middle[1] - 0.7 * reach - 1,
+            middle[2] + 0.4 * reach + 0.5,
+            *middle,
+            duration=0,
+        )
+
+    def _show_frames(self, drawn: TorusMap, moment: datetime) -> None:
+        booked = drawn.booked(moment)
+        for place in [place for place in self._frames if place not in booked]:
+            self._frames.pop(place).delete()
+        with self._scene as scene:
+            for place in booked:
+                if place not in self._frames:
+                    frame = scene.box(FRAME, FRAME, FRAME, wireframe=True).move(*drawn.point(place))
+                    self._frames[place] = frame.material(SOLD, 0.9)
+
+    def _show_wires(self, drawn: TorusMap, occupant: Occupant) -> None:
+        ink = "#ffffff" if self._dark else "#17222d"
+        with self._scene as scene:
+            for start, end in drawn.wires(occupant):
+                wire = scene.quadratic_bezier_tube(
+                    list(start),
+                    list(bow_of(start, end)),
+                    list(end),
+                    tubular_segments=12,
+                    radius=WIRE,
+                    radial_segments=5,
+                )
+                self._wires.append(wire.material(ink))
+
+    def _clicked(self, event: SceneClickEventArguments) -> None:
+        for hit in event.hits:
+            place = next((place for place, box in self._boxes.items() if box.id == hit.object_id), None)
+            if place is not None:
+                occupant = self._shown.get(place)
+                self._choose("" if occupant is None else occupant.name)
+                return
