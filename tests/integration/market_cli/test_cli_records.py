@@ -97,7 +97,7 @@ def test_resources_are_those_of_the_directory(ramp):
     )
     assert (name, cores, architecture, price) == ("beta", "512", "x86_64", "60")
     assert [entry.keys() for entry in ramp("resources", "--brief", "--json")[1]] == [
-        {"resource", "address", "draining"}
+        {"resource", "address", "site", "draining"}
     ] * 3
     assert ramp("resources", "--brief", "--load")[0] == 2
 
