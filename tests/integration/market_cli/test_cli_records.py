@@ -126,7 +126,7 @@ def test_ps_shows_every_agent(ramp, swarm):
         (("cancel", "nothing"), "there is no request, agreement or reservation 'nothing'"),
         (("status", "nothing"), "there is no request 'nothing'"),
         (("show", "nothing", "--as", "sbatch", "--json"), "does not go with --json"),
-        (("up", "--detach"), "already up"),
+        (("up", "--detach"), "a market is already up"),
     ],
 )
 def test_bad_input(ramp, arguments, told):
