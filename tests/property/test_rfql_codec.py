@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, ROLES_OF, Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Cancellation, Signed
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import SECOND, from_iso
 from ramp.model.offer import Offer, Refusal, RefusalCode
@@ -179,7 +179,7 @@ def agreements(draw: st.DrawFn) -> Agreement:
         cost=offer.cost,
         issued_at=issued_at,
         order_id=draw(identifiers),
-        valid_until=issued_at + draw(st.integers(1, 10**12)),
+        valid_until=issued_at + draw(st.integers(1, ORDER_VALIDITY_MAX)),
         best_offer=draw(st.booleans()),
     )
 
