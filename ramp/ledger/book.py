@@ -11,6 +11,7 @@ from operator import itemgetter
 
 from ramp.errors import LedgerCorrupt
 from ramp.ledger.account import ISSUER, Account, Balance
+from ramp.ledger.amendments.amendment import DecidedAmendment
 from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
@@ -78,6 +79,7 @@ class _Index:
         self._starts: dict[str, Instant] = {}
         self._voids: dict[str, dict[str, RememberedVoid]] = {}  # by order id and user
         self._evidence: dict[str, list[Evidence]] = {}
+        self._amendments: dict[str, dict[int, DecidedAmendment]] = {}  # by agreement id and number
         self._nonces: set[tuple[str, str]] = set()
         self._expiries: list[tuple[Instant, str, str]] = []  # a heap, earliest expiry first
         self._certificates: dict[str, str] = {}
@@ -183,6 +185,14 @@ class _Index:
     def add_evidence(self, evidence: Evidence) -> None:
         """Store a signed message."""
         self._evidence.setdefault(evidence.reference, []).append(evidence)
+
+    def amendments(self, agreement_id: str) -> tuple[DecidedAmendment, ...]:
+        """What was decided of an agreement's amendments, by number."""
+        return tuple(decided for _, decided in sorted(self._amendments.get(agreement_id, {}).items()))
+
+    def add_amendment(self, decided: DecidedAmendment) -> None:
+        """Keep what was decided of an amendment."""
+        self._amendments.setdefault(decided.agreement_id, {})[decided.number] = decided
 
     def refusal(self, agreement_id: str) -> Refusal | None:
         """Why an agreement was refused for good, or None."""

@@ -21,6 +21,7 @@ class EvidenceKind(StrEnum):
     FAILED = "failed"
     REFUND = "refund"
     DEPOSIT = "deposit"
+    AMENDMENT = "amendment"
 
 
 @dataclass(frozen=True, slots=True)

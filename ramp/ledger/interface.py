@@ -17,6 +17,8 @@ from typing import TypeVar
 
 from ramp.ledger import rules
 from ramp.ledger.account import Account, AccountKind, Balance
+from ramp.ledger.amendments import rules as amendment_rules
+from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment
 from ramp.ledger.entry import Entry, Refusal
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.orders import rules as order_rules
@@ -188,7 +190,7 @@ class Ledger(ABC):
         )
 
     def refund(self, agreement_id: str, *, at: Instant, evidence: str = "", before_start: bool = False) -> Transfer:
-        """Give back an agreement's posted payment, once and in full (paper section 5.1.2: cancellation).
+        """Give back an agreement's posted payment, once, less what amendments gave back (section 5.1.2: cancellation).
 
         The money goes back even if that brings the resource below its credit limit: the resource owes it then.
 
@@ -202,6 +204,46 @@ class Ledger(ABC):
             LedgerRefusal: `unknown_transfer`, `not_posted`, `account_closed`, `started`.
         """
         return self._write(lambda records: rules.refund(records, agreement_id, at, evidence, before_start))
+
+    def post_amendment(self, terms: AmendmentTerms, *, at: Instant, evidence: str = "") -> DecidedAmendment:
+        """Give back what an amendment gives up, once; what cannot be posted is entered as void, for good.
+
+        A void one has one of the codes `expired`, `refunded`, `out_of_order`, `other_state` and `more_than_paid`, or
+        the one that it was voided with before.
+
+        Args:
+            terms: what is to be given back for what.
+            at: now.
+            evidence: the amendment with both signatures.
+
+        Raises:
+            LedgerRefusal: `unknown_transfer`, `not_posted`, `account_closed`, `duplicate_differs`, `malformed_value`,
+                `amount_not_positive`, `amount_too_large`; nothing is decided then.
+        """
+        return self._write(lambda records: amendment_rules.post_amendment(records, terms, at, evidence))
+
+    def void_amendment(
+        self, agreement_id: str, number: int, user: str, *, at: Instant, evidence: str = ""
+    ) -> DecidedAmendment:
+        """Void an amendment that is not posted, seen or not; what was decided of it stays so.
+
+        Args:
+            agreement_id: of which agreement.
+            number: of the proposal.
+            user: who wishes it, and must be the one who has paid.
+            at: now.
+            evidence: the user's sealed wish.
+
+        Raises:
+            LedgerRefusal: `unknown_transfer`, `not_posted`, `malformed_value`.
+        """
+        return self._write(
+            lambda records: amendment_rules.void_amendment(records, agreement_id, number, user, at, evidence)
+        )
+
+    def amendments(self, agreement_id: str) -> tuple[DecidedAmendment, ...]:
+        """What was decided of an agreement's amendments, by number."""
+        return self._read(lambda records: records.amendments(agreement_id))
 
     def expire_orders(self, at: Instant) -> tuple[Order, ...]:
         """Void every reserved order whose deadline is at or before `at`: those voided now, in order of entry."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ramp.ledger.account import Balance
-from ramp.ledger.transfer import Transfer, TransferKind
+from ramp.ledger.transfer import Transfer, TransferKind, agreement_of
 from ramp.model.instant import Instant
 
 OVERVIEW_LIMIT_MAX: Final = 10_000
@@ -19,7 +19,7 @@ class Trade:
 
     Attributes:
         transfer_id: the transfer.
-        kind: payment, refund or deposit.
+        kind: payment, refund, deposit or rebate.
         agreement_id: its agreement, or a deposit's reference.
         order_id: the order that it belongs to; empty for a deposit and for what was paid before there were orders.
         debit_account: who gave.
@@ -57,6 +57,7 @@ class Overview:
         payments: of the whole period.
         refunds: of the whole period.
         deposits: of the whole period.
+        rebates: what amendments have given back, of the whole period.
     """
 
     balances: tuple[Balance, ...]
@@ -65,6 +66,7 @@ class Overview:
     payments: Total = Total()
     refunds: Total = Total()
     deposits: Total = Total()
+    rebates: Total = Total()
 
 
 def trade_of(transfer: Transfer) -> Trade:
@@ -73,7 +75,7 @@ def trade_of(transfer: Transfer) -> Trade:
     return Trade(
         transfer_id=transfer.transfer_id,
         kind=transfer.kind,
-        agreement_id=transfer.agreement_id,
+        agreement_id=agreement_of(transfer),
         order_id=transfer.order_id,
         debit_account=transfer.debit_account,
         credit_account=transfer.credit_account,

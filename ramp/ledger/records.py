@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ramp.ledger.account import Balance
+from ramp.ledger.amendments.amendment import DecidedAmendment
 from ramp.ledger.entry import Entry, Refusal
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.orders.order import Order, RememberedVoid
@@ -104,6 +105,14 @@ class Records(Protocol):
 
     def append(self, *entries: Entry) -> None:
         """Append entries and apply their balance changes: all or none of them."""
+        ...
+
+    def amendments(self, agreement_id: str) -> tuple[DecidedAmendment, ...]:
+        """What was decided of an agreement's amendments, by number."""
+        ...
+
+    def add_amendment(self, decided: DecidedAmendment) -> None:
+        """Keep what was decided; there is nothing yet of this agreement and number."""
         ...
 
     def certificate(self, account_id: str) -> str | None:

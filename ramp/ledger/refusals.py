@@ -20,7 +20,7 @@ CERTIFICATE_LENGTH_MAX: Final = 65_536
 
 
 class RefusalCode(StrEnum):
-    """Every reason for which the ledger refuses: the value of `LedgerRefusal.code`, and of a refused order's code."""
+    """Every reason of a refusal: code of `LedgerRefusal`, of a refused order, and of a void amendment."""
 
     INSUFFICIENT_FUNDS = "insufficient_funds"
     UNKNOWN_ACCOUNT = "unknown_account"
@@ -40,6 +40,10 @@ class RefusalCode(StrEnum):
     EXPIRED = "expired"
     AGREEMENT_IN_USE = "agreement_in_use"
     AGREEMENT_REFUSED = "agreement_refused"
+    REFUNDED = "refunded"
+    OUT_OF_ORDER = "out_of_order"
+    OTHER_STATE = "other_state"
+    MORE_THAN_PAID = "more_than_paid"
 
 
 def refuse(code: RefusalCode, reason: str) -> NoReturn:

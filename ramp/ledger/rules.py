@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.ledger.account import AMOUNT_MAX, ISSUING_ACCOUNT, Account, Balance
+from ramp.ledger.amendments.amendment import given_back
 from ramp.ledger.entry import AccountClosed, AccountOpened, TransferEntered
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
@@ -102,7 +103,7 @@ def deposit(
     there = _same_terms(records, wanted)
     if there is not None:
         return there
-    available = _open_balances(records, wanted)[ISSUING_ACCOUNT].available
+    available = open_balances(records, wanted)[ISSUING_ACCOUNT].available
     if amount > available:
         refuse(
             RefusalCode.INSUFFICIENT_FUNDS,
@@ -114,7 +115,7 @@ def deposit(
 
 
 def refund(records: Records, agreement_id: str, at: Instant, evidence: str, before_start: bool) -> Transfer:
-    """Give a posted payment back in full, once; what was given back stays the answer, also after the start."""
+    """Give back all that is left of a posted payment, once; that stays the answer, also after the start."""
     check_identifier("agreement id", agreement_id)
     check_instant("time", at)
     check_evidence(evidence)
@@ -133,13 +134,15 @@ def refund(records: Records, agreement_id: str, at: Instant, evidence: str, befo
         if starts_at is None or at >= starts_at:
             when = "is not known" if starts_at is None else f"was at {iso(starts_at)}"
             refuse(RefusalCode.STARTED, f"the start of {agreement_id} {when}: the resource must agree to the refund")
-    given_back = give_back(records, charge, at)
+    refunded = give_back(records, charge, at)
     store_evidence(records, EvidenceKind.REFUND, agreement_id, evidence, at)
-    return given_back
+    return refunded
 
 
 def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -> Transfer:
     """Enter the refund of a posted payment that has none yet, whether or not the resource still has the money.
+
+    What amendments have given back of it already does not go back again.
 
     Raises:
         LedgerRefusal: `account_closed`.
@@ -148,7 +151,7 @@ def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -
         transfer_id=transfer_id_of(charge.agreement_id, TransferKind.REFUND),
         debit_account=charge.credit_account,
         credit_account=charge.debit_account,
-        amount=charge.amount,
+        amount=charge.amount - given_back(records.amendments(charge.agreement_id)),
         agreement_id=charge.agreement_id,
         kind=TransferKind.REFUND,
         entered_at=at,
@@ -157,7 +160,7 @@ def give_back(records: Records, charge: Transfer, at: Instant, memo: str = "") -
         memo=one_line(memo),
         order_id=charge.order_id,
     )
-    _open_balances(records, refunded)
+    open_balances(records, refunded)
     records.append(TransferEntered(refunded))
     return refunded
 
@@ -205,6 +208,7 @@ def overview(records: Records, since: Instant | None, until: Instant | None, aft
         payments=totals.get(TransferKind.PAYMENT, Total()),
         refunds=totals.get(TransferKind.REFUND, Total()),
         deposits=totals.get(TransferKind.DEPOSIT, Total()),
+        rebates=totals.get(TransferKind.REBATE, Total()),
     )
 
 
@@ -239,7 +243,7 @@ def _same_terms(records: Records, wanted: Transfer) -> Transfer | None:
     return there
 
 
-def _open_balances(records: Records, transfer: Transfer) -> dict[str, Balance]:
+def open_balances(records: Records, transfer: Transfer) -> dict[str, Balance]:
     """The balances of a transfer's accounts, which must both be there and open."""
     balances = records.balances((transfer.debit_account, transfer.credit_account))
     for account_id in (transfer.debit_account, transfer.credit_account):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ramp.ledger.account import Account, Balance
-from ramp.ledger.transfer import Transfer
+from ramp.ledger.transfer import Transfer, agreement_of
 from ramp.model.contents import StatementLine
 from ramp.model.instant import Instant
 
@@ -66,7 +66,7 @@ def make_statement(
                 posted_at=transfer.posted_at,
                 kind=str(transfer.kind),
                 counterparty=transfer.credit_account if debited else transfer.debit_account,
-                agreement_id=transfer.agreement_id,
+                agreement_id=agreement_of(transfer),
                 amount=amount,
                 balance=running,
             )

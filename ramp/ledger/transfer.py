@@ -13,11 +13,12 @@ from ramp.model.instant import Instant
 
 
 class TransferKind(StrEnum):
-    """What a transfer is for."""
+    """What a transfer is for; a rebate gives a part of a payment back, by an amendment."""
 
     PAYMENT = "payment"
     REFUND = "refund"
     DEPOSIT = "deposit"
+    REBATE = "rebate"
 
 
 class TransferState(StrEnum):
@@ -37,15 +38,16 @@ class Transfer:
         debit_account: who gives.
         credit_account: who gets.
         amount: minor units, above zero.
-        agreement_id: the agreement it belongs to, or a deposit's reference; with `kind` it is the idempotency key.
-        kind: payment, refund or deposit.
+        agreement_id: the agreement it belongs to, a deposit's reference, or of a rebate `amendment_key`; with `kind`
+            it is the idempotency key.
+        kind: payment, refund, deposit or rebate.
         entered_at: when it was entered into the ledger.
         posted_at: when the money moved, or None.
         voided_at: when it was given up, or None.
         reverses: the transfer that a refund gives back, else None.
         memo: one line for people.
-        order_id: the order that a payment (and its refund) belongs to; empty for a deposit, and for payments that were
-            made before there were orders.
+        order_id: the order that a payment (and what is given back of it) belongs to; empty for a deposit, and for
+            payments that were made before there were orders.
     """
 
     transfer_id: str
@@ -80,3 +82,15 @@ def transfer_id_of(agreement_id: str, kind: TransferKind) -> str:
     It is derived, not drawn, so that a repeat after a crash names the same transfer and there is only one of a kind.
     """
     return f"{kind}:{agreement_id}"
+
+
+def amendment_key(agreement_id: str, number: int) -> str:
+    """The idempotency key of what an amendment gives back; the agreement's id is all of it before the last mark."""
+    return f"{agreement_id}#{number}"
+
+
+def agreement_of(transfer: Transfer) -> str:
+    """The agreement that a payment, a refund or a rebate belongs to; of a deposit its reference."""
+    if transfer.kind is TransferKind.REBATE:
+        return transfer.agreement_id.rpartition("#")[0]
+    return transfer.agreement_id

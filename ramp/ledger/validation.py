@@ -19,7 +19,7 @@ from ramp.ledger.entry import (
     TransferSettled,
 )
 from ramp.ledger.orders.validation import check_orders
-from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
+from ramp.ledger.transfer import Transfer, TransferKind, TransferState, agreement_of, transfer_id_of
 
 
 def validate(entries: Sequence[Entry], balances: Mapping[str, Balance]) -> list[str]:
@@ -125,7 +125,7 @@ def _terms(transfer: Transfer) -> tuple[str, str, int, str | None, str]:
 def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
     """After no entry is an account below its overdraft limit, what is reserved counted as spent.
 
-    Only refunds may bring one there, and only a resource's: it owes the money then.
+    Only what is given back may bring one there, and only a resource's: it owes the money then.
     """
     findings = []
     limits: dict[str, int] = {}
@@ -149,7 +149,7 @@ def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
         else:
             spendable[transfer.debit_account] += transfer.amount
         missing = -spendable[transfer.debit_account] - limits.get(transfer.debit_account, 0)
-        owed = transfer.kind is TransferKind.REFUND and transfer.debit_account in resources
+        owed = transfer.kind in {TransferKind.REFUND, TransferKind.REBATE} and transfer.debit_account in resources
         if missing > 0 and not owed:
             findings.append(
                 f"{transfer.transfer_id} brings {transfer.debit_account} {missing} minor units below its limit"
@@ -158,18 +158,19 @@ def check_overdrafts(entries: Iterable[Entry]) -> list[str]:
 
 
 def check_refunds(transfers: Sequence[Transfer]) -> list[str]:
-    """Refunds reverse a posted payment the other way round, all together of at most what was charged."""
+    """Refunds and rebates go the other way round than a posted payment, all together of at most what was charged."""
     findings = []
     charges = {transfer.transfer_id: transfer for transfer in transfers if transfer.kind is TransferKind.PAYMENT}
     refunded: Counter[str] = Counter()
     for transfer in transfers:
-        if transfer.kind is not TransferKind.REFUND:
-            if transfer.reverses is not None:
-                findings.append(f"{transfer.transfer_id} reverses {transfer.reverses} but is no refund")
+        if transfer.kind is not TransferKind.REFUND and transfer.reverses is not None:
+            findings.append(f"{transfer.transfer_id} reverses {transfer.reverses} but is no refund")
+        if transfer.kind not in {TransferKind.REFUND, TransferKind.REBATE}:
             continue
-        charge = charges.get(transfer.reverses or "")
+        reversed_id = transfer.reverses or transfer_id_of(agreement_of(transfer), TransferKind.PAYMENT)
+        charge = charges.get(reversed_id)
         if charge is None or charge.state is not TransferState.POSTED:
-            findings.append(f"{transfer.transfer_id} reverses {transfer.reverses}, which is no posted payment")
+            findings.append(f"{transfer.transfer_id} reverses {reversed_id}, which is no posted payment")
             continue
         if (transfer.debit_account, transfer.credit_account) != (charge.credit_account, charge.debit_account):
             findings.append(f"{transfer.transfer_id} is not between the parties of {charge.transfer_id}")

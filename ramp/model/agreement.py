@@ -1,4 +1,4 @@
-"""What people keep, signed: agreements and cancellations, and the signed form they travel in.
+"""What people keep, signed: agreements, their amendments and cancellations, and the signed form they travel in.
 
 An agreement is the paper's dynamic service level agreement (section 5.2.1): RFQ unit, offer and reservation id in one
 document that the user signs (section 5.1.1, step 8) and the resource countersigns (section 5.1.2, step 1).
@@ -99,7 +99,46 @@ class Cancellation:
     issued_at: Instant
 
 
-Signable = Agreement | Cancellation
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """A change of a bought slot's size while it stands: from an instant on fewer cores, or an earlier end.
+
+    Both parties sign it; it changes nothing before the bank has posted it. `ramp.model.sizes.amended` says what it is
+    worth and when it fits the state that it changes.
+
+    Attributes:
+        agreement_id: what is changed.
+        number: of the proposal, from 1; every proposal about one agreement has a higher one than those before.
+        previous: digest of the state that it changes (`amended.state_digest` of the agreement, or of the amendment that
+            was posted last).
+        offer_id: the offer that the slot came from, by which its resource knows it.
+        user: the buyer.
+        resource: the seller.
+        bank: who settles it.
+        cores: of the slot from `effective_at` on.
+        until: end of the slot from then on.
+        effective_at: when the seller takes back what is given up.
+        refund: what the buyer gets back for it, in minor units.
+        issued_at: when the buyer proposed it.
+        valid_until: the bank posts nothing later than this, by its own clock.
+    """
+
+    agreement_id: str
+    number: int
+    previous: str
+    offer_id: str
+    user: str
+    resource: str
+    bank: str
+    cores: int
+    until: Instant
+    effective_at: Instant
+    refund: int
+    issued_at: Instant
+    valid_until: Instant
+
+
+Signable = Agreement | Cancellation | Amendment
 
 
 @said(Performative.CANCEL, Performative.REQUEST, interaction=Interaction.REQUEST)

@@ -104,6 +104,17 @@ def held_problem(key: str, slot: Slot, answer: Any) -> str:
     return refusal_problem(answer) or reservation_problem(key, slot, answer)
 
 
+def resized_problem(key: str, cores: int, until: Instant, answer: Any) -> str:
+    """What is impossible about the answer to a change of size, or the empty string."""
+    problem = refusal_problem(answer) or reservation_problem(key, None, answer)
+    if problem or not isinstance(answer, Reservation):
+        return problem
+    if answer.firm is not True:
+        return "the reservation is not firm after its change"
+    has = (answer.slot.cores, answer.slot.end)
+    return "" if has == (cores, until) else f"the slot has {has[0]} cores until {has[1]}, not {cores} until {until}"
+
+
 def lost_problem(owners: Mapping[str, str], answer: Any) -> str:
     """What is impossible about the slots that are said to be lost, or the empty string.
 

@@ -45,7 +45,16 @@ from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot, StaticTerms
 
-__all__ = ["ForgettingPlugin", "PluginSettings", "Reservation", "ResourcePlugin", "Slot", "StaticTerms", "TendedPlugin"]
+__all__ = [
+    "ForgettingPlugin",
+    "PluginSettings",
+    "Reservation",
+    "ResizablePlugin",
+    "ResourcePlugin",
+    "Slot",
+    "StaticTerms",
+    "TendedPlugin",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,5 +178,28 @@ class TendedPlugin(Protocol):
         Returns:
             Reasons by the keys of lost slots, for people. The resource pays their price back by its own signed word,
             tells the buyers, and releases them.
+        """
+        ...
+
+
+@runtime_checkable
+class ResizablePlugin(Protocol):
+    """A plug-in whose machine can give a firm reservation another size while it stands, also in mid-slot."""
+
+    def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
+        """Let a firm reservation have so many cores from now on, until that end; durable when it returns.
+
+        What is no longer reserved is free for others from now on, for the resource pays it back on this answer. The
+        same step again answers the same. More than before is refused with `SLOT_TAKEN` where it is not free. What comes
+        after a change with a higher step is refused with `SLOT_TAKEN` and changes nothing, for calls overtake each
+        other.
+
+        Args:
+            key: of the reservation; one that was released, or never made firm, is refused with `CANCELLED` or
+                `HOLD_EXPIRED`.
+            step: counts the changes of this key, from 1.
+            cores: from now on; at least 1.
+            until: the slot's end from now on.
+            now: the present.
         """
         ...

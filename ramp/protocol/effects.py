@@ -16,6 +16,7 @@ from ramp.model.contents import JobInput, NotUnderstood, OrderLine
 from ramp.model.instant import Instant
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
+from ramp.protocol.amending.asking import PostAmendment, ResizeSlot, VoidAmendment
 from ramp.protocol.enrolment.authority import AskAuthority
 from ramp.protocol.pricing import PriceQuestion
 from ramp.protocol.progress import Progress
@@ -125,7 +126,17 @@ class TendSlots:
     slots: tuple[tuple[str, str], ...]
 
 
-AskMachine = QuoteSlots | HoldSlot | ConfirmSlot | ReleaseSlot | LookUpSlot | DescribeMachine | ForgetSlots | TendSlots
+AskMachine = (
+    QuoteSlots
+    | HoldSlot
+    | ConfirmSlot
+    | ReleaseSlot
+    | LookUpSlot
+    | DescribeMachine
+    | ForgetSlots
+    | TendSlots
+    | ResizeSlot
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +353,8 @@ AskLedger = (
     | PostDeposit
     | LookUpAccount
     | LookUpOverview
+    | PostAmendment
+    | VoidAmendment
 )
 
 
@@ -412,6 +425,9 @@ Effect = (
     | LookUpAccount
     | LookUpOverview
     | AskAuthority
+    | ResizeSlot
+    | PostAmendment
+    | VoidAmendment
     | Archive
     | SaveAgreement
     | Report

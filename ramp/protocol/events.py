@@ -13,6 +13,7 @@ from ramp.model.offer import Refusal
 from ramp.model.request import RequestForQuotation
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import Reservation, Slot
+from ramp.protocol.amending.asking import AgreementResized, AmendingAnswer
 from ramp.protocol.enrolment.authority import AuthorityAnswer
 from ramp.protocol.pricing import PriceRefusal
 
@@ -27,8 +28,7 @@ class Preference(StrEnum):
 class Approval(StrEnum):
     """Who says yes to offers (paper section 5.1.1, step 5).
 
-    AUTO buys what meets the request; ASK shows every purchase to the user first; BEST_OFFER also buys, unasked, the
-    best offer where none meets the request.
+    AUTO buys what meets the request; ASK shows each purchase first; BEST_OFFER buys the best offer where none meets it.
     """
 
     AUTO = "auto"
@@ -47,8 +47,7 @@ class AuctionOptions:
         approval: who says yes.
         quote_only: stop before accepting; nothing is held.
         max_cost: most to pay for all units together, in minor units; None for no limit but the units' prices.
-        rule: name of the auction rule; empty for the one that the user's agent is configured with, and in records for
-            the paper's.
+        rule: name of the auction rule; empty for the one configured for the agent, in records for the paper's.
     """
 
     rounds: int = 3
@@ -182,6 +181,7 @@ Command = (
     | OffersApproved
     | RequestWithdrawn
     | AgreementCancelled
+    | AgreementResized
     | JobSubmitted
     | JobAsked
     | JobCancelled
@@ -317,10 +317,9 @@ class JobSeen:
 
 @dataclass(frozen=True, slots=True)
 class JobFileRead:
-    """The launcher's answer to `ReadJobFile`.
+    """The launcher's answer to the `ReadJobFile` of that call.
 
     Attributes:
-        call_id: of the question.
         data: the piece in base64; None where there is none, see the code.
         size: bytes of the whole file now.
         complete: whether the job has ended.
@@ -466,5 +465,6 @@ Answer = (
     | AccountLookedUp
     | OverviewLookedUp
     | AuthorityAnswer
+    | AmendingAnswer
 )
 Event = Command | MessageReceived | Answer

@@ -20,6 +20,7 @@ from ramp.model.contents import (
 )
 from ramp.model.instant import Duration
 from ramp.model.offer import Offer
+from ramp.protocol.amending.asking import AmendmentAdvanced, AmendmentEnded
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RoundRecord
 
 
@@ -195,6 +196,8 @@ Progress = (
     | UnitAdvanced
     | RequestEnded
     | CancellationEnded
+    | AmendmentAdvanced
+    | AmendmentEnded
     | QueryAnswered
     | ClockCompared
     | GuestFailed

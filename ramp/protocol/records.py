@@ -15,6 +15,14 @@ from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.slot import Slot
+from ramp.protocol.amending.memory import (
+    AmendmentConcluded,
+    AmendmentDropped,
+    AmendmentProposed,
+    AmendmentReceived,
+    AmendmentSettled,
+    CapacityTaken,
+)
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
 
@@ -361,11 +369,17 @@ Record = (
     | JobEnded
     | JobOrdered
     | JobHeard
+    | AmendmentProposed
+    | AmendmentConcluded
+    | AmendmentReceived
+    | CapacityTaken
+    | AmendmentSettled
+    | AmendmentDropped
 )
 
 
 def reference_of(record: Record) -> str:
-    """What a record is about: a request, an agreement that is given back, or an accepted offer.
+    """What a record is about: a request, an agreement that is given back or changed, or an accepted offer.
 
     Records with one reference go to the archive together (`ramp.protocol.retention`).
     """
@@ -376,8 +390,12 @@ def reference_of(record: Record) -> str:
             return record.cancellation.agreement_id
         case RefundClaimed():
             return record.failed.agreement_id
-        case CancellationConcluded():
+        case CancellationConcluded() | AmendmentConcluded():
             return record.outcome.agreement_id
+        case AmendmentProposed():
+            return record.amendment.agreement_id
+        case AmendmentReceived() | CapacityTaken() | AmendmentSettled() | AmendmentDropped():
+            return record.offer_id
         case HoldMade() | AgreementReceived() | AgreementPaid() | CancellationReceived():
             return record.offer_id
         case CancellationDropped() | SlotFailed() | SlotReleased() | JobTaken() | JobCancelAsked() | JobEnded():

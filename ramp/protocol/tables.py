@@ -68,6 +68,28 @@ class CancellationState(StrEnum):
     ENDED = "ended"
 
 
+class AmendmentState(StrEnum):
+    """User: making one bought slot smaller; in the end the bank says whether it is."""
+
+    NEW = "new"
+    ASKING = "asking"
+    AGREED = "agreed"
+    WITHDRAWING = "withdrawing"
+    ENDED = "ended"
+
+
+class SizeChangeState(StrEnum):
+    """Resource: taking back a part of one sold slot at the instant agreed on, and having it posted."""
+
+    NEW = "new"
+    CHECKING = "checking"
+    AGREED = "agreed"
+    TAKING = "taking"
+    POSTING = "posting"
+    RESTORING = "restoring"
+    ENDED = "ended"
+
+
 @dataclass(frozen=True, slots=True)
 class Transition:
     """One legal move of a machine."""
@@ -83,6 +105,7 @@ def _moves(*rows: tuple[StrEnum, str, StrEnum]) -> frozenset[Transition]:
 
 _A, _V, _C = AuctionState, VotingState, ConfirmationState
 _P, _X, _J = ParticipantState, CancellationState, JobState
+_M, _Z = AmendmentState, SizeChangeState
 
 AUCTION: Final = _moves(
     (_A.NEW, "start", _A.DISCOVERING),
@@ -213,6 +236,36 @@ CANCELLATION: Final = _moves(
     (_X.ASKING_BANK, "RefundRefused", _X.ENDED),
 )
 
+AMENDMENT: Final = _moves(
+    (_M.NEW, "start", _M.ASKING),
+    (_M.ASKING, "AmendmentAgreed", _M.AGREED),
+    (_M.ASKING, "AmendmentRefused", _M.WITHDRAWING),
+    (_M.ASKING, "deadline", _M.WITHDRAWING),
+    (_M.ASKING, "Amended", _M.ENDED),
+    (_M.AGREED, "AmendmentRefused", _M.WITHDRAWING),
+    (_M.AGREED, "deadline", _M.WITHDRAWING),
+    (_M.AGREED, "Amended", _M.ENDED),
+    (_M.WITHDRAWING, "AmendmentPosted", _M.ENDED),
+    (_M.WITHDRAWING, "AmendmentRefused", _M.ENDED),
+    (_M.WITHDRAWING, "Amended", _M.ENDED),
+)
+
+SIZE_CHANGE: Final = _moves(
+    (_Z.NEW, "Amendment", _Z.CHECKING),
+    (_Z.CHECKING, "SlotResized", _Z.AGREED),
+    (_Z.CHECKING, "SlotResized", _Z.ENDED),
+    (_Z.NEW, "recover", _Z.AGREED),
+    (_Z.NEW, "recover", _Z.POSTING),
+    (_Z.AGREED, "deadline", _Z.TAKING),
+    (_Z.AGREED, "deadline", _Z.RESTORING),
+    (_Z.TAKING, "SlotResized", _Z.POSTING),
+    (_Z.TAKING, "SlotResized", _Z.ENDED),
+    (_Z.TAKING, "deadline", _Z.RESTORING),
+    (_Z.POSTING, "AmendmentPosted", _Z.ENDED),
+    (_Z.POSTING, "AmendmentRefused", _Z.RESTORING),
+    (_Z.RESTORING, "SlotResized", _Z.ENDED),
+)
+
 TABLES: Final = {
     "auction": AUCTION,
     "voting": VOTING,
@@ -220,6 +273,8 @@ TABLES: Final = {
     "participant": PARTICIPANT,
     "cancellation": CANCELLATION,
     "job": JOB,
+    "amendment": AMENDMENT,
+    "size_change": SIZE_CHANGE,
 }
 
 

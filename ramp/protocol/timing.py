@@ -25,6 +25,10 @@ class Timing:
             with the next best. Later where answers take long (`Pace`).
         cancellation_limit: a resource that has not countersigned a cancellation after this long is passed over: the
             bank refunds on the buyer's word.
+        amendment_notice: a bought slot changes no sooner than this after the change was proposed; a resource that has
+            not answered by then would otherwise be asked to do it at once.
+        amendment_window: so long after that the resource has time to take back what is given up, and the bank to post
+            it; what is not posted then is void.
         offer_validity: how long a resource stands by an offer.
         query_limit: how long an owner's query to bank, resource or directory is retried.
         message_age: sealed messages that begin something are refused when they are older than this, or newer than the
@@ -47,6 +51,8 @@ class Timing:
     agreement_validity: Duration = 2 * MINUTE
     confirm_limit: Duration = 30 * SECOND
     cancellation_limit: Duration = 15 * SECOND
+    amendment_notice: Duration = 10 * SECOND
+    amendment_window: Duration = 2 * MINUTE
     offer_validity: Duration = 10 * MINUTE
     query_limit: Duration = 20 * SECOND
     message_age: Duration = 5 * MINUTE

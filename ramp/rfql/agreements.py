@@ -1,8 +1,8 @@
-"""Agreements and cancellations: the signable bodies, their countersigned forms and the answers (schemas/agreement.xsd).
+"""Agreements, their amendments and cancellations: the signable bodies, their countersigned forms and the answers.
 
-The bodies are written here and signed by `ramp.rfql.signing.signature`; they are read from what a signature covers
-only. What passes such a document on (`ramp.rfql.signing.proofs`) has it as escaped text, to stay byte for byte as
-signed.
+The schemas are agreement.xsd and amendment.xsd. The bodies are written here and signed by
+`ramp.rfql.signing.signature`; they are read from what a signature covers only. What passes such a document on
+(`ramp.rfql.signing.proofs`) has it as escaped text, to stay byte for byte as signed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ramp.errors import MeaningViolation
 from ramp.model import contents, instant
-from ramp.model.agreement import Agreement, Cancellation, PricePaid, Signable
+from ramp.model.agreement import Agreement, Amendment, Cancellation, PricePaid, Signable
 from ramp.model.instant import Instant
 from ramp.model.probable_start import probable_start_problem
 from ramp.rfql import request_for_quotation
@@ -38,6 +38,33 @@ CANCELLATION_REFUSED: Final = Record(
     contents.CancellationRefused, {"agreement_id": TEXT, "code": TEXT, "detail": SENTENCE}
 )
 
+AMENDMENT: Final = Record(
+    Amendment,
+    {
+        "agreement_id": TEXT,
+        "number": INTEGER,
+        "previous": TEXT,
+        "offer_id": TEXT,
+        "user": TEXT,
+        "resource": TEXT,
+        "bank": TEXT,
+        "cores": INTEGER,
+        "until": INSTANT,
+        "effective_at": INSTANT,
+        "refund": INTEGER,
+        "issued_at": INSTANT,
+        "valid_until": INSTANT,
+    },
+)
+AMENDMENT_AGREED: Final = Record(contents.AmendmentAgreed, {"agreement_id": TEXT, "number": INTEGER})
+AMENDMENT_REFUSED: Final = Record(
+    contents.AmendmentRefused, {"agreement_id": TEXT, "number": INTEGER, "code": TEXT, "detail": SENTENCE}
+)
+AMENDMENT_POSTED: Final = Record(
+    contents.AmendmentPosted, {"agreement_id": TEXT, "number": INTEGER, "transfer_id": TEXT, "refund": INTEGER}
+)
+AMENDMENT_WITHDRAWAL: Final = Record(contents.AmendmentWithdrawal, {"agreement_id": TEXT, "number": INTEGER})
+
 _AGREEMENT_FORMS: Final[dict[str, Form]] = {
     "agreement_id": TEXT,
     "request_id": TEXT,
@@ -58,14 +85,12 @@ AGREEMENT: Final = f"{{{MARKET}}}Agreement"
 COUNTERSIGNED: Final = {
     f"{{{MARKET}}}CountersignedAgreement": AGREEMENT,
     f"{{{MARKET}}}CountersignedCancellation": CANCELLATION.tag,
+    f"{{{MARKET}}}CountersignedAmendment": AMENDMENT.tag,
 }
 """Tag of each countersigned form, and of the signed body within it."""
 
-KIND_OF: Final = {
-    AGREEMENT: "agreement",
-    CANCELLATION.tag: "cancellation",
-    **{tag: "agreement" if inner == AGREEMENT else "cancellation" for tag, inner in COUNTERSIGNED.items()},
-}
+_KINDS: Final = {AGREEMENT: "agreement", CANCELLATION.tag: "cancellation", AMENDMENT.tag: "amendment"}
+KIND_OF: Final = {**_KINDS, **{tag: _KINDS[inner] for tag, inner in COUNTERSIGNED.items()}}
 """Kind of signed document by the root's tag, in the words of `contents.Unverified`."""
 
 _UNIT: Final = f"{{{MARKET}}}Unit"
@@ -80,7 +105,7 @@ def write_body(body: Signable) -> str:
     """
     if isinstance(body, Agreement):
         return _write_agreement(body)
-    return CANCELLATION.write(body)
+    return AMENDMENT.write(body) if isinstance(body, Amendment) else CANCELLATION.write(body)
 
 
 def read_body(element: Element, opener: Opener) -> Signable:
@@ -97,10 +122,19 @@ def read_body(element: Element, opener: Opener) -> Signable:
     try:
         if element.tag == AGREEMENT:
             return _read_agreement(element, opener)
-        cancellation: Cancellation = CANCELLATION.read(element)
+        if element.tag == AMENDMENT.tag:
+            amendment = AMENDMENT.read(element)
+            _check_amendment(amendment)
+            return amendment
+        return CANCELLATION.read(element)
     except ValueError as error:
         raise MeaningViolation(str(error)) from error
-    return cancellation
+
+
+def _check_amendment(body: Amendment) -> None:
+    if not body.issued_at < body.effective_at < body.valid_until <= body.until:
+        times = "issuedAt, effectiveAt, validUntil and until"
+        raise MeaningViolation(f"Amendment {body.number} of {body.agreement_id}: {times} do not follow each other")
 
 
 def _write_agreement(body: Agreement) -> str:

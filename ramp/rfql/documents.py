@@ -68,6 +68,7 @@ _DOCUMENTS: Final[dict[str, _Document]] = {document.content.__name__: document f
         _plain(contents.DirectoryListing, directory.write_listing, directory.read_listing),
         _Document(contents.Commitment, proofs.write_commitment, proofs.read_commitment),
         _Document(contents.Settled, proofs.write_settled, proofs.read_settled),
+        _Document(contents.Amended, proofs.write_amended, proofs.read_amended),
         _Document(contents.RefundClaim, proofs.write_refund_claim, proofs.read_refund_claim),
     )
 }

@@ -24,11 +24,12 @@ from typing import Protocol, TypeVar
 from ramp.errors import DocumentError, EffectFailed, RemoteProtocolError
 from ramp.model.acl import SEALED, Message
 from ramp.model.agreement import Signed
-from ramp.model.contents import Commitment, NotUnderstood, Settled
+from ramp.model.contents import Amended, Commitment, NotUnderstood, Settled
 from ramp.model.instant import Duration, Instant
 from ramp.model.ports import Notary
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.enrolment.authority import AskAuthority, JudgeRequest, KeepRevocations, ReadRevocations
 from ramp.protocol.faults import Recoverable
 from ramp.protocol.party import Party
@@ -251,6 +252,7 @@ class Host:
                 | fx.DescribeMachine()
                 | fx.ForgetSlots()
                 | fx.TendSlots()
+                | ResizeSlot()
             ):
                 self._ask(self.ports.machine, effect, now)
             case fx.PriceSlots():
@@ -321,6 +323,9 @@ class Host:
         elif isinstance(content, Settled | Commitment):
             document = self._bearing_own_signature(content.agreement, now)
             message = replace(message, content=replace(content, agreement=document))
+        elif isinstance(content, Amended):
+            document = self._bearing_own_signature(content.amendment, now)
+            message = replace(message, content=replace(content, amendment=document))
         if not sealed and type(content) not in self.ports.sealed:
             return message
         assert self.ports.notary is not None, f"{self.name} has no notary"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Signed
+from ramp.model.agreement import Agreement, Amendment, Signed
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import Offer, Refusal
@@ -15,6 +15,8 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol import records as rc
+from ramp.protocol.amending import asking as am
+from ramp.protocol.amending import memory
 from ramp.protocol.outcome import RequestOutcome
 
 
@@ -162,6 +164,21 @@ def _money(content: c.Content) -> str:
         case c.AccountQueryRefused():
             return f"{content.nonce}: {_coded(content.code, content.detail)}"
         case _:
+            return _amending(content)
+
+
+def _amending(content: c.Content) -> str:
+    """What is said of changes of size, in a few words; of anything else what it is called."""
+    match content:
+        case c.AmendmentAgreed() | c.AmendmentWithdrawal():
+            return f"amendment {content.number} of {content.agreement_id}"
+        case c.AmendmentRefused():
+            return f"amendment {content.number} of {content.agreement_id}: {_coded(content.code, content.detail)}"
+        case c.AmendmentPosted():
+            return f"amendment {content.number} of {content.agreement_id}: {credits_text(content.refund)} back"
+        case c.Amended():
+            return f"{_body(content.amendment)}, signed by {' and '.join(content.amendment.signers)}, is posted"
+        case _:
             return type(content).__name__
 
 
@@ -199,6 +216,8 @@ def _offer(offer: Offer, start: Instant) -> str:
 
 def _body(signed: Signed) -> str:
     body = signed.body
+    if isinstance(body, Amendment):
+        return f"amendment {body.number} of {body.agreement_id}, {body.cores} cores, {credits_text(body.refund)} back"
     if isinstance(body, Agreement):
         return f"{body.agreement_id} for {body.offer.offer_id} as {body.reservation_id}, cost {credits_text(body.cost)}"
     return f"cancellation of {body.agreement_id}"
@@ -207,7 +226,7 @@ def _body(signed: Signed) -> str:
 def _effect(effect: fx.Effect, start: Instant) -> str:
     match effect:
         case fx.Persist(record):
-            return f"writes {_record(record)}"
+            return f"writes {_own_change(record) or _record(record)}"
         case fx.HoldSlot() | fx.ConfirmSlot() | fx.ReleaseSlot() | fx.LookUpSlot():
             return _question(effect, start)
         case fx.ReserveFunds():
@@ -233,7 +252,19 @@ def _effect(effect: fx.Effect, start: Instant) -> str:
         case fx.Report(progress):
             return _progress(progress)
         case _:
-            return ""
+            return _change(effect)
+
+
+def _change(effect: fx.Effect) -> str:
+    """What is done of changes of size; nothing is written of anything else."""
+    match effect:
+        case am.PostAmendment(_, amendment):
+            return f"asks its ledger to post amendment {amendment.number} of {amendment.agreement_id}"
+        case am.VoidAmendment():
+            return f"asks its ledger to void amendment {effect.number} of {effect.agreement_id}"
+        case am.ResizeSlot():
+            return f"asks its machine for {effect.cores} cores for {effect.key} (step {effect.step})"
+    return ""
 
 
 def _question(question: fx.HoldSlot | fx.ConfirmSlot | fx.ReleaseSlot | fx.LookUpSlot, start: Instant) -> str:
@@ -254,6 +285,8 @@ def _answer(answer: ev.Answer) -> str:
             return f"machine: {key} {_found(found)}"
         case ev.SlotFreed(key, found):
             return f"machine: {key} {'released' if found is None else _found(found)}"
+        case am.SlotResized(key, step, found, doubt):
+            return f"machine: {key}, step {step}, {f'in doubt ({doubt})' if found is None else _found(found)}"
         case ev.SlotsPriced():
             return "price strategy"
     return "machine"
@@ -268,6 +301,14 @@ def _found(found: Reservation | Refusal | ev.MachineInDoubt | None) -> str:
         case ev.MachineInDoubt(reason):
             return f"in doubt ({reason})"
     return "unknown"
+
+
+def _own_change(record: rc.Record) -> str:
+    """A user's record of a change of size; nothing for any other."""
+    if not isinstance(record, memory.OwnAmendmentRecord):
+        return ""
+    about = record.amendment if isinstance(record, memory.AmendmentProposed) else record.outcome
+    return f"{type(record).__name__} {about.agreement_id} {about.number}"
 
 
 def _record(record: rc.Record) -> str:
@@ -320,6 +361,13 @@ def _progress(progress: pr.Progress) -> str:
             if ended.done:
                 return f"reports {ended.agreement_id} cancelled, refund {credits_text(ended.refund)}"
             return f"reports {ended.agreement_id} not cancelled: {_coded(ended.code, ended.detail)}"
+        case am.AmendmentAdvanced(amendment):
+            return f"hears that amendment {amendment.number} of {amendment.agreement_id} is agreed"
+        case am.AmendmentEnded(outcome=changed):
+            if changed.done:
+                back = credits_text(changed.refund)
+                return f"reports {changed.agreement_id} at {changed.cores} cores, {back} back"
+            return f"reports {changed.agreement_id} not changed: {_coded(changed.code, changed.detail)}"
         case pr.KeeperOrdered(keeper, what):
             return f"obeys {keeper}: {what}"
         case pr.QueryAnswered(answer=None, query_id=query_id):

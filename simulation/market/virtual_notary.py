@@ -12,7 +12,7 @@ from dataclasses import replace
 from ramp.errors import SignatureInvalid
 from ramp.model.acl import ANY_AGE, SEALED, Message
 from ramp.model.agreement import Agreement, Signed
-from ramp.model.contents import Commitment, Content, Proposal, RefundClaim, Settled
+from ramp.model.contents import Amended, Commitment, Content, Proposal, RefundClaim, Settled
 from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql.codec import SEAL_AGE_MAX
@@ -90,6 +90,8 @@ def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED
             return _is_sealed(content.payment, content.payment_seal) and _has_own_price(content.agreement)
         case Signed():
             return _has_own_price(content)
+        case Amended():
+            return _is_sealed(content.posted, content.posted_seal)
         case RefundClaim():
             return _is_sealed(content.failed, content.failed_seal)
     return True

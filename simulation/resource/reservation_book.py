@@ -34,8 +34,11 @@ from ramp.runtime.atomic_writes import sync_folder, write_whole
 from ramp.runtime.storage_errors import storing
 
 FORMAT: Final = "ramp-reservations"
-VERSION: Final = 2
-"""Of the format; version 1 forgot nothing, and its header had no `held_ever`."""
+VERSION: Final = 3
+"""Of the format; version 1 forgot nothing, and its header had no `held_ever`; version 2 changed no sizes."""
+
+FORGETS: Final = 2
+"""The version since which a program knows the line that forgets keys."""
 
 LINES_MIN: Final = 2_000
 """Shorter journals are not written anew: they are read within some hundredths of a second."""
@@ -62,11 +65,13 @@ class Entry:
         reservation: the hold or reservation; None for a key that was released before it was ever held.
         unit: number of the request's unit it was made for; 0 where there is none.
         released: whether it was given back.
+        step: of its last change of size, 0 where there was none.
     """
 
     reservation: Reservation | None
     unit: int
     released: bool = False
+    step: int = 0
 
     def standing(self, now: Instant) -> Standing:
         """What it is at an instant."""
@@ -202,13 +207,21 @@ class ReservationBook:
         gone = [key for key in keys if key in self._entries and key not in live]
         if not gone:
             return
-        if descriptor is not None and self._version < VERSION:
+        if descriptor is not None and self._version < FORGETS:
             for key in gone:
                 self._forgotten(key)
             assert self._path is not None
             self._write_anew(self._path, {"op": "forget", "keys": gone})  # an older program would not know the line
         else:
             self.write({"op": "forget", "keys": gone}, descriptor)
+
+    def resize(self, record: dict[str, Any], descriptor: int | None) -> None:
+        """Note a change of size; called by `BookWriter`."""
+        if descriptor is not None and self._version < VERSION:
+            assert self._path is not None
+            self._write_anew(self._path, record)  # an older program would not know the line
+        else:
+            self.write(record, descriptor)
 
     def next_reservation_id(self) -> str:
         """The machine's name for the next reservation; within `writing` only."""
@@ -267,8 +280,8 @@ class ReservationBook:
             kept = records
             if self._on_change is None:
                 kept = [(line, record) for line, record in records if record.get("key") in self._entries]
-            elif last is not None:
-                kept = [*records, (_line(last), last)]
+            if last is not None and (self._on_change is not None or last["op"] != "forget"):
+                kept = [*kept, (_line(last), last)]
             holds = sum(record["op"] == "hold" for _, record in kept)
             header = {**self._header(), "held_ever": self._held_ever - holds}
             data = b"".join([_line(header), *(line for line, _ in kept)])
@@ -329,7 +342,7 @@ class ReservationBook:
         if record.get("format") == FORMAT and isinstance(version, int) and version > VERSION:
             raise VersionTooNew(self._path or "", "book of reservations", version, VERSION)
         expected = {"format": FORMAT, "version": version, "resource": self._resource}
-        if version not in (1, VERSION) or {key: record[key] for key in expected} != expected:
+        if version not in range(1, VERSION + 1) or {key: record[key] for key in expected} != expected:
             raise ValueError(f"the file does not begin with {expected | {'version': VERSION}}")
         self._version = version
         self._held_ever = int(record.get("held_ever", 0))
@@ -354,6 +367,11 @@ class ReservationBook:
         elif record["op"] == "confirm" and entry is not None and entry.reservation is not None:
             firm = replace(entry.reservation, firm=True, held_until=None)
             self._entries[key] = replace(entry, reservation=firm)
+            self._unfinished.add(key)
+        elif record["op"] == "resize" and entry is not None and entry.reservation is not None:
+            slot = replace(entry.reservation.slot, cores=record["cores"], end=record["end"])
+            changed = replace(entry.reservation, slot=slot)
+            self._entries[key] = replace(entry, reservation=changed, step=record["step"])
             self._unfinished.add(key)
         elif record["op"] == "release":
             self._entries[key] = Entry(None, 0, released=True) if entry is None else replace(entry, released=True)
@@ -389,6 +407,11 @@ class BookWriter:
     def confirm(self, key: str, at: Instant | None = None) -> None:
         """Record that a hold is firm, confirmed at an instant."""
         self._book.write({"op": "confirm", "at": at, "key": key}, self._descriptor)
+
+    def resize(self, key: str, step: int, cores: int, end: Instant, at: Instant | None = None) -> None:
+        """Record that a firm slot has another size from an instant on."""
+        record = {"op": "resize", "at": at, "key": key, "step": step, "cores": cores, "end": end}
+        self._book.resize(record, self._descriptor)
 
     def release(self, key: str, at: Instant | None = None) -> None:
         """Record that a key is given back for good, at an instant."""

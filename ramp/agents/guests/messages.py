@@ -24,6 +24,7 @@ from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import events as ev
+from ramp.protocol.amending.asking import SlotResized
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceRefusal
 from ramp.runtime.guests.answers import Question
@@ -130,6 +131,7 @@ _Answered = (
     | ev.SlotsForgotten
     | ev.SlotsTended
     | ev.SlotsPriced
+    | SlotResized
 )
 
 
@@ -202,6 +204,7 @@ def _converter() -> cattrs.Converter:
     _with_plain(converter, int | None, type(None), int)
     _with_plain(converter, MachineInDoubt | None, type(None))
     _with_plain(converter, Reservation | MachineInDoubt | None, type(None))
+    _with_plain(converter, Reservation | Refusal | None, type(None))
     for union in (Slot | Refusal, Reservation | Refusal | MachineInDoubt, Question, _Answered):
         configure_tagged_union(union, converter, tag_name=_TAG)
     _as(converter, ev.Answer, _Answered)

@@ -21,6 +21,13 @@ from ramp.model.contents.accounts import (
     StatementLine,
     TradeLine,
 )
+from ramp.model.contents.amendments import (
+    Amended,
+    AmendmentAgreed,
+    AmendmentPosted,
+    AmendmentRefused,
+    AmendmentWithdrawal,
+)
 from ramp.model.contents.auction import Bid, CallForProposals, Proposal, Rejection
 from ramp.model.contents.commitment import (
     Acceptance,
@@ -79,6 +86,11 @@ __all__ = [
     "AccountQuery",
     "AccountQueryRefused",
     "AccountStatement",
+    "Amended",
+    "AmendmentAgreed",
+    "AmendmentPosted",
+    "AmendmentRefused",
+    "AmendmentWithdrawal",
     "Bid",
     "CallForProposals",
     "CancellationDone",
@@ -163,6 +175,11 @@ Content = (
     | RefundClaim
     | CancellationDone
     | CancellationRefused
+    | AmendmentAgreed
+    | AmendmentRefused
+    | AmendmentPosted
+    | AmendmentWithdrawal
+    | Amended
     | PaymentMade
     | PaymentRefused
     | RefundMade

@@ -44,6 +44,8 @@ from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.agreement_terms import order_lines
+from ramp.protocol.amending.asking import AmendmentDecided
+from ramp.protocol.bank import amending
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.belief import sealed_by, sealed_lately
 from ramp.protocol.effects import Effect, Send
@@ -113,6 +115,8 @@ class BankParty:
 
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
+            case MessageReceived(message) if amending.is_about(message):
+                return [amending.asked(message, self.name, now, self._timing, self._wait)]
             case MessageReceived(message):
                 return self._on_message(message, now)
             case ev.OrderStands():
@@ -121,6 +125,9 @@ class BankParty:
                 return self._on_swept(event)
             case ev.RefundPosted():
                 return self._on_refund_posted(event)
+            case AmendmentDecided(call_id):
+                message = self._asked.pop(call_id)
+                return [self._reply(message, *amending.decided(event, message))]
             case ev.DepositPosted():
                 return self._on_deposit_posted(event)
             case ev.AccountLookedUp():

@@ -8,6 +8,7 @@ coded refusal.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
@@ -163,12 +164,13 @@ class JobDesk:
             return "no_account", unmapped
         if participant.state is not ParticipantState.SOLD:
             return "not_active", f"the slot is {participant.state}; right would be sold"
-        if now >= offer.end:
-            return "slot_over", f"the slot ended at {iso(offer.end)}"
-        if order.begin_at >= offer.end:
-            return "begins_too_late", f"the job is to begin at {iso(order.begin_at)}, the slot ends at {iso(offer.end)}"
-        if order.cores > offer.cores:
-            return "too_many_cores", f"the slot has {offer.cores} cores, not {order.cores}"
+        cores, end = participant.size
+        if now >= end:
+            return "slot_over", f"the slot ended at {iso(end)}"
+        if order.begin_at >= end:
+            return "begins_too_late", f"the job is to begin at {iso(order.begin_at)}, the slot ends at {iso(end)}"
+        if order.cores > cores:
+            return "too_many_cores", f"the slot has {cores} cores, not {order.cores}"
         if len(self._by_offer.get(offer.offer_id, ())) >= JOBS_A_SLOT_MAX:
             return "too_many_jobs", f"a slot takes {JOBS_A_SLOT_MAX} jobs at most"
         problem = limits_problem(order)
@@ -217,6 +219,17 @@ class JobDesk:
         started = any(each.has_started and not each.is_undelivered for each in others)
         return None if started else (job.taken.offer_id, job.sight.detail)
 
+    def in_the_way(self, offer_id: str, cores: int, end: Instant) -> str:
+        """Why a slot cannot have so many cores until that end, for a job on it needs more; empty where it can."""
+        for job in self.jobs_of(offer_id):
+            if job.state.is_final:
+                continue
+            if job.order.cores > cores:
+                return f"the job {job.order.job_id} has {job.order.cores} cores; right would be to let it end first"
+            if end < job.to_run.end_at:
+                return f"the job {job.order.job_id} may run until {iso(job.to_run.end_at)}; it would have to end first"
+        return ""
+
     def end(self, offer_id: str, now: Instant) -> list[Effect]:
         """A slot is not its buyer's any more: its jobs end."""
         return [effect for job in self.jobs_of(offer_id) for effect in job.cancel(now)]
@@ -227,7 +240,7 @@ class JobDesk:
         terms = self._terms or LaunchTerms("none")
         job = Job(
             taken,
-            offer=participant.offer,
+            offer=replace(participant.offer, end=participant.size[1]),
             reservation_id=participant.reservation_id,
             resource=self._resource,
             terms=terms,

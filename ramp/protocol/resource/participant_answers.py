@@ -43,6 +43,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         until: when the hold runs out.
         reservation_id: the machine's name for the slot; empty before the hold.
         agreement: signed by the buyer; None before the second phase.
+        size: cores and end of so much of the slot as may be used; less than was sold where an amendment says so.
         failed: that it cannot be had though it was paid for, if so.
         released: how it ended, if it has.
     """
@@ -55,6 +56,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         self.until = intended.until
         self.reservation_id = ""
         self.agreement: Signed | None = None
+        self.size = intended.offer.cores, intended.offer.end
         self.failed: SlotFailed | None = None
         self.released: SlotReleased | None = None
         self._resource = resource

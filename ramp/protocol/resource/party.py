@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, Amendment, Cancellation, Signed
 from ramp.model.contents import (
     Acceptance,
+    AmendmentPosted,
+    AmendmentRefused,
     CallForProposals,
     CancellationRefused,
     ClockReading,
@@ -34,6 +35,8 @@ from ramp.model.contents import (
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.seal import Role
+from ramp.protocol.amending.asking import SlotResized
+from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.effects import Archive, Effect, ForgetSlots, ReleaseSlot, Send
@@ -56,7 +59,6 @@ from ramp.protocol.events import (
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SlotJobRecord, reference_of
-from ramp.protocol.resource.alarms import Alarms
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.job_desk import JobDesk, JobWord
 from ramp.protocol.resource.launching import LaunchTerms
@@ -65,23 +67,17 @@ from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
+from ramp.protocol.resource.slots.kept_participants import KeptParticipants
+from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing, earliest
 
-RELEASED_MAX = 20_000
-"""Released offers at hand at most, so that repeated messages get the same answer; they are repeated within minutes."""
-
-S = ParticipantState
-UNPAID = (S.HOLDING, S.HELD, S.CONFIRMING, S.QUEUED, S.SETTLING)
-"""States in which a slot is set aside for a buyer who has not paid."""
-
-FINAL = (S.SOLD, S.RELEASED)
-"""States in which nothing is awaited but what somebody may ask for later."""
+BankWord = PaymentMade | PaymentRefused | RefundMade | RefundRefused | AmendmentPosted | AmendmentRefused
 
 
-class ResourceParty:
+class ResourceParty(KeptParticipants):
     """Everything one Resource Agent does.
 
     Args:
@@ -105,39 +101,30 @@ class ResourceParty:
         quotas: Quotas | None = None,
         launching: LaunchTerms | None = None,
     ) -> None:
+        pace = Pace(timing)
+        jobs = JobDesk(name, launching, timing)
+        super().__init__(
+            unpaid=Unpaid(quotas or Quotas(), seller.cores),
+            releases=Releases(pace),
+            over=Retention(timing),
+            jobs=jobs,
+            sizes=SizeDesk(name, pace, jobs.in_the_way),
+            tending=Tending(launching),
+        )
         self.name = name
         self.deadline: Instant | None = None
-        self.participants: OrderedDict[str, Participant] = OrderedDict()
         self._entry = DirectoryEntry(name, directories, timing, draining=seller.draining)
         self._bank = bank
         self._seller = seller
         self._timing = timing
-        self._pace = Pace(timing)
-        self._by_agreement: dict[str, Participant] = {}
-        self._unpaid = Unpaid(quotas or Quotas(), seller.cores)
-        self._open: dict[str, None] = {}
-        self._alarms = Alarms()
-        self._releases = Releases(self._pace)
+        self._pace = pace
         self._clock = ClockComparison(name, bank)
-        self._released: OrderedDict[str, None] = OrderedDict()
-        self._over = Retention(timing)
         self._queries = MachineQueries(name)
-        self.jobs = JobDesk(name, launching, timing)
-        self._tending = Tending(launching)
 
     @property
     def clock(self) -> ClockCompared | None:
         """How far the clock is from the bank's, as far as is known."""
         return self._clock.known
-
-    @property
-    def has_open_participants(self) -> bool:
-        """Whether some accepted offer is neither sold nor released, or the machine has not said that it is."""
-        return bool(self._open or self._releases)
-
-    def is_releasing(self, offer_id: str) -> bool:
-        """Whether the machine has been told, or will be told again, to give a slot back, and has not said yes."""
-        return offer_id in self._releases
 
     @property
     def source(self) -> str:
@@ -160,7 +147,7 @@ class ResourceParty:
 
     def _recovered(self, participant: Participant, now: Instant) -> list[Effect]:
         offer_id = participant.offer.offer_id
-        effects = participant.recover(now) + self.jobs.recover(offer_id, now)
+        effects = participant.recover(now) + self.jobs.recover(offer_id, now) + self.sizes.recover(offer_id, now)
         for job in self.jobs.jobs_of(offer_id):
             effects += self._delivered(job.order.job_id, now)
         return effects
@@ -176,23 +163,8 @@ class ResourceParty:
 
     def forget(self, reference: str) -> None:
         """Let an accepted offer rest until the next start; see `Recoverable.forget`."""
-        gone = self.participants.pop(reference, None)
-        if gone is None:
+        if not self._forget_participant(reference):
             self._seller.drop(reference)
-            return
-        for index in (self._open, self._released):
-            index.pop(reference, None)
-        self._alarms.set(reference, None)
-        self._over.drop(reference)
-        self.jobs.forget(reference)
-        self._tending.forget(reference)
-        self._unpaid.remove(gone.user, reference)
-        self._drop_agreement(gone)
-
-    def _drop_agreement(self, gone: Participant) -> None:
-        # Another slot may have been sold under its id when it had gone already: both are in memory after a restart.
-        if gone.agreement is not None and self._by_agreement.get(gone.agreed.agreement_id) is gone:
-            del self._by_agreement[gone.agreed.agreement_id]
 
     def _replay(self, records: Sequence[Record]) -> None:
         for record in records:
@@ -202,6 +174,8 @@ class ResourceParty:
                 self.participants[record.offer_id].replay(record)
             elif isinstance(record, SlotJobRecord):
                 self.jobs.replay(record, self.participants[record.offer_id])
+            elif isinstance(record, SizeRecord):
+                self.sizes.replay(record, self.participants[record.offer_id])
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a message or the plug-in's answer.
@@ -217,18 +191,16 @@ class ResourceParty:
                 effects = guarded(call_id, partial(self._seller.on_quoted, call_id, answers, now))
             case SlotsPriced(call_id, prices):
                 effects = guarded(call_id, partial(self._seller.on_priced, call_id, prices, now))
-            case SlotHeld(key, answer) if participant := self.participants.get(key):
-                effects = self._act(participant, partial(participant.on_held, answer, now))
-            case SlotConfirmed(key, answer) if participant := self.participants.get(key):
-                effects = self._act(participant, partial(participant.on_confirmed, answer, now))
-            case SlotLookedUp(key, answer) if participant := self.participants.get(key):
-                effects = self._act(participant, partial(participant.on_looked_up, answer, now))
+            case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
+                effects = self._act(participant, partial(_told_of_slot, participant, event, now))
             case SlotFreed(key, answer):
                 self._releases.answered(key, now, in_doubt=answer is not None)
             case JobSeen(job_id):
                 effects = self.jobs.on_seen(event, now) + self._delivered(job_id, now)
             case JobFileRead():
                 effects = self.jobs.on_read(event)
+            case SlotResized(key):
+                effects = guarded(key, partial(self.sizes.on_resized, event, now)) + self._given_up(now)
             case SlotsTended(lost):
                 told = (self._lost(key, RefusalCode.PLUGIN_FAILED, detail, now) for key, detail in lost)
                 effects = [effect for each in told for effect in each]
@@ -252,6 +224,7 @@ class ResourceParty:
                 effects += self._act(participant, partial(participant.tick, now))
         for job in self.jobs.due(now):
             effects += guarded(job.taken.offer_id, partial(job.tick, now)) + self._delivered(job.order.job_id, now)
+        effects += self.sizes.tick(now)
         return self._armed(effects + self._tending.tick(now) + self._let_go(now))
 
     def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
@@ -260,6 +233,11 @@ class ResourceParty:
         if participant is None or participant.state is not ParticipantState.SOLD:
             return []
         return self._act(participant, lambda: participant.on_lost(code, detail, now) + self.jobs.end(offer_id, now))
+
+    def _given_up(self, now: Instant) -> list[Effect]:
+        """Give the money of those slots back that could be had neither in their new size nor in the old one."""
+        lost = (self._lost(key, RefusalCode.NOT_DELIVERED, why, now) for key, why in self.sizes.stranded())
+        return [effect for each in lost for effect in each]
 
     def _delivered(self, job_id: str, now: Instant) -> list[Effect]:
         """See whether a job has shown that its slot was not delivered."""
@@ -286,6 +264,7 @@ class ResourceParty:
         self._over.clock_set(by)
         self._releases.clock_set(by)
         self.jobs.clock_set(by)
+        self.sizes.clock_set(by)
         self._tending.clock_set()
         self._alarms.clear()
         for participant in self.participants.values():
@@ -318,9 +297,16 @@ class ResourceParty:
                 return self._on_hold_cancelled(message, offer_id, now)
             case Commitment():
                 return self._on_commitment(message, content, now)
-            case Signed(body=Cancellation()):
-                return self._on_cancellation(message, content, now)
-            case PaymentMade() | PaymentRefused() | RefundMade() | RefundRefused():
+            case Signed(body=Cancellation() | Amendment()):
+                return self._on_signed(message, content, now)
+            case (
+                PaymentMade()
+                | PaymentRefused()
+                | RefundMade()
+                | RefundRefused()
+                | AmendmentPosted()
+                | AmendmentRefused()
+            ):
                 return self._on_bank(message, content, now)
             case JobOrder() | JobQuery() | JobCancellation() | JobOutputQuery():
                 return self._on_job(message, content, now)
@@ -328,10 +314,9 @@ class ResourceParty:
                 return self._queries.ask(message, content)
             case ClockReading():
                 return self._clock.answered(message, content, now)
-            case Registered(number=number):
-                self._entry.entered(message, number)
-                return []
-            case NotUnderstood():
+            case Registered() | NotUnderstood():
+                if isinstance(content, Registered):
+                    self._entry.entered(message, content.number)
                 return []
             case Unverified():
                 raise RemoteProtocolError(
@@ -387,22 +372,25 @@ class ResourceParty:
             return self._act(participant, partial(participant.on_commitment, commitment, now))
         return [self._hold_refused(message, body.offer, RefusalCode.UNKNOWN_OFFER, "no slot is held for that offer")]
 
-    def _on_cancellation(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
+    def _on_signed(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
         body = signed.body
-        assert isinstance(body, Cancellation)
+        assert isinstance(body, Cancellation | Amendment)
         participant = self.participants.get(body.offer_id)
+        if isinstance(body, Amendment):
+            return guarded(body.offer_id, partial(self.sizes.on_amendment, message, signed, participant, now))
         if participant is not None:
             return self._act(participant, partial(participant.on_cancellation, signed, now))
         unknown = CancellationRefused(body.agreement_id, "unknown_agreement", "nothing is sold under that agreement")
         return [self._reply(message, Performative.REFUSE, unknown)]
 
-    def _on_bank(
-        self, message: Message, content: PaymentMade | PaymentRefused | RefundMade | RefundRefused, now: Instant
-    ) -> list[Effect]:
+    def _on_bank(self, message: Message, content: BankWord, now: Instant) -> list[Effect]:
         seal = said_by(message, self._bank, Role.BANK)
         participant = self._by_agreement.get(content.agreement_id)
         if participant is None:
             return []
+        if isinstance(content, AmendmentPosted | AmendmentRefused):
+            decided = partial(self.sizes.on_bank, content, seal, participant, now)
+            return guarded(participant.offer.offer_id, decided) + self._given_up(now)
         effects = self._act(participant, partial(participant.on_bank, content, seal, now))
         gone = participant.state is ParticipantState.RELEASED
         return effects + self.jobs.end(participant.offer.offer_id, now) if gone else effects
@@ -427,42 +415,23 @@ class ResourceParty:
     def _new_participant(self, intended: HoldIntended) -> Participant:
         return Participant(intended, resource=self.name, bank=self._bank, pace=self._pace)
 
-    def _act(self, participant: Participant, act: Callable[[], list[Effect]]) -> list[Effect]:
-        """Let a participant act and keep the indexes true; a bug in it stays its own."""
-        return guarded(participant.offer.offer_id, lambda: self._kept(participant, act()))
-
-    def _kept(self, participant: Participant, effects: list[Effect]) -> list[Effect]:
-        """Keep the indexes true after a participant has moved."""
-        offer_id = participant.offer.offer_id
-        self._tending.kept(participant)
-        for effect in effects:
-            if isinstance(effect, ReleaseSlot):
-                self._releases.asked(effect.key)
-        if participant.agreement is not None:
-            self._by_agreement[participant.agreed.agreement_id] = participant
-        if participant.state in UNPAID:
-            self._unpaid.add(participant.user, offer_id, participant.offer.cores)
-        else:
-            self._unpaid.remove(participant.user, offer_id)
-        if participant.state in FINAL:
-            self._open.pop(offer_id, None)
-            ended = participant.released.at if participant.released is not None else participant.offer.end
-            self._over.keep(offer_id, ended)
-        else:
-            self._open[offer_id] = None
-            self._over.drop(offer_id)
-        self._alarms.set(offer_id, participant.deadline)
-        if participant.state is ParticipantState.RELEASED:
-            self._released[offer_id] = None
-            if len(self._released) > RELEASED_MAX:
-                oldest, _ = self._released.popitem(last=False)
-                self._drop_agreement(self.participants.pop(oldest))
-        return effects
-
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         self._arm()
         return effects
 
     def _arm(self) -> None:
-        parts = (self._entry, self._alarms, self._over, self._releases, self.jobs, self._tending)
+        parts = (self._entry, self._alarms, self._over, self._releases, self.jobs, self.sizes, self._tending)
         self.deadline = earliest(*(each.deadline for each in parts))
+
+
+def _told_of_slot(
+    participant: Participant, answer: SlotHeld | SlotConfirmed | SlotLookedUp, now: Instant
+) -> list[Effect]:
+    """Let a participant take what the machine says of its slot."""
+    match answer:
+        case SlotHeld():
+            return participant.on_held(answer.answer, now)
+        case SlotConfirmed():
+            return participant.on_confirmed(answer.answer, now)
+        case SlotLookedUp():
+            return participant.on_looked_up(answer.answer, now)

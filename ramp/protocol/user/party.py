@@ -35,6 +35,7 @@ from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.probable_start import request_problem
 from ramp.model.seal import Role, Seal
+from ramp.protocol.amending.asking import AgreementResized
 from ramp.protocol.belief import said_by, sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.directory.directories import Directories
@@ -74,6 +75,8 @@ from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.incomplete_records import completed
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.purchase import Purchase
+from ramp.protocol.user.resizing.change import AmendmentWord
+from ramp.protocol.user.resizing.changes import Changes
 from ramp.protocol.user.returns import Returns
 from ramp.protocol.user.voting import cancel_hold
 
@@ -115,6 +118,7 @@ class UserParty:
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
         self._returns = Returns(self.agreements, self._pace)
+        self.changes = Changes(self.agreements, self.agreement_state, self._pace)
         self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions)
@@ -150,7 +154,7 @@ class UserParty:
     def doubts(self) -> dict[str, str]:
         """Everything that is in doubt at present, by request or agreement, and how it will end."""
         found = {request_id: purchase.doubt for request_id, purchase in self._running.items() if purchase.doubt}
-        return found | self._returns.doubts
+        return found | self.changes.doubts | self._returns.doubts
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -168,7 +172,7 @@ class UserParty:
         for request_id, its_records in by_request.items():
             effects += guarded(request_id, partial(self._recover_request, request_id, its_records, now))
         claims, self._claims = self._claims, []
-        effects += self._returns.recover(records, now)
+        effects += self._returns.recover(records, now) + self.changes.recover(records, now)
         effects += self._claimed(claims, now)
         for agreement_id in self._returns.done:
             self._note_refund(agreement_id)
@@ -178,7 +182,8 @@ class UserParty:
         """Take one request, cancellation or query up again after a bug has raised in it; no other is touched."""
         effects = self._questions.drop(reference)
         if reference in self.agreements:
-            return self._armed(effects + self._returns.resume(reference, records, now))
+            effects += self._returns.resume(reference, records, now)
+            return self._armed(effects + self.changes.resume(reference, records, now))
         purchase = self.purchases.get(reference)
         self.forget(reference)
         its_records = [each for each in records if isinstance(each, RequestRecord) and each.request_id == reference]
@@ -198,6 +203,7 @@ class UserParty:
         self._running.pop(reference, None)
         self._listings.forget(reference)
         self._returns.forget(reference)
+        self.changes.rest(reference)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a command of the owner or a message.
@@ -215,7 +221,7 @@ class UserParty:
         for purchase in list(self._running.values()):
             if purchase.deadline is not None and now >= purchase.deadline:
                 effects += self._act(purchase, partial(purchase.tick, now), now)
-        effects += self._returns.tick(now)
+        effects += self._returns.tick(now) + self.changes.tick(now)
         effects += self._questions.tick(now)
         self._listings.tick()
         return self._armed(effects + self._let_go(now))
@@ -225,6 +231,7 @@ class UserParty:
         for purchase in self._running.values():
             purchase.clock_set(by)
         self._returns.clock_set(by)
+        self.changes.clock_set(by)
         self._questions.clock_set(by)
         self._ended.clock_set(by)
         self._clock.clock_set()
@@ -246,6 +253,8 @@ class UserParty:
                 return self._act(purchase, partial(purchase.withdraw, now), now)
             case AgreementCancelled(agreement_id, reason):
                 return self._cancel(agreement_id, reason, now)
+            case AgreementResized():
+                return self.changes.resize(event, now)
             case AccountAsked(query_id, since, until):
 
                 def query(tries: int) -> Content:
@@ -323,6 +332,8 @@ class UserParty:
         content = message.content
         if isinstance(content, JobAnswer):
             return self.jobs.answered(message, content, now)
+        if isinstance(content, AmendmentWord):
+            return self.changes.handle(message, content, now)
         match content:
             case AccountStatement() | AccountQueryRefused():
                 return self._on_account(message, content, now)
@@ -439,16 +450,18 @@ class UserParty:
 
     def _let_go(self, now: Instant) -> list[Effect]:
         """Forget what has been over for long enough, and move it to the archive."""
-        references = self._ended.over(now, self._returns.__contains__)
+        references = self._ended.over(now, lambda each: each in self._returns or each in self.changes)
         self.jobs.forget(references)
         self._bought.difference_update(references)
         self._returns.done.difference_update(references)
+        self.changes.forget(references)
         return [Archive(references)] if references else []
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         self.deadline = earliest(
             *(purchase.deadline for purchase in self._running.values()),
             self._returns.deadline,
+            self.changes.deadline,
             self._questions.deadline,
             self._ended.deadline,
         )

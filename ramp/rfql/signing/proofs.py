@@ -1,4 +1,4 @@
-"""Documents that pass on what others have signed or sealed: commitment, settlement, refund claim.
+"""Documents that pass on what others have signed or sealed: commitment, settlement, amendment made, refund claim.
 
 The proofs stand in them as escaped text, to stay byte for byte as they were signed (schemas/proof.xsd).
 """
@@ -17,7 +17,7 @@ from ramp.errors import (
 )
 from ramp.model import contents
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Signed
+from ramp.model.agreement import Agreement, Amendment, Signed
 from ramp.model.instant import Instant
 from ramp.rfql import agreements
 from ramp.rfql.signing.passed_on import Opener, read_sealed, write_sealed
@@ -28,6 +28,7 @@ from ramp.rfql.xml.record import TEXT
 
 COMMITMENT: Final = "Commitment"
 SETTLED: Final = "Settled"
+AMENDED: Final = "Amended"
 REFUND_CLAIM: Final = "RefundClaim"
 _SIGNED: Final = "SignedDocument"
 
@@ -65,6 +66,15 @@ def write_settled(content: contents.Settled) -> str:
         f'<{SETTLED} xmlns="{MARKET}" agreementId="{TEXT.write(content.agreement_id)}" '
         f'offerId="{TEXT.write(content.offer_id)}">{proofs}</{SETTLED}>'
     )
+
+
+def write_amended(content: contents.Amended) -> str:
+    """Write that an amendment was posted.
+
+    Raises:
+        MeaningViolation: if the amendment is not signed, or the bank's word not sealed.
+    """
+    return f'<{AMENDED} xmlns="{MARKET}">{_signed(content.amendment)}{write_sealed(content.posted_seal)}</{AMENDED}>'
 
 
 def write_refund_claim(content: contents.RefundClaim) -> str:
@@ -115,6 +125,22 @@ def read_settled(element: Element, verifier: Verifier, now: Instant) -> contents
     if not isinstance(body, Agreement) or (body.agreement_id, body.offer.offer_id, payment.agreement_id) != named:
         raise MeaningViolation(f"Settled: agreementId {settled.agreement_id!r} with the proof of something else")
     return settled
+
+
+def read_amended(element: Element, verifier: Verifier, now: Instant) -> contents.Amended:
+    """Read that an amendment was posted, of a document that has passed the schema check.
+
+    Raises:
+        DocumentError: if a proof does not hold, or is of another amendment.
+    """
+    amendment = verifier.verify(_text_of(element, _SIGNED), now)
+    posted, seal = read_sealed(element, contents.AmendmentPosted, _opener(verifier, now))
+    body = amendment.body
+    if not isinstance(body, Amendment):
+        raise MeaningViolation(f"Amended: the document is a {type(body).__name__}")
+    if (body.agreement_id, body.number) != (posted.agreement_id, posted.number):
+        raise MeaningViolation(f"Amended: amendment {body.number} of {body.agreement_id} with the proof of another")
+    return contents.Amended(amendment, posted, seal)
 
 
 def read_refund_claim(element: Element, verifier: Verifier, now: Instant) -> contents.RefundClaim:

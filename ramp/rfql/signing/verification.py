@@ -1,7 +1,8 @@
 """Offline check of a file, for `ramp verify`: who signed or said what, when, in which role, and every check made.
 
-A file holds a document that people keep (an agreement or a cancellation with its XML signatures) or a sealed message.
-Both outlive certificates, so these must have held when it was signed; one that has expired since is a warning.
+A file holds a document that people keep (an agreement, an amendment or a cancellation with its XML signatures) or a
+sealed message. Both outlive certificates, so these must have held when it was signed; one that has expired since is a
+warning.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from lxml import etree
 from ramp.errors import CertificateExpired, DocumentError, MeaningViolation, SignatureInvalid
 from ramp.model import contents, instant, money
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Cancellation
+from ramp.model.agreement import Agreement, Amendment, Cancellation
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced, price_problem
 from ramp.model.request import RequestUnit
 from ramp.model.shortcoming import site_shortcoming
+from ramp.model.sizes.amended import state_digest
 from ramp.model.sizes.moldable import least_cores, reference_price, size_problem
 from ramp.rfql import agreements
 from ramp.rfql.signing import certificates, seals
@@ -38,9 +40,10 @@ class FileReport:
 
     Attributes:
         path: the file.
-        kind: `agreement`, `cancellation` or `sealed message`, as the file says.
+        kind: `agreement`, `amendment`, `cancellation` or `sealed message`, as the file says.
         agreement: what the signatures cover, where it is an agreement and they hold.
         cancellation: the same of a cancellation.
+        amendment: the same of an amendment.
         message: the same of a sealed message.
         signatures: those that hold, innermost (the user's) first.
         passed: a sentence for every check that has passed, in order.
@@ -54,6 +57,7 @@ class FileReport:
     failure: str = ""
     agreement: Agreement | None = None
     cancellation: Cancellation | None = None
+    amendment: Amendment | None = None
     message: Message | None = None
     signatures: tuple[VerifiedSignature, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -86,6 +90,7 @@ class FileReport:
             ],
             "agreement": None if self.agreement is None else _agreement_dict(self.agreement),
             "cancellation": None if self.cancellation is None else _cancellation_dict(self.cancellation),
+            "amendment": None if self.amendment is None else _amendment_dict(self.amendment),
             "message": None if self.message is None else _message_dict(self.message),
         }
 
@@ -105,6 +110,7 @@ def _agreement_dict(agreement: Agreement) -> dict[str, Any]:
         "end": instant.iso(agreement.offer.end),
         "cores": agreement.offer.cores,
         "cpu_hour_cost": agreement.offer.cpu_hour_cost,
+        "digest": state_digest(agreement),
         "cost": money.credits_text(agreement.cost),
         "offered": money.credits_text(agreement.offer.cost),
         "rule": None if agreement.price is None else agreement.price.rule,
@@ -121,6 +127,23 @@ def _cancellation_dict(cancellation: Cancellation) -> dict[str, Any]:
         "resource": cancellation.resource,
         "reason": cancellation.reason,
         "issued_at": instant.iso(cancellation.issued_at),
+    }
+
+
+def _amendment_dict(amendment: Amendment) -> dict[str, Any]:
+    return {
+        "agreement_id": amendment.agreement_id,
+        "number": amendment.number,
+        "previous": amendment.previous,
+        "digest": state_digest(amendment),
+        "user": amendment.user,
+        "resource": amendment.resource,
+        "bank": amendment.bank,
+        "cores": amendment.cores,
+        "until": instant.iso(amendment.until),
+        "effective_at": instant.iso(amendment.effective_at),
+        "refund": money.credits_text(amendment.refund),
+        "issued_at": instant.iso(amendment.issued_at),
     }
 
 
@@ -154,7 +177,7 @@ def verify_file(
     pins: Callable[[str], x509.Certificate | None] = no_pin,
     revoked: Callable[[x509.Certificate], bool] = none_revoked,
 ) -> FileReport:
-    """Check an agreement, a cancellation or a sealed message in a file without asking anybody.
+    """Check an agreement, an amendment, a cancellation or a sealed message in a file without asking anybody.
 
     Args:
         path: the file.
@@ -176,7 +199,7 @@ def verify_file(
         return _verify_signed(str(path), text, trust, now)
     raise DocumentError(
         f"neither a signed document nor a sealed message: it begins with {shown(text.partition(chr(10))[0][:40])}; "
-        f"right would be an agreement or a cancellation in XML, or the line {seals.FIRST_LINE!r}",
+        f"right would be an agreement, an amendment or a cancellation in XML, or the line {seals.FIRST_LINE!r}",
         source=str(path),
     )
 
@@ -242,6 +265,8 @@ def _verify_signed(path: str, document: str, trust: Trust, now: Instant) -> File
         _check_time(verified, claimed, passed)
         if kind == "agreement":
             return _agreement_report(path, verified, now, passed)
+        if kind == "amendment":
+            return _amendment_report(path, verified, now, passed)
         return _cancellation_report(path, verified, now, passed)
     except DocumentError as error:
         if error.source == path:
@@ -253,8 +278,8 @@ def _kind_of(root: Element, path: str) -> str:
     kind = agreements.KIND_OF.get(str(root.tag))
     if kind is None:
         raise DocumentError(
-            f"holds a document {etree.QName(root).localname}, which nobody signs; right would be an agreement or a "
-            f"cancellation, or a sealed message",
+            f"holds a document {etree.QName(root).localname}, which nobody signs; right would be an agreement, "
+            f"an amendment or a cancellation, or a sealed message",
             source=path,
         )
     return kind
@@ -298,6 +323,17 @@ def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[
     warnings = _expired_since(verified.signatures, now) + unmet_terms(body.request, body.offer)
     return FileReport(
         path, "agreement", tuple(passed), agreement=body, signatures=verified.signatures, warnings=warnings
+    )
+
+
+def _amendment_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
+    body = verified.body
+    assert isinstance(body, Amendment), "the root says so"
+    if len(verified.signatures) != 2:
+        raise SignatureInvalid(f"signed by {body.user} only; right would be the resource's signature as well")
+    warnings = _expired_since(verified.signatures, now)
+    return FileReport(
+        path, "amendment", tuple(passed), amendment=body, signatures=verified.signatures, warnings=warnings
     )
 
 

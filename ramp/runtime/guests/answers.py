@@ -18,10 +18,12 @@ from ramp.plugins.answers import (
     no,
     quote_problem,
     reservation_problem,
+    resized_problem,
     text_problem,
 )
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceRefusal
 from ramp.runtime.guests.snapshot import SNAPSHOT_BYTES_MAX
@@ -49,6 +51,7 @@ _CALLS: Final[dict[type, str]] = {
     fx.DescribeMachine: "snapshot",
     fx.ForgetSlots: "forget",
     fx.TendSlots: "tend",
+    ResizeSlot: "resize",
     fx.PriceSlots: "price",
 }
 
@@ -82,6 +85,8 @@ def without_answer(question: Question, reason: str, *, asked: bool) -> ev.Answer
             return ev.SlotsForgotten()  # it remembers them, which does no harm
         case fx.TendSlots():
             return ev.SlotsTended()  # it is told again
+        case ResizeSlot(key, step):
+            return SlotResized(key, step, None, reason)
         case fx.PriceSlots(call_id, questions):
             return ev.SlotsPriced(call_id, (PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=reason),) * len(questions))
     assert_never(question)
@@ -122,6 +127,11 @@ def answer_problem(question: Question, answer: Any) -> str:
             return ""
         case fx.TendSlots(slots), ev.SlotsTended(lost):
             return lost_problem(dict(slots), dict(lost))
+        case ResizeSlot(), SlotResized():
+            if (answer.key, answer.step) != (question.key, question.step):
+                return "the answer to another question"
+            unsure = answer.answer is None
+            return "" if unsure else resized_problem(question.key, question.cores, question.until, answer.answer)
         case (
             (fx.HoldSlot(key), ev.SlotHeld(given_key, given))
             | (fx.ConfirmSlot(key), ev.SlotConfirmed(given_key, given))

@@ -15,10 +15,18 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
-from ramp.plugins.answers import firm_problem, held_problem, lost_problem, quote_problem, reservation_problem
-from ramp.plugins.interface import ForgettingPlugin, ResourcePlugin, TendedPlugin
+from ramp.plugins.answers import (
+    firm_problem,
+    held_problem,
+    lost_problem,
+    quote_problem,
+    reservation_problem,
+    resized_problem,
+)
+from ramp.plugins.interface import ForgettingPlugin, ResizablePlugin, ResourcePlugin, TendedPlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.events import MachineInDoubt
 from ramp.runtime.guests.answers import call_of, raised, snapshot_problem, without_answer
 from ramp.runtime.guests.health import Health
@@ -73,6 +81,8 @@ class GuardedPlugin:
                 return ev.SlotsForgotten()
             case fx.TendSlots(slots):
                 return self.tend(slots, now)
+            case ResizeSlot():
+                return self.resize(question, now)
         assert_never(question)
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
@@ -127,6 +137,20 @@ class GuardedPlugin:
         if isinstance(answer, MachineInDoubt):
             return ev.SlotsTended()
         return ev.SlotsTended(tuple((key, plain(reason)) for key, reason in answer.items()))
+
+    def resize(self, asked: ResizeSlot, now: Instant) -> SlotResized:
+        """Give a firm slot another size, if the machine can."""
+        plugin, key, step = self.plugin, asked.key, asked.step
+        if not isinstance(plugin, ResizablePlugin):
+            detail = "this machine cannot change what it has set aside"
+            return SlotResized(key, step, Refusal(0, RefusalCode.PLUGIN_FAILED, detail=detail), able=False)
+        call = lambda: plugin.resize(key, step, asked.cores, asked.until, now)  # noqa: E731
+        answer = self._ask(
+            "resize", now, call, lambda given: resized_problem(key, asked.cores, asked.until, given), changes=True
+        )
+        if isinstance(answer, MachineInDoubt):
+            return SlotResized(key, step, None, answer.reason)
+        return SlotResized(key, step, answer)
 
     def snapshot(self, now: Instant, horizon: Duration) -> str | MachineInDoubt:
         """The machine as a JSON object in text."""

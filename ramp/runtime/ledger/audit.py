@@ -98,7 +98,7 @@ _TRANSFERS: Final = Question(
     LEFT JOIN entries AS settled ON settled.transfer_id = transfers.transfer_id AND settled.action = 'settled'
     WHERE entered.entry_number IS NULL
         OR transfers.transfer_id <> kind || ':' || transfers.agreement_id
-        OR kind NOT IN ('payment', 'refund', 'deposit')
+        OR kind NOT IN ('payment', 'refund', 'deposit', 'rebate')
         OR amount <= 0
         OR debit_account = credit_account
         OR debit_account NOT IN (SELECT account_id FROM accounts)
@@ -144,6 +144,41 @@ _REFUNDS: Final = Question(
     """,
 )
 
+# A rebate's key is its agreement's id, a mark, and the amendment's number.
+_REBATES: Final = Question(
+    "{transfer_id} gives {amount} minor units from {debit_account} to {credit_account}, which no amendment says",
+    """
+    SELECT rebates.transfer_id, rebates.amount, rebates.debit_account, rebates.credit_account
+    FROM transfers AS rebates
+    LEFT JOIN amendments ON rebates.agreement_id = amendments.agreement_id || '#' || amendments.number
+        AND amendments.amount = rebates.amount
+    LEFT JOIN transfers AS charges ON charges.transfer_id = 'payment:' || amendments.agreement_id
+    WHERE rebates.kind = 'rebate' AND (
+        charges.transfer_id IS NULL OR charges.posted_at IS NULL
+        OR rebates.debit_account <> charges.credit_account OR rebates.credit_account <> charges.debit_account
+        OR COALESCE(rebates.order_id, '') <> COALESCE(charges.order_id, '')
+    )
+    """,
+)
+
+_AMENDED: Final = Question(
+    "{agreement_id}: {back} minor units were given back of the {paid} paid, or not what its amendments say",
+    """
+    WITH given AS (
+        SELECT agreement_id, SUM(amount) AS amount FROM amendments WHERE code = '' GROUP BY agreement_id
+    )
+    SELECT given.agreement_id, given.amount + COALESCE(refunds.amount, 0) AS back, charges.amount AS paid FROM given
+    JOIN transfers AS charges ON charges.transfer_id = 'payment:' || given.agreement_id
+    LEFT JOIN transfers AS refunds ON refunds.reverses = charges.transfer_id
+    WHERE given.amount + COALESCE(refunds.amount, 0) > charges.amount
+    UNION ALL
+    SELECT amendments.agreement_id, amendments.amount, 0 FROM amendments
+    LEFT JOIN transfers AS rebates
+        ON rebates.transfer_id = 'rebate:' || amendments.agreement_id || '#' || amendments.number
+    WHERE amendments.code = '' AND rebates.transfer_id IS NULL
+    """,
+)
+
 _REFUSED: Final = Question(
     "{agreement_id} is refused, but {transfer_id} is not voided",
     """
@@ -153,7 +188,7 @@ _REFUSED: Final = Question(
     """,
 )
 
-# Only refunds may bring an account below its limit, and only a resource's: it owes the money then.
+# Only what is given back may bring an account below its limit, and only a resource's: it owes the money then.
 _OVERDRAFTS: Final = Question(
     "{transfer_id} brings {account_id} {missing} minor units below its limit",
     """
@@ -176,7 +211,8 @@ _OVERDRAFTS: Final = Question(
     )
     SELECT transfer_id, accounts.account_id, -spendable - credit_limit AS missing FROM running
     JOIN accounts ON accounts.account_id = running.account_id
-    WHERE spendable + credit_limit < 0 AND is_debit = 1 AND (accounts.kind <> 'resource' OR running.kind <> 'refund')
+    WHERE spendable + credit_limit < 0 AND is_debit = 1
+        AND (accounts.kind <> 'resource' OR running.kind NOT IN ('refund', 'rebate'))
     ORDER BY entry_number
     """,
 )
@@ -278,6 +314,8 @@ QUESTIONS: Final = (
     _OPEN_ACCOUNTS,
     _OVERDRAFTS,
     _REFUNDS,
+    _REBATES,
+    _AMENDED,
     _ORDERS,
     _LINES,
     _COUNTERSIGNED,

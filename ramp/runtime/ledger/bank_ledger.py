@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from ramp.errors import LedgerRefusal
+from ramp.ledger.amendments.amendment import AmendmentTerms
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderState
-from ramp.ledger.transfer import TransferKind
+from ramp.ledger.transfer import TransferKind, amendment_key, transfer_id_of
+from ramp.model.agreement import Amendment
 from ramp.model.contents import AccountLine, PaymentMade, RefundMade, TradeLine
 from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidAmendment
 from ramp.protocol.user.party import REPLAYED
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
@@ -44,6 +48,8 @@ class BankLedger:
                 return self._refund(effect, now)
             case fx.PostDeposit():
                 return self._deposit(effect, now)
+            case PostAmendment() | VoidAmendment():
+                return self._amend(effect, now)
             case fx.LookUpAccount():
                 return self._account(effect, now)
             case fx.LookUpOverview():
@@ -144,6 +150,23 @@ class BankLedger:
             return ev.DepositPosted(effect.call_id, effect.deposit_id, "", 0, refusal.code, refusal.reason)
         return ev.DepositPosted(effect.call_id, effect.deposit_id, transfer.transfer_id, transfer.amount)
 
+    def _amend(self, effect: PostAmendment | VoidAmendment, now: Instant) -> AmendmentDecided:
+        asked = effect.amendment if isinstance(effect, PostAmendment) else effect
+        agreement_id, number = asked.agreement_id, asked.number
+        try:
+            if isinstance(effect, PostAmendment):
+                decided = self.ledger.post_amendment(_terms_of(effect.amendment), at=now, evidence=effect.evidence)
+            else:
+                decided = self.ledger.void_amendment(
+                    agreement_id, number, effect.user, at=now, evidence=effect.evidence
+                )
+        except LedgerRefusal as refusal:
+            return AmendmentDecided(effect.call_id, agreement_id, number, code=refusal.code, detail=refusal.reason)
+        if not decided.is_posted:
+            return AmendmentDecided(effect.call_id, agreement_id, number, code=decided.code, detail=decided.reason)
+        transfer_id = transfer_id_of(amendment_key(agreement_id, number), TransferKind.REBATE)
+        return AmendmentDecided(effect.call_id, agreement_id, number, transfer_id, decided.amount)
+
     # -- what owner and keeper see -------------------------------------------------------------------------------
 
     def _account(self, effect: fx.LookUpAccount, now: Instant) -> ev.AccountLookedUp:
@@ -179,3 +202,17 @@ class BankLedger:
         )
         first = accounts if effect.after == 0 else ()
         return ev.OverviewLookedUp(effect.call_id, first, trades, found.next_after or 0)
+
+
+def _terms_of(amendment: Amendment) -> AmendmentTerms:
+    """What an amendment asks of the ledger."""
+    return AmendmentTerms(
+        amendment.agreement_id,
+        amendment.number,
+        amendment.previous,
+        state_digest(amendment),
+        amendment.user,
+        amendment.resource,
+        amendment.refund,
+        amendment.valid_until,
+    )

@@ -1,6 +1,6 @@
 """Bringing an older ledger's tables to the version of today, in the transaction that opens it.
 
-The statements are written out and stay as they are: the tables of a later version may differ from those of version 2.
+The statements are written out and stay as they are: the tables of a later version may differ from these.
 """
 
 from __future__ import annotations
@@ -162,3 +162,28 @@ def migrate_from_version_1(connection: Connection) -> None:
         if stray is not None:
             raise LedgerCorrupt(f"row {stray[1]} of the ledger's table {stray[0]} refers to nothing in {stray[2]}")
     connection.exec_driver_sql("UPDATE ledger_version SET version = 2")
+
+
+_AMENDMENTS: Final = """
+    CREATE TABLE amendments (
+        agreement_id TEXT NOT NULL,
+        number INTEGER NOT NULL CHECK (number > 0),
+        digest TEXT NOT NULL,
+        amount {integer} NOT NULL,
+        decided_at {integer} NOT NULL,
+        code TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (agreement_id, number),
+        CONSTRAINT posted_or_void CHECK ((code = '') = (amount > 0))
+    )
+    """
+
+
+def migrate_from_version_2(connection: Connection) -> None:
+    """Bring the tables of version 2 to version 3: amendments, of which there are none yet.
+
+    Args:
+        connection: in a transaction.
+    """
+    connection.exec_driver_sql(_AMENDMENTS.format_map(_TYPES[connection.dialect.name]))
+    connection.exec_driver_sql("UPDATE ledger_version SET version = 3")

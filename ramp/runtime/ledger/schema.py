@@ -36,9 +36,9 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL, make_url
 
 from ramp.errors import ConfigurationError, VersionTooNew
-from ramp.runtime.ledger.migration import migrate_from_version_1, unchecked_references
+from ramp.runtime.ledger.migration import migrate_from_version_1, migrate_from_version_2, unchecked_references
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """Version of the tables; an older ledger is brought to it when it is opened, a newer one is not touched."""
 
 LOCK_PAUSE_S: Final = 0.01
@@ -181,6 +181,19 @@ EVIDENCE = Table(
     Column("at", _BIG, nullable=False),
 )
 
+AMENDMENTS = Table(
+    "amendments",
+    _METADATA,
+    Column("agreement_id", Text, primary_key=True),
+    Column("number", Integer, CheckConstraint("number > 0"), primary_key=True, autoincrement=False),
+    Column("digest", Text, nullable=False),
+    Column("amount", _BIG, nullable=False),
+    Column("decided_at", _BIG, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    CheckConstraint("(code = '') = (amount > 0)", name="posted_or_void"),
+)
+
 REMEMBERED_VOIDS = Table(
     "remembered_voids",
     _METADATA,
@@ -268,10 +281,12 @@ def _bring_up_to_date(connection: Connection, shown: str) -> None:
     if version is None:
         _METADATA.create_all(connection)
         connection.execute(insert(VERSIONS).values(version=SCHEMA_VERSION))
-    elif version == 1:
-        migrate_from_version_1(connection)
-    elif version != SCHEMA_VERSION:
+    elif version > SCHEMA_VERSION:
         raise VersionTooNew(shown, "ledger", version, SCHEMA_VERSION)
+    if version == 1:
+        migrate_from_version_1(connection)
+    if version in {1, 2}:
+        migrate_from_version_2(connection)
 
 
 def _url(location: str | Path) -> URL:

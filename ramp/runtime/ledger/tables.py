@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 from ramp.errors import LedgerCorrupt
 from ramp.ledger.account import Balance
+from ramp.ledger.amendments.amendment import DecidedAmendment
 from ramp.ledger.entry import (
     AccountClosed,
     AccountOpened,
@@ -57,6 +58,7 @@ from ramp.runtime.ledger.rows import (
 )
 from ramp.runtime.ledger.schema import (
     ACCOUNTS,
+    AMENDMENTS,
     CERTIFICATES,
     ENTRIES,
     EVIDENCE,
@@ -120,6 +122,9 @@ _VOIDS_OF: Final = (
     select(REMEMBERED_VOIDS)
     .where(REMEMBERED_VOIDS.c.order_id == bindparam("wanted_id"))
     .order_by(REMEMBERED_VOIDS.c.user_account)
+)
+_AMENDMENTS_OF: Final = (
+    select(AMENDMENTS).where(AMENDMENTS.c.agreement_id == bindparam("wanted_id")).order_by(AMENDMENTS.c.number)
 )
 _NEXT_DEADLINE: Final = select(func.min(ORDERS.c.valid_until)).where(IS_RESERVED)
 _CHANGE_BALANCE: Final = (
@@ -285,6 +290,15 @@ class Tables:
     def add_evidence(self, evidence: Evidence) -> None:
         """Store a signed message."""
         self._connection.execute(_ENTER_EVIDENCE, asdict(evidence) | {"kind": str(evidence.kind)})
+
+    def amendments(self, agreement_id: str) -> tuple[DecidedAmendment, ...]:
+        """What was decided of an agreement's amendments, by number."""
+        rows = self._connection.execute(_AMENDMENTS_OF, {"wanted_id": agreement_id})
+        return tuple(DecidedAmendment(*row) for row in rows)
+
+    def add_amendment(self, decided: DecidedAmendment) -> None:
+        """Keep what was decided of an amendment."""
+        self._connection.execute(insert(AMENDMENTS), asdict(decided))
 
     def entries(self) -> Sequence[Entry]:
         """All entries in order."""

@@ -1,0 +1,129 @@
+"""The rules of amendments: a part of a payment goes back once, or the amendment is void for good.
+
+What is proposed about an agreement that was paid is decided once: posted, or void. A proposal whose number is below one
+that was decided is void, as is one that changes another state than the one that the amendment posted last has made; so
+no old or doubled proposal is ever posted. A rule checks everything before it writes.
+"""
+
+from __future__ import annotations
+
+from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment, given_back
+from ramp.ledger.entry import TransferEntered
+from ramp.ledger.evidence import EvidenceKind
+from ramp.ledger.records import Records
+from ramp.ledger.refusals import (
+    RefusalCode,
+    check_amount,
+    check_evidence,
+    check_identifier,
+    check_instant,
+    one_line,
+    refuse,
+)
+from ramp.ledger.rules import open_balances, store_evidence
+from ramp.ledger.transfer import Transfer, TransferKind, TransferState, amendment_key, transfer_id_of
+from ramp.model.instant import Instant, iso
+from ramp.model.money import credits_text
+from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
+
+
+def post_amendment(records: Records, terms: AmendmentTerms, at: Instant, evidence: str) -> DecidedAmendment:
+    """Give a part of a payment back, or void the amendment; what was decided of it stays so."""
+    check_amount(f"refund of {terms.agreement_id}", terms.amount)
+    check_identifier("previous state", terms.previous)
+    check_identifier("state", terms.digest)
+    check_instant("deadline", terms.valid_until)
+    check_evidence(evidence)
+    charge = _charge(records, terms.agreement_id, terms.number, at)
+    if (charge.debit_account, charge.credit_account) != (terms.user, terms.resource):
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{terms.user} has paid nothing to {terms.resource} for that agreement")
+    decided = records.amendments(terms.agreement_id)
+    there = next((each for each in decided if each.number == terms.number), None)
+    if there is not None:
+        if there.is_posted and there.digest != terms.digest:
+            name = f"amendment {terms.number} of {terms.agreement_id}"
+            refuse(RefusalCode.DUPLICATE_DIFFERS, f"{name} was posted with other terms")
+        return there
+    problem = _problem(records, charge, terms, decided, at)
+    if problem is not None:
+        code, reason = problem
+        return _void(records, terms.agreement_id, terms.number, at, str(code), reason, evidence)
+    rebate = Transfer(
+        transfer_id=transfer_id_of(amendment_key(terms.agreement_id, terms.number), TransferKind.REBATE),
+        debit_account=charge.credit_account,
+        credit_account=charge.debit_account,
+        amount=terms.amount,
+        agreement_id=amendment_key(terms.agreement_id, terms.number),
+        kind=TransferKind.REBATE,
+        entered_at=at,
+        posted_at=at,
+        memo=f"amendment {terms.number}",
+        order_id=charge.order_id,
+    )
+    open_balances(records, rebate)
+    posted = DecidedAmendment(terms.agreement_id, terms.number, terms.digest, terms.amount, at)
+    records.append(TransferEntered(rebate))
+    records.add_amendment(posted)
+    store_evidence(records, EvidenceKind.AMENDMENT, terms.agreement_id, evidence, at)
+    return posted
+
+
+def void_amendment(
+    records: Records, agreement_id: str, number: int, user: str, at: Instant, evidence: str
+) -> DecidedAmendment:
+    """Void an amendment by its buyer's wish, seen or not; one that was decided stays as it is."""
+    check_evidence(evidence)
+    charge = _charge(records, agreement_id, number, at)
+    if charge.debit_account != user:
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{user} has paid nothing for that agreement")
+    there = next((each for each in records.amendments(agreement_id) if each.number == number), None)
+    return there or _void(records, agreement_id, number, at, "withdrawn", "its buyer has withdrawn it", evidence)
+
+
+def _charge(records: Records, agreement_id: str, number: int, at: Instant) -> Transfer:
+    """The payment of an agreement that may be amended."""
+    check_identifier("agreement id", agreement_id)
+    check_instant("time", at)
+    if type(number) is not int or not 1 <= number <= AMENDMENT_NUMBER_MAX:
+        refuse(RefusalCode.MALFORMED_VALUE, f"number {number!r} is no integer from 1 to {AMENDMENT_NUMBER_MAX}")
+    charge = records.transfer(agreement_id, TransferKind.PAYMENT)
+    if charge is None:
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
+    if charge.state is not TransferState.POSTED:
+        refuse(RefusalCode.NOT_POSTED, f"payment of {agreement_id} is {charge.state}; only what is paid can be amended")
+    # all that is decided of one agreement is decided one after the other
+    records.balances((charge.debit_account, charge.credit_account))
+    return charge
+
+
+def _problem(
+    records: Records,
+    charge: Transfer,
+    terms: AmendmentTerms,
+    decided: tuple[DecidedAmendment, ...],
+    at: Instant,
+) -> tuple[RefusalCode, str] | None:
+    """Why an amendment can never be posted: code and reason, or None if it can be now."""
+    name = terms.agreement_id
+    if records.transfer(name, TransferKind.REFUND) is not None:
+        return RefusalCode.REFUNDED, f"all that was left of the payment of {name} has gone back already"
+    if at >= terms.valid_until:
+        return RefusalCode.EXPIRED, f"it was valid until {iso(terms.valid_until)}"
+    if decided and terms.number < decided[-1].number:
+        return RefusalCode.OUT_OF_ORDER, f"{name} has had amendment {decided[-1].number} since"
+    posted = [each for each in decided if each.is_posted]
+    if posted and posted[-1].digest != terms.previous:
+        return RefusalCode.OTHER_STATE, f"it does not change the state that amendment {posted[-1].number} has made"
+    left = charge.amount - given_back(posted)
+    if terms.amount >= left:
+        return RefusalCode.MORE_THAN_PAID, f"{credits_text(left)} of the payment are left, not more than it gives back"
+    return None
+
+
+def _void(
+    records: Records, agreement_id: str, number: int, at: Instant, code: str, reason: str, evidence: str
+) -> DecidedAmendment:
+    void = DecidedAmendment(agreement_id, number, "", 0, at, code, one_line(reason))
+    records.add_amendment(void)
+    store_evidence(records, EvidenceKind.AMENDMENT, agreement_id, evidence, at)
+    return void

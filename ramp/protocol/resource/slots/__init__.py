@@ -1,0 +1,1 @@
+"""The accepted offers that a resource has at hand, and the changes of what it has sold."""

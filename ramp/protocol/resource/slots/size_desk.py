@@ -1,0 +1,250 @@
+"""The changes of a resource's sold slots: what buyers propose, how each slot stands, what was said of its amendments.
+
+One change of a slot is open at a time; the resource decides their order, by answering one and refusing what comes
+meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Amendment, Signed
+from ramp.model.contents import Amended, AmendmentPosted, AmendmentRefused
+from ramp.model.instant import Duration, Instant, iso, seconds
+from ramp.model.seal import Seal
+from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, notice_problem
+from ramp.protocol.amending.asking import SlotResized
+from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
+from ramp.protocol.effects import Effect, Send
+from ramp.protocol.resource.participant import Participant
+from ramp.protocol.resource.slots.size_change import SizeChange
+from ramp.protocol.tables import ParticipantState, SizeChangeState
+from ramp.protocol.timing import Pace, earliest
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One sold slot of which a change was proposed.
+
+    Attributes:
+        participant: the accepted offer.
+        state: how the slot stands.
+        change: the one that is open, or None.
+        said: the last word on each amendment that has ended, by its number.
+    """
+
+    participant: Participant
+    state: SlotState
+    change: SizeChange | None = None
+    said: dict[int, Amended | AmendmentRefused] = field(default_factory=dict)
+
+
+class SizeDesk:
+    """All changes of one resource.
+
+    Args:
+        resource: name of the selling agent.
+        pace: of the selling agent.
+        in_the_way: why a slot (an offer's id) cannot have so many cores until that end, for what goes on on it; or
+            empty.
+    """
+
+    def __init__(self, resource: str, pace: Pace, in_the_way: Callable[[str, int, Instant], str]) -> None:
+        self._resource = resource
+        self._pace = pace
+        self._in_the_way = in_the_way
+        self._slots: dict[str, _Slot] = {}
+        self._open: dict[str, SizeChange] = {}
+        self._stranded: list[tuple[str, str]] = []
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When `tick` wants to be called, or None."""
+        return earliest(*(change.deadline for change in self._open.values()))
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Slots that are being changed, by their offers' ids."""
+        return tuple(self._open)
+
+    # -- the journal ---------------------------------------------------------------------------------------------
+
+    def replay(self, record: SizeRecord, participant: Participant) -> None:
+        """Take one record of the journal; its slot is known by then."""
+        slot = self._slot(participant)
+        if isinstance(record, AmendmentReceived):
+            slot.change = SizeChange(record.amendment, participant.agreed, slot.state, self._pace)
+            return
+        change = slot.change
+        assert change is not None, "it was received first"
+        if isinstance(record, AmendmentSettled):
+            slot.state = after(change.body)
+            slot.said[change.body.number] = Amended(change.signed, record.posted, record.seal)
+            slot.change = None
+        elif isinstance(record, AmendmentDropped):
+            body = change.body
+            slot.said[body.number] = AmendmentRefused(body.agreement_id, body.number, record.code, record.detail)
+            slot.change = None
+        else:
+            change.replay(record)
+        self._show(slot)
+
+    def recover(self, offer_id: str, now: Instant) -> list[Effect]:
+        """Go on with a slot's change after a restart."""
+        slot = self._slots.get(offer_id)
+        if slot is None or slot.change is None or slot.participant.state is ParticipantState.RELEASED:
+            return []
+        return self._kept(slot, slot.change.recover(now))
+
+    def forget(self, offer_id: str) -> None:
+        """Let a slot go."""
+        self._slots.pop(offer_id, None)
+        self._open.pop(offer_id, None)
+
+    def kept(self, participant: Participant) -> None:
+        """A participant has moved; one that is released has nothing to change any more."""
+        if participant.state is ParticipantState.RELEASED:
+            slot = self._slots.get(participant.offer.offer_id)
+            if slot is not None:
+                slot.change = None
+                self._open.pop(participant.offer.offer_id, None)
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        for change in self._open.values():
+            change.clock_set(by)
+
+    def stranded(self) -> list[tuple[str, str]]:
+        """The slots (offers' ids) that the machine could not give their old size again, and why; told once."""
+        told, self._stranded = self._stranded, []
+        return told
+
+    # -- messages and answers ------------------------------------------------------------------------------------
+
+    def on_amendment(
+        self, message: Message, signed: Signed, participant: Participant | None, now: Instant
+    ) -> list[Effect]:
+        """Take a buyer's proposal, for the first time or again.
+
+        Args:
+            message: as it came.
+            signed: what the buyer has signed.
+            participant: what was sold for the offer that it names, if anything.
+            now: the present.
+
+        Raises:
+            RemoteProtocolError: if it is not signed by the buyer, and by the buyer only.
+        """
+        body = signed.body
+        assert isinstance(body, Amendment)
+        if participant is None or participant.agreement is None:
+            return [self._refuse(message, body, "unknown_agreement", "nothing is sold for that offer")]
+        if signed.signers != (participant.user,) or body.user != participant.user:
+            raise RemoteProtocolError("the document is not signed by the buyer, and by the buyer only")
+        if body.agreement_id != participant.agreed.agreement_id:
+            return [self._refuse(message, body, "unknown_agreement", "the slot is sold under another agreement")]
+        slot = self._slot(participant)
+        if slot.change is not None and slot.change.body == body:
+            return slot.change.on_proposed()
+        said = slot.said.get(body.number)
+        if said is not None:
+            return [self._say(message, said)]
+        problem = self._problem(slot, body, now)
+        if problem is not None:
+            return [self._refuse(message, body, *problem)]
+        slot.change = SizeChange(signed, participant.agreed, slot.state, self._pace)
+        return self._kept(slot, slot.change.start())
+
+    def on_resized(self, resized: SlotResized, now: Instant) -> list[Effect]:
+        """The machine's answer."""
+        change = self._open.get(resized.key)
+        return [] if change is None else self._kept(self._slots[resized.key], change.on_resized(resized, now))
+
+    def on_bank(
+        self, content: AmendmentPosted | AmendmentRefused, seal: Seal, participant: Participant, now: Instant
+    ) -> list[Effect]:
+        """The bank's word on an amendment, with its seal.
+
+        Raises:
+            RemoteProtocolError: if it has posted something else.
+        """
+        change = self._open.get(participant.offer.offer_id)
+        if change is None or change.body.number != content.number:
+            return []
+        return self._kept(self._slots[participant.offer.offer_id], change.on_bank(content, seal, now))
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Let every change act whose deadline has come."""
+        effects: list[Effect] = []
+        for offer_id, change in list(self._open.items()):
+            if change.deadline is not None and now >= change.deadline:
+                slot = self._slots[offer_id]
+                sold = slot.participant.state is ParticipantState.SOLD
+                effects += self._kept(slot, change.tick(now, sold=sold))
+        return effects
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _problem(self, slot: _Slot, body: Amendment, now: Instant) -> tuple[str, str] | None:
+        """Why an amendment is not agreed to, as code and sentence."""
+        participant, timing = slot.participant, self._pace.timing
+        if participant.state is not ParticipantState.SOLD:
+            return "not_active", f"the slot is {participant.state}; right would be sold"
+        if slot.change is not None:
+            return "another_open", f"amendment {slot.change.body.number} of it is open"
+        if abs(now - body.issued_at) > timing.message_age:
+            age = f"issued at {iso(body.issued_at)}, the clock here says {iso(now)}"
+            return "too_old", f"{age}; right would be at most {seconds(timing.message_age):g} s apart"
+        if now >= body.effective_at:
+            return "too_late", f"it should have taken effect at {iso(body.effective_at)}"
+        problem = amendment_problem(participant.agreed, slot.state, body)
+        if problem is not None:
+            return problem
+        if short := notice_problem(body, timing.amendment_notice):
+            return "short_notice", short
+        if busy := self._in_the_way(body.offer_id, body.cores, body.until):
+            return "job_in_the_way", busy
+        return None
+
+    def _slot(self, participant: Participant) -> _Slot:
+        offer_id = participant.offer.offer_id
+        if offer_id not in self._slots:
+            self._slots[offer_id] = _Slot(participant, first_state(participant.agreed))
+        return self._slots[offer_id]
+
+    def _kept(self, slot: _Slot, effects: list[Effect]) -> list[Effect]:
+        """Keep what a change has come to."""
+        change = slot.change
+        assert change is not None
+        offer_id = slot.participant.offer.offer_id
+        self._open[offer_id] = change
+        if change.state is SizeChangeState.ENDED:
+            assert change.last_word is not None
+            del self._open[offer_id]
+            slot.change = None
+            slot.said[change.body.number] = change.last_word
+            if isinstance(change.last_word, Amended):
+                slot.state = after(change.body)
+            if change.stranded:
+                self._stranded.append((offer_id, change.stranded))
+        self._show(slot)
+        return effects
+
+    def _show(self, slot: _Slot) -> None:
+        """Let the participant know how much of the slot may be used from now on."""
+        change = slot.change
+        if change is not None and change.is_binding:
+            slot.participant.size = change.body.cores, change.body.until
+        else:
+            slot.participant.size = slot.state.cores, slot.state.until
+
+    def _refuse(self, message: Message, body: Amendment, code: str, detail: str) -> Send:
+        return self._say(message, AmendmentRefused(body.agreement_id, body.number, code, detail))
+
+    def _say(self, message: Message, content: Amended | AmendmentRefused) -> Send:
+        performative = Performative.INFORM if isinstance(content, Amended) else Performative.REFUSE
+        to, about, reference = message.sender, message.conversation_id, message.reply_with
+        return Send(Message(performative, self._resource, to, about, content, in_reply_to=reference))

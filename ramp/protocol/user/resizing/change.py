@@ -1,0 +1,190 @@
+"""The user's side of making one bought slot smaller: proposed to the seller, and ended by the bank's word.
+
+Either the seller proves by the bank's own word that the amendment is posted, or it is withdrawn at the bank, whose
+answer is
+final: posted after all, or never. So nothing rests on whether the seller says no, says nothing, or fails.
+"""
+
+from __future__ import annotations
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, AmendmentRefused, AmendmentWithdrawal
+from ramp.model.instant import Duration, Instant
+from ramp.model.seal import Role, Seal
+from ramp.protocol.amending.asking import AmendmentAdvanced, AmendmentOutcome
+from ramp.protocol.belief import said_by
+from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
+from ramp.protocol.machine import StateMachine
+from ramp.protocol.tables import AMENDMENT, AmendmentState
+from ramp.protocol.timing import Pace, Retry, earliest, moved
+
+S = AmendmentState
+AmendmentWord = AmendmentAgreed | AmendmentRefused | AmendmentPosted | Amended
+
+
+class Change(StateMachine[AmendmentState]):
+    """One proposed amendment.
+
+    Args:
+        amendment: what is proposed.
+        agreement: what was bought.
+        pace: of the user.
+
+    Attributes:
+        outcome: how it ended, with the bank's seal on it, once it has.
+    """
+
+    def __init__(self, amendment: Amendment, agreement: Agreement, pace: Pace) -> None:
+        super().__init__(agreement.request_id, AMENDMENT, S.NEW)
+        self.amendment = amendment
+        self.agreement = agreement
+        self.outcome: tuple[AmendmentOutcome, Seal] | None = None
+        self._pace = pace
+        self._retry = Retry(pace)
+        self._limit: Instant | None = None
+        self._why: tuple[str, str] = ("", "")
+
+    @property
+    def doubt(self) -> str:
+        """What is not known yet and how it will end, or the empty string."""
+        if self.state is S.ENDED:
+            return ""
+        body = self.amendment
+        what = f"amendment {body.number} of {body.agreement_id}"
+        if self.state is S.WITHDRAWING:
+            return f"{body.bank} has been asked to void {what}; its answer decides"
+        return f"{what} is with {body.resource}; until {body.bank} has posted it the slot stays as it was"
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Propose it, for the first time or after a restart."""
+        self._enter(S.ASKING, "start")
+        self._limit = now + self._pace.patience(self._pace.timing.cancellation_limit)
+        self._retry.begin(now)
+        self._arm()
+        return [self._ask()]
+
+    def handle(self, message: Message, content: AmendmentWord, now: Instant) -> list[Effect]:
+        """Take the resource's or the bank's word; after the end everything is ignored.
+
+        Raises:
+            RemoteProtocolError: if it is not its sender's own word, or proves nothing.
+        """
+        if self.state is S.ENDED:
+            return []
+        body = self.amendment
+        if isinstance(content, Amended):
+            said_by(message, body.resource, Role.RESOURCE)
+            self.check_proof(content)
+            saved = SaveAgreement(
+                f"{body.agreement_id}.amendment-{body.number}", content.amendment, content.posted_seal.text
+            )
+            return [saved, *self._end(content.posted, content.posted_seal, "Amended", now)]
+        if isinstance(content, AmendmentAgreed):
+            said_by(message, body.resource, Role.RESOURCE)
+            return self._agreed(now) if self.state is S.ASKING else []
+        if message.sender == body.resource and isinstance(content, AmendmentRefused):
+            said_by(message, body.resource, Role.RESOURCE)
+            if self.state is S.WITHDRAWING:
+                return []
+            self._why = content.code, content.detail
+            return self._withdraw("AmendmentRefused", now)
+        seal = said_by(message, body.bank, Role.BANK)
+        if self.state is not S.WITHDRAWING:
+            return []
+        return self._end(content, seal, type(content).__name__, now)
+
+    def tick(self, now: Instant) -> list[Effect]:
+        """Send again; give up what takes too long."""
+        if self._limit is not None and now >= self._limit:
+            self._why = "no_answer", f"{self.amendment.resource} has not had it posted in time"
+            return self._withdraw("deadline", now)
+        if not self._retry.is_due(now):
+            return []
+        self._retry.again(now)
+        self._arm()
+        return [self._ask()]
+
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: see `Party.clock_set`."""
+        self._retry.clock_set(by)
+        self._limit = moved(self._limit, by)
+        self._arm()
+
+    def check_proof(self, proof: Amended) -> None:
+        """Check that both have signed this amendment, and that the bank has told the resource that it is posted.
+
+        Raises:
+            RemoteProtocolError: if not.
+        """
+        body = self.amendment
+        if proof.amendment.body != body or proof.amendment.signers != (body.user, body.resource):
+            raise RemoteProtocolError("the proof is of another amendment or lacks a signature")
+        posted, seal = proof.posted, proof.posted_seal
+        told = (seal.signer, seal.role, seal.receiver) == (body.bank, Role.BANK, body.resource)
+        said = (posted.agreement_id, posted.number, posted.refund)
+        if not told or said != (body.agreement_id, body.number, body.refund):
+            raise RemoteProtocolError("the proof lacks the bank's word that this was posted")
+
+    def _agreed(self, now: Instant) -> list[Effect]:
+        self._enter(S.AGREED, "AmendmentAgreed")
+        self._retry.answered(now)
+        # so long as it can be posted, and then as long as an answer may take
+        self._limit = self.amendment.valid_until + self._pace.patience(self._pace.timing.cancellation_limit)
+        self._arm()
+        return [Report(AmendmentAdvanced(self.amendment))]
+
+    def _withdraw(self, stimulus: str, now: Instant) -> list[Effect]:
+        self._enter(S.WITHDRAWING, stimulus)
+        self._limit = None
+        self._retry.begin(now)
+        self._arm()
+        return [self._ask()]
+
+    def _end(
+        self, content: AmendmentPosted | AmendmentRefused, seal: Seal, stimulus: str, now: Instant
+    ) -> list[Effect]:
+        self._enter(S.ENDED, stimulus)
+        self._retry.answered(now)
+        self._limit = None
+        self._arm()
+        body = self.amendment
+        done = isinstance(content, AmendmentPosted)
+        code, detail = ("", "") if done else self._why
+        if isinstance(content, AmendmentRefused) and not code:
+            code, detail = content.code, content.detail
+        refund = content.refund if isinstance(content, AmendmentPosted) else 0
+        outcome = AmendmentOutcome(
+            body.agreement_id, body.number, done, body.cores, body.until, body.effective_at, refund, code, detail
+        )
+        self.outcome = outcome, seal
+        # the copy with both signatures is the seller's to give: it gives the same answer again
+        return [self._propose()] if stimulus == "AmendmentPosted" else []
+
+    def _ask(self) -> Send:
+        return self._withdrawal() if self.state is S.WITHDRAWING else self._propose()
+
+    def _propose(self) -> Send:
+        body = self.amendment
+        return Send(
+            Message(
+                Performative.REQUEST,
+                body.user,
+                body.resource,
+                self.conversation_id,
+                Signed(body),
+                reply_with=f"{body.agreement_id}#{body.number}",
+            )
+        )
+
+    def _withdrawal(self) -> Send:
+        body = self.amendment
+        wish = AmendmentWithdrawal(body.agreement_id, body.number)
+        reference = f"{body.agreement_id}#{body.number}"
+        return Send(
+            Message(Performative.REQUEST, body.user, body.bank, self.conversation_id, wish, reply_with=reference)
+        )
+
+    def _arm(self) -> None:
+        self.deadline = earliest(self._limit, self._retry.due)

@@ -1,0 +1,56 @@
+"""Simulated machines whose reservations may change their size while they stand (`plugins.interface.ResizablePlugin`).
+
+Their cores have no places, so a reservation is a number of cores from a time on, and any of them may go.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import replace
+
+from ramp.model.instant import Instant
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.slot import Reservation
+from simulation.resource.booked_machine import BookedMachine
+from simulation.resource.reservation_book import Standing
+
+
+class ResizableMachine(BookedMachine, ABC):
+    """A booked machine that changes the size of what it has set aside."""
+
+    def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
+        """Give a firm reservation another size from now on; see `ResizablePlugin.resize`."""
+        with self._book.writing() as writer:
+            entry = self._book.entry(key)
+            if entry is None or entry.reservation is None or entry.standing(now) is not Standing.FIRM:
+                return self._not_firm(key, now)
+            slot = entry.reservation.slot
+            if step < entry.step:
+                return Refusal(
+                    entry.unit, RefusalCode.SLOT_TAKEN, detail=f"{key} was changed by step {entry.step} since"
+                )
+            if step > entry.step:
+                taken = self._more_taken(entry.reservation, cores, until, now)
+                if taken:
+                    return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=taken)
+                writer.resize(key, step, cores, until, now)
+            elif (slot.cores, slot.end) != (cores, until):
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=f"step {step} of {key} was another change")
+            return self._answer(key, now)
+
+    def _not_firm(self, key: str, now: Instant) -> Refusal:
+        answer = self._answer(key, now)
+        if isinstance(answer, Refusal):
+            return answer
+        return Refusal(0, RefusalCode.HOLD_EXPIRED, detail=f"{key} is held only, and not firm")
+
+    def _more_taken(self, reservation: Reservation, cores: int, until: Instant, now: Instant) -> str:
+        """Why what a reservation gets beyond what it has is not free; empty where it is, or where it gets less."""
+        slot = reservation.slot
+        if cores > slot.cores:
+            more = self._taken(replace(slot, cores=cores - slot.cores, end=min(until, slot.end)), now)
+            if more:
+                return more
+        if until > slot.end:
+            return self._taken(replace(slot, start=slot.end, end=until, cores=cores), now)
+        return ""
