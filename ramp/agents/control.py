@@ -18,6 +18,7 @@ from ramp.control.requests import (
     ListJobs,
     ListRequests,
     Request,
+    Resize,
     ShowRequest,
     Submit,
     Watch,
@@ -73,8 +74,8 @@ class UserControl(ControlChannel):
                 yield RequestShown(None if outcome is None else self._outcome(outcome))
             case ListAgreements():
                 yield answering.agreements_of(self._agent.party, self._agreement_file, self._payment_file)
-            case Cancel(agreement_id, reason):
-                yield await self._cancel(agreement_id, reason or "cancelled by the user")
+            case Cancel() | Resize():
+                yield await (self._resize(request) if isinstance(request, Resize) else self._cancel(request))
             case ListJobs():
                 yield answering.jobs_of(self._agent.party)
             case _ if isinstance(request, answering.Question):
@@ -179,7 +180,9 @@ class UserControl(ControlChannel):
         await self._agent.command(ev.RequestWithdrawn(request_id))
         return Done()
 
-    async def _cancel(self, agreement_id: str, reason: str) -> Event:
+    async def _cancel(self, request: Cancel) -> Event:
+        agreement_id, reason = request.agreement_id, request.reason or "cancelled by the user"
+
         def wanted(progress: pr.Progress) -> bool:
             return isinstance(progress, pr.CancellationEnded) and progress.outcome.agreement_id == agreement_id
 
@@ -187,6 +190,13 @@ class UserControl(ControlChannel):
             await self._agent.command(ev.AgreementCancelled(agreement_id, reason))
             ended = await queue.get()
         assert isinstance(ended, pr.CancellationEnded)
+        return ended
+
+    async def _resize(self, request: Resize) -> Event:
+        async with self._progress(lambda told: answering.has_changed(told, request.agreement_id)) as queue:
+            await self._agent.command(answering.change_of(request))
+            ended = await queue.get()
+        assert isinstance(ended, pr.AmendmentEnded)
         return ended
 
     def _agreement_file(self, agreement_id: str) -> Path | None:

@@ -22,7 +22,7 @@ from ramp.client.line import AsyncLine, refused
 from ramp.client.machine_state import MachineState
 from ramp.client.market import MACHINES_LIMIT_S
 from ramp.client.request import Requestable
-from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resource, with_machines
+from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resized, Resource, with_machines
 from ramp.client.submission import ROUND_TIME, ROUNDS, Approve, MarketUser, Prefer, auction_options
 from ramp.client.times import duration_of
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
@@ -146,6 +146,13 @@ class AsyncMarket(MarketUser[AsyncAccess]):
     async def cancel(self, any_id: str, reason: str = "") -> tuple[Cancelled, ...]:
         """See `Market.cancel`."""
         return await self.ask(dialogues.cancel(any_id, reason))
+
+    async def resize(
+        self, any_id: str, *, cores: int | None = None, until: str | datetime | None = None, quote_only: bool = False
+    ) -> Resized:
+        """See `Market.resize`."""
+        end = None if until is None else dialogues.moment_given(until, self.access.now())
+        return await self.ask(dialogues.resize(any_id, cores, end, quote_only=quote_only))
 
     async def balance(self) -> Account:
         """See `Market.balance`."""

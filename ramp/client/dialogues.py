@@ -18,7 +18,7 @@ from ramp.client.jobs.job import one_job
 from ramp.client.jobs.work import Work, orders_of
 from ramp.client.line import refused
 from ramp.client.machine_state import MachineState, parse_snapshot
-from ramp.client.results import Account, Cancelled, Reservation, Resource
+from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource
 from ramp.client.times import moment_of
 from ramp.control.events import (
     AgreementsListed,
@@ -48,6 +48,7 @@ from ramp.control.requests import (
     ListJobs,
     ListRequests,
     Request,
+    Resize,
     ShowRequest,
     Withdraw,
 )
@@ -65,7 +66,7 @@ from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import Duration, Instant
 from ramp.model.services import DRAINING_SERVICE
 from ramp.protocol.outcome import RequestOutcome
-from ramp.protocol.progress import CancellationEnded
+from ramp.protocol.progress import AmendmentEnded, CancellationEnded
 
 OPEN_STATES = ("settling", "active", "cancelling")
 """States of agreements that still mean something; the others are history."""
@@ -199,6 +200,38 @@ def _cancel_all(entries: Sequence[AgreementStanding], reason: str) -> Dialogue[t
         ended = _expected((yield Cancel(entry.agreement.agreement_id, reason)), CancellationEnded)
         found.append(results.cancelled_of(ended.outcome, entry.agreement.request_id))
     return tuple(found)
+
+
+def moment_given(given: str | datetime, now: Instant) -> Instant:
+    """A moment as it was given.
+
+    Raises:
+        ConfigurationError: if it is none.
+    """
+    try:
+        return moment_of(given, now)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def resize(any_id: str, cores: int | None, until: Instant | None, *, quote_only: bool) -> Dialogue[Resized]:
+    """Make what an id means smaller from now on, or tell what that would give back.
+
+    Raises:
+        ConfigurationError: if the id means nothing, or several slots; or if there is nothing to change.
+    """
+    if cores is None and until is None:
+        raise ConfigurationError(f"{any_id}: neither cores nor an end is given; right would be what it shall have")
+    asked = yield from requests()
+    bought = yield from agreements()
+    _, entries = belonging(any_id, asked, bought)
+    if len(entries) > 1:
+        entries = tuple(entry for entry in entries if entry.state in OPEN_STATES)
+    if len(entries) != 1:
+        found = f"{len(entries)} slots" if entries else "nothing that is bought"
+        raise ConfigurationError(f"{any_id}: this means {found}; right would be one reservation")
+    wish = Resize(entries[0].agreement.agreement_id, cores, until, quote_only)
+    return results.resized_of(_expected((yield wish), AmendmentEnded).outcome)
 
 
 def jobs() -> Dialogue[tuple[JobStanding, ...]]:

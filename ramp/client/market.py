@@ -21,7 +21,7 @@ from ramp.client.jobs.work import work_of
 from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState
 from ramp.client.request import Requestable
-from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resource, with_machines
+from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resized, Resource, with_machines
 from ramp.client.submission import ROUND_TIME, ROUNDS, Approve, MarketUser, Prefer, auction_options
 from ramp.client.times import duration_of
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
@@ -227,6 +227,23 @@ class Market(MarketUser[Access]):
             reason: for the resource and the bank to keep.
         """
         return self.ask(dialogues.cancel(any_id, reason))
+
+    def resize(
+        self, any_id: str, *, cores: int | None = None, until: str | datetime | None = None, quote_only: bool = False
+    ) -> Resized:
+        """Make a bought slot smaller from now on; returns when the bank has posted it, or it has come to nothing.
+
+        Args:
+            any_id: of a reservation or agreement; it may be cut short as long as it is unique.
+            cores: that it shall have; as many as it has by default.
+            until: its end; the one that it has by default.
+            quote_only: only tell what it would give back.
+
+        Raises:
+            ConfigurationError: if the id means nothing or several slots, or `until` is no moment.
+        """
+        end = None if until is None else dialogues.moment_given(until, self.access.now())
+        return self.ask(dialogues.resize(any_id, cores, end, quote_only=quote_only))
 
     def balance(self) -> Account:
         """The bank's answer to a query signed with one's own key."""

@@ -17,6 +17,7 @@ from ramp.model.contents import AccountStatement, StatementLine
 from ramp.model.instant import to_datetime
 from ramp.model.offer import Offer
 from ramp.model.shortcoming import site_of
+from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
 from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus, RoundRecord
 
 
@@ -99,7 +100,7 @@ class Reservation:
         start: start of the slot.
         end: end of the slot.
         cores: cores charged for.
-        cost: minor units.
+        cost: minor units, less what was given back when the slot was made smaller.
         file: the signed agreement, None where the market keeps no files.
         standing: the model's value, with the whole agreement.
     """
@@ -192,6 +193,35 @@ class Cancelled:
 
 
 @dataclass(frozen=True, slots=True)
+class Resized:
+    """What became of a change of a slot's size, or what it would give back.
+
+    Attributes:
+        agreement_id: of the slot.
+        done: whether the bank has posted it.
+        quoted: whether it was only asked for.
+        number: of the signed amendment; 0 where none was proposed.
+        cores: of the slot from `effective_at` on.
+        end: its end from then on.
+        effective_at: from when on; None where nothing was to be done.
+        refund: minor units.
+        code: why it was not done, or empty.
+        detail: the same as a sentence.
+    """
+
+    agreement_id: str
+    done: bool
+    quoted: bool
+    number: int
+    cores: int
+    end: datetime
+    effective_at: datetime | None
+    refund: int
+    code: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Resource:
     """Who sells.
 
@@ -265,9 +295,9 @@ def reservation_of(standing: AgreementStanding, domain: str) -> Reservation:
         state=standing.state,
         resource=short_name(agreement.resource, domain),
         start=to_datetime(agreement.offer.start),
-        end=to_datetime(agreement.offer.end),
-        cores=agreement.offer.cores,
-        cost=agreement.cost,
+        end=to_datetime(standing.end),
+        cores=standing.cores,
+        cost=standing.cost,
         file=None if standing.file is None else Path(standing.file),
         standing=standing,
     )
@@ -306,4 +336,21 @@ def cancelled_of(outcome: CancellationOutcome, request_id: str) -> Cancelled:
         refund=outcome.refund,
         code=outcome.code,
         detail=outcome.detail,
+    )
+
+
+def resized_of(outcome: AmendmentOutcome) -> Resized:
+    """A change of size that has ended for programs."""
+    quoted = outcome.code == QUOTED
+    return Resized(
+        agreement_id=outcome.agreement_id,
+        done=outcome.done,
+        quoted=quoted,
+        number=outcome.number,
+        cores=outcome.cores,
+        end=to_datetime(outcome.until),
+        effective_at=to_datetime(outcome.effective_at) if outcome.effective_at else None,
+        refund=outcome.refund,
+        code="" if quoted else outcome.code,
+        detail="" if quoted else outcome.detail,
     )

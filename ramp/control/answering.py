@@ -31,6 +31,7 @@ from ramp.control.requests import (
     AskResources,
     CancelJob,
     Launch,
+    Resize,
     Submit,
 )
 from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
@@ -160,6 +161,16 @@ def refusal(error: RampError) -> Refused:
     return Refused(MarketRefusalCode.NOT_UNDERSTOOD if own else MarketRefusalCode.AGENT_FAILED, str(error))
 
 
+def change_of(request: Resize) -> ev.AgreementResized:
+    """The command that a change of size means."""
+    return ev.AgreementResized(request.agreement_id, request.cores, request.until, request.quote_only)
+
+
+def has_changed(progress: pr.Progress, agreement_id: str) -> bool:
+    """Whether a progress is the end of a change of that agreement's size."""
+    return isinstance(progress, pr.AmendmentEnded) and progress.outcome.agreement_id == agreement_id
+
+
 def unknown(request_id: str) -> Refused:
     """There is no such request."""
     return Refused(MarketRefusalCode.UNKNOWN_REQUEST, f"there is no request {request_id}")
@@ -172,7 +183,7 @@ def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
             return ended(outcome, file_of)
         case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced() | pr.CancellationEnded():
             return progress
-        case pr.ClockCompared():
+        case pr.ClockCompared() | pr.AmendmentAdvanced() | pr.AmendmentEnded():
             return progress
         case pr.QueryAnswered() | pr.GuestFailed() | pr.KeeperOrdered() | pr.RecordsMissing():
             return None
@@ -246,6 +257,7 @@ def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) ->
                 doubts.get(agreement_id, ""),
                 _text(file_of(agreement_id)),
                 _text(payment_file_of(agreement_id)),
+                amendments=party.changes.posted(agreement_id),
             )
             for agreement_id, agreement in party.agreements.items()
         )

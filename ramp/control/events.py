@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from ramp.control.market_changes import MarketChanged
-from ramp.model.agreement import Agreement
+from ramp.model.agreement import Agreement, Amendment
 from ramp.model.contents import (
     AccountStatement,
     DepositMade,
@@ -25,6 +25,7 @@ from ramp.model.contents import (
     MarketOverview,
 )
 from ramp.model.instant import Instant
+from ramp.protocol.amending.asking import AmendmentAdvanced, AmendmentEnded
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import (
     ApprovalAsked,
@@ -153,6 +154,7 @@ class AgreementStanding:
         file: path of the signed agreement, None where there is none.
         payment_file: path of the bank's sealed word that it is paid, None where there is none.
         archived: whether it is in the user's archive only.
+        amendments: those that hold, in their order; the last one says what size the slot has now.
     """
 
     agreement: Agreement
@@ -161,6 +163,22 @@ class AgreementStanding:
     file: str | None = None
     payment_file: str | None = None
     archived: bool = False
+    amendments: tuple[Amendment, ...] = ()
+
+    @property
+    def cores(self) -> int:
+        """Cores of the slot as it is now."""
+        return self.amendments[-1].cores if self.amendments else self.agreement.offer.cores
+
+    @property
+    def end(self) -> Instant:
+        """End of the slot as it is now."""
+        return self.amendments[-1].until if self.amendments else self.agreement.offer.end
+
+    @property
+    def cost(self) -> int:
+        """What was paid, less what amendments have given back, in minor units."""
+        return self.agreement.cost - sum(each.refund for each in self.amendments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +231,16 @@ class JobsListed:
     jobs: tuple[JobStanding, ...]
 
 
-Progress = Watching | Submitted | RoundOpened | RoundClosed | ApprovalAsked | UnitAdvanced | ClockCompared
+Progress = (
+    Watching | Submitted | RoundOpened | RoundClosed | ApprovalAsked | UnitAdvanced | ClockCompared | AmendmentAdvanced
+)
 """What is told while a request goes on."""
 
 Last = (
     Welcome
     | RequestEnded
     | CancellationEnded
+    | AmendmentEnded
     | RequestsListed
     | RequestShown
     | AgreementsListed
@@ -250,6 +271,8 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "clock_compared": ClockCompared,
     "request_ended": RequestEnded,
     "cancellation_ended": CancellationEnded,
+    "amendment_advanced": AmendmentAdvanced,
+    "amendment_ended": AmendmentEnded,
     "requests": RequestsListed,
     "request": RequestShown,
     "agreements": AgreementsListed,

@@ -87,6 +87,23 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
+class Resize:
+    """Make a bought slot smaller from now on, or only tell what that would give back.
+
+    Attributes:
+        agreement_id: what is changed.
+        cores: that it shall have; None for as many as it has.
+        until: its end; None for the one that it has.
+        quote_only: propose nothing.
+    """
+
+    agreement_id: str
+    cores: int | None = None
+    until: Instant | None = None
+    quote_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """Order a job on something bought; the same order again gets the same answer."""
 
@@ -170,6 +187,7 @@ UserRequest = (
     | ShowRequest
     | ListAgreements
     | Cancel
+    | Resize
     | Launch
     | ListJobs
     | AskJob
@@ -196,6 +214,7 @@ VERBS: Final[dict[str, type[Request]]] = {
     "request": ShowRequest,
     "agreements": ListAgreements,
     "cancel": Cancel,
+    "resize": Resize,
     "launch": Launch,
     "jobs": ListJobs,
     "job": AskJob,

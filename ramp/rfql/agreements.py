@@ -105,7 +105,9 @@ def write_body(body: Signable) -> str:
     """
     if isinstance(body, Agreement):
         return _write_agreement(body)
-    return AMENDMENT.write(body) if isinstance(body, Amendment) else CANCELLATION.write(body)
+    if isinstance(body, Amendment):
+        return AMENDMENT.write(body)
+    return CANCELLATION.write(body)
 
 
 def read_body(element: Element, opener: Opener) -> Signable:

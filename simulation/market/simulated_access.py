@@ -22,6 +22,7 @@ from ramp.control.requests import (
     ListJobs,
     ListRequests,
     Request,
+    Resize,
     ShowRequest,
     Submit,
     Watch,
@@ -167,6 +168,11 @@ class _SimulatedLine:
                 yield answering.agreements_of(party, answering.no_files, answering.no_files)
             case Cancel(agreement_id, reason):
                 yield self._cancel(agreement_id, reason or "cancelled by the user")
+            case Resize():
+                self._command(answering.change_of(request))
+                changed = self._next(lambda told: answering.has_changed(told, request.agreement_id))
+                assert isinstance(changed, pr.AmendmentEnded)
+                yield changed
             case ListJobs():
                 yield answering.jobs_of(party)
             case _ if isinstance(request, answering.Question):

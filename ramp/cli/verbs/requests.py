@@ -1,4 +1,4 @@
-"""`ramp status`, `reservations`, `show` and `cancel`: what one has asked for and bought."""
+"""`ramp status`, `reservations`, `show`, `cancel` and `resize`: what one has asked for and bought."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import example, market_options
+from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.agreement_report import agreement_object, print_agreement, shown_state
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
 from ramp.cli.views.outcome_report import outcome_object, print_outcome
@@ -25,11 +26,11 @@ from ramp.cli.views.past_requests import PAST, PastRequests
 from ramp.client import dialogues
 from ramp.client.identifiers import belonging, one_request, shortened
 from ramp.client.market import Market
-from ramp.client.results import Cancelled
+from ramp.client.results import Cancelled, Resized
 from ramp.control.events import AgreementStanding, RequestStanding
 from ramp.errors import ConfigurationError
 from ramp.model import money
-from ramp.model.instant import iso, seconds
+from ramp.model.instant import Instant, from_datetime, iso, seconds
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.state_folder import StateFolder
@@ -131,9 +132,9 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
             shown_state(entry, now),
             market.short(entry.agreement.resource),
             moment_text(entry.agreement.offer.start),
-            moment_text(entry.agreement.offer.end),
-            entry.agreement.offer.cores,
-            money.credits_text(entry.agreement.cost),
+            moment_text(entry.end),
+            entry.cores,
+            money.credits_text(entry.cost),
             short[entry.agreement.agreement_id],
         )
         for entry in entries
@@ -198,6 +199,64 @@ def cancel(
         else:
             say(f"ramp: agreement {result.agreement_id}: not cancelled: {result.detail or result.code}")
     ctx.exit(0 if all(result.done or result.withdrawn for result in results) else 1)
+
+
+@click.command(epilog=example("ramp resize thunder1-7 --cores 8 --quote", "ramp resize thunder1-7 --cores 8 --json"))
+@click.argument("any_id", metavar="RESERVATION")
+@click.option("--cores", type=click.IntRange(min=1), metavar="N", help="That it shall have from then on.")
+@click.option("--until", type=MomentType(), metavar="TIME", help="Its end from then on.")
+@click.option("--quote", is_flag=True, help="Only tell what would come back.")
+@market_options
+@click.pass_context
+def resize(
+    ctx: click.Context,
+    any_id: str,
+    cores: int | None,
+    until: Instant | None,
+    quote: bool,
+    user: str | None,
+    state: StateFolder,
+    as_json: bool,
+) -> None:
+    """Make a bought slot smaller while it stands or runs: fewer cores, or an earlier end.
+
+    You and the seller sign an amendment. It takes effect some seconds later (the notice), when the seller's machine has
+    given back what you give up; then the bank returns its share of the price, rounded down. Until then the slot stays
+    as it was, and so it does if anything fails. `ramp verify` checks the agreement together with its amendments.
+
+    Exit code 1 if it was not done, 2 for an id or size that cannot be.
+    """
+    if cores is None and until is None:
+        raise click.UsageError("neither --cores nor --until is given; right would be the size that it shall have")
+    market = open_market(state, user)
+    result = ask(market, dialogues.resize(any_id, cores, until, quote_only=quote), f"changing {any_id}")
+    if as_json:
+        print_json(_resized_object(result))
+    else:
+        when = "" if result.effective_at is None else f" from {moment_text(from_datetime(result.effective_at))} on"
+        size = f"{count_text(result.cores, 'core')} until {moment_text(from_datetime(result.end))}"
+        if result.quoted:
+            click.echo(f"Agreement {result.agreement_id}: {size}{when} would give {amount_text(result.refund)} back")
+        elif result.done:
+            click.echo(f"Agreement {result.agreement_id}: {size}{when}, {amount_text(result.refund)} given back")
+        else:
+            say(f"ramp: agreement {result.agreement_id}: not changed: {result.detail or result.code}")
+    ctx.exit(0 if result.done or result.quoted else 1)
+
+
+def _resized_object(result: Resized) -> dict[str, object]:
+    return {
+        "agreement_id": result.agreement_id,
+        "changed": result.done,
+        "quoted": result.quoted,
+        "amendment": result.number or None,
+        "cores": result.cores,
+        "end": iso(from_datetime(result.end)),
+        "effective_at": None if result.effective_at is None else iso(from_datetime(result.effective_at)),
+        "refund": amount_json(result.refund),
+        "code": result.code,
+        "detail": result.detail,
+    }
 
 
 def _find(

@@ -1,68 +1,126 @@
-"""`ramp verify`: an agreement, a cancellation or a sealed message checked offline."""
+"""`ramp verify`: agreements with their amendments, cancellations and sealed messages checked offline."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ramp.cli.options import example, json_option, state_option
-from ramp.cli.views.output import amount_text, moment_text, price_text, print_json, print_pairs, say
+from ramp.cli.views.output import (
+    amount_json,
+    amount_text,
+    count_text,
+    moment_text,
+    price_text,
+    print_json,
+    print_pairs,
+    say,
+)
 from ramp.errors import DocumentError
-from ramp.model.agreement import Agreement, Cancellation
+from ramp.model.agreement import Agreement, Amendment, Cancellation
 from ramp.model.instant import iso
 from ramp.model.price_paid import how_priced
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
     from ramp.model.acl import Message
+    from ramp.rfql.signing.chains import Chain
     from ramp.rfql.signing.verification import FileReport
 
 
 @click.command(epilog=example("ramp verify agreement.xml --ca market-ca.pem", "ramp verify payment.txt --json"))
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
+@click.argument("files", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE...", nargs=-1,
+                required=True)  # fmt: skip
 @click.option("--ca", "ca_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="The market's authority, PEM (default: the state folder's, and its revocations).")  # fmt: skip
 @state_option
 @json_option
 @click.pass_context
-def verify(ctx: click.Context, file: Path, ca_file: Path | None, state: StateFolder, as_json: bool) -> None:
+def verify(
+    ctx: click.Context, files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as_json: bool
+) -> None:
     """Check what somebody has signed without asking anybody: whose it is, in which role, and that its parts agree.
 
-    FILE is an agreement or a cancellation (XML), or a sealed message (text that begins with "RAMP sealed message 1").
-    Every check is listed. Exit code 0: it holds; 1: it does not; 2: there is no such file or authority, or it is
-    neither of these.
+    FILE is an agreement, an amendment or a cancellation (XML), or a sealed message (text that begins with "RAMP sealed
+    message 1"). Every check is listed. An agreement that is given together with amendments of it is followed through
+    them: each must change the state that the one before has made, and give back what that is worth.
+
+    Exit code 0: all of them hold; 1: one does not; 2: there is no such file or authority, or it is none of these.
     """
+    from ramp.rfql.signing.chains import chains_of
     from ramp.rfql.signing.verification import verify_file
     from ramp.runtime.clock import SystemClock
     from ramp.runtime.keys.store import KeyStore, load_ca_certificates
 
-    if _is_request(file):
-        raise DocumentError(
-            "is a request for quotation, which nobody signs; `ramp rfq validate` checks it", source=str(file)
-        )
+    for file in files:
+        if _is_request(file):
+            raise DocumentError(
+                "is a request for quotation, which nobody signs; `ramp rfq validate` checks it", source=str(file)
+            )
     now = SystemClock().now()
     if ca_file is not None:
-        report = verify_file(file, load_ca_certificates(ca_file), now)
+        authorities = load_ca_certificates(ca_file)
+        reports = [verify_file(file, authorities, now) for file in files]
     else:
         store = KeyStore(state.keys)
-        report = verify_file(
-            file, store.ca_certificates(), now, pins=store.certificate_on_file, revoked=store.is_revoked
-        )
+        pins, revoked = store.certificate_on_file, store.is_revoked
+        reports = [verify_file(file, store.ca_certificates(), now, pins=pins, revoked=revoked) for file in files]
+    chains = chains_of(reports)
+    holds = all(report.holds for report in reports) and not any(chain.failure for chain in chains)
     if as_json:
-        print_json(report.as_dict())
-        ctx.exit(0 if report.holds else 1)
+        several = {"holds": holds, "files": [report.as_dict() for report in reports], "chains": _chain_objects(chains)}
+        print_json(reports[0].as_dict() if len(reports) == 1 else several)
+        ctx.exit(0 if holds else 1)
+    for report in reports:
+        _print_report(report)
+    for chain in chains:
+        _print_chain(chain)
+    ctx.exit(0 if holds else 1)
+
+
+def _print_report(report: FileReport) -> None:
     for sentence in report.passed:
         click.echo(f"passed: {sentence}")
     for warning in report.warnings:
         say(f"ramp: warning: {warning}")
     if not report.holds:
         click.echo(f"FAILED: {report.failure}")
-        say(f"ramp: {file}: does not hold")
-        ctx.exit(1)
+        say(f"ramp: {report.path}: does not hold")
+        return
     _print_what(report)
-    click.echo(f"{file}: holds")
+    click.echo(f"{report.path}: holds")
+
+
+def _chain_objects(chains: Sequence[Chain]) -> list[dict[str, object]]:
+    return [
+        {
+            "agreement_id": chain.agreement.agreement_id,
+            "amendments": [each.number for each in chain.amendments],
+            "holds": not chain.failure,
+            "failure": chain.failure,
+            "cores": chain.states[-1].cores,
+            "end": iso(chain.states[-1].until),
+            "given_back": amount_json(chain.given_back),
+        }
+        for chain in chains
+    ]
+
+
+def _print_chain(chain: Chain) -> None:
+    name = chain.agreement.agreement_id
+    if chain.failure:
+        click.echo(f"FAILED: {chain.failure}")
+        say(f"ramp: {name}: its amendments are no chain")
+        return
+    last = chain.states[-1]
+    click.echo(
+        f"agreement {name} and its {count_text(len(chain.amendments), 'amendment')} are one chain: {last.cores} cores "
+        f"until {moment_text(last.until)}, {amount_text(chain.given_back)} given back "
+        f"of {amount_text(chain.agreement.cost)}"
+    )
 
 
 def _is_request(file: Path) -> bool:
@@ -74,6 +132,8 @@ def _is_request(file: Path) -> bool:
 def _print_what(report: FileReport) -> None:
     if report.agreement is not None:
         click.echo(_agreement_summary(report.agreement))
+    elif report.amendment is not None:
+        click.echo(_amendment_summary(report.amendment))
     elif report.cancellation is not None:
         click.echo(_cancellation_summary(report.cancellation))
     elif report.message is not None:
@@ -93,6 +153,14 @@ def _agreement_summary(agreement: Agreement) -> str:
 def _found(agreement: Agreement) -> str:
     text = how_priced(agreement)
     return f"\n{text}" if text else ""
+
+
+def _amendment_summary(amendment: Amendment) -> str:
+    return (
+        f"{amendment.user} and {amendment.resource} have changed agreement {amendment.agreement_id} (amendment "
+        f"{amendment.number}): {amendment.cores} cores until {moment_text(amendment.until)} from "
+        f"{moment_text(amendment.effective_at)} on, for {amount_text(amendment.refund)} back"
+    )
 
 
 def _cancellation_summary(cancellation: Cancellation) -> str:

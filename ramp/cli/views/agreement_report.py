@@ -7,6 +7,7 @@ from typing import Final
 
 from ramp.cli.views.output import amount_json, amount_text, duration_text, moment_text, price_text, print_pairs
 from ramp.control.events import AgreementStanding
+from ramp.model.agreement import Amendment
 from ramp.model.instant import Instant, iso
 from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced
@@ -21,7 +22,7 @@ UPCOMING: Final = "upcoming"
 def shown_state(entry: AgreementStanding, now: Instant) -> str:
     """An agreement's state for people: one whose slot has not begun is `upcoming`, one whose slot is over `past`."""
     offer = entry.agreement.offer
-    if entry.state != "active" or offer.start <= now < offer.end:
+    if entry.state != "active" or offer.start <= now < entry.end:
         return entry.state
     return UPCOMING if now < offer.start else "past"
 
@@ -46,8 +47,8 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "resource": short(agreement.resource),
         "user": short(agreement.user),
         "start": iso(offer.start),
-        "end": iso(offer.end),
-        "cores": offer.cores,
+        "end": iso(entry.end),
+        "cores": entry.cores,
         "cpu_hour_cost": offer.cpu_hour_cost,
         "cost": amount_json(agreement.cost),
         "offered": amount_json(offer.cost),
@@ -60,6 +61,7 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "issued_at": iso(agreement.issued_at),
         "file": entry.file,
         "payment_file": entry.payment_file,
+        "amendments": [_amendment_object(each) for each in entry.amendments],
     }
 
 
@@ -76,17 +78,36 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("Reservation", agreement.reservation_id),
             ("Resource", short(agreement.resource)),
             ("Start", moment_text(offer.start)),
-            ("End", f"{moment_text(offer.end)} (after {duration_text(offer.end - offer.start)})"),
-            ("Cores", f"{offer.cores} (asked for: {_asked(agreement.request)})"),
+            ("End", f"{moment_text(entry.end)} (after {duration_text(entry.end - offer.start)})"),
+            ("Cores", f"{entry.cores} (asked for: {_asked(agreement.request)})"),
             ("Placement", offer.placement),
             ("Probable start", _probable_start(offer)),
             ("Price", f"{price_text(offer.cpu_hour_cost)} (limit: {agreement.request.cpu_hour_cost})"),
             ("Cost", amount_text(agreement.cost)),
             ("Price paid", how_priced(agreement)),
+            ("Amendments", "; ".join(_amendment_text(each) for each in entry.amendments)),
             ("Load then", f"{offer.load:.1%} of the machine without this job (queue: {offer.source})"),
             ("Signed", moment_text(agreement.issued_at)),
             ("File", entry.file),
         )
+    )
+
+
+def _amendment_object(amendment: Amendment) -> dict[str, object]:
+    return {
+        "number": amendment.number,
+        "cores": amendment.cores,
+        "end": iso(amendment.until),
+        "effective_at": iso(amendment.effective_at),
+        "refund": amount_json(amendment.refund),
+        "previous": amendment.previous,
+    }
+
+
+def _amendment_text(amendment: Amendment) -> str:
+    return (
+        f"{amendment.number}: {amendment.cores} cores until {moment_text(amendment.until)} from "
+        f"{moment_text(amendment.effective_at)} on, {amount_text(amendment.refund)} back"
     )
 
 

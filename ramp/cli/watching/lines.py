@@ -15,7 +15,14 @@ from ramp.control.headline import state_text
 from ramp.control.status import AgentStatus
 from ramp.model.instant import SECOND, Instant, iso
 from ramp.protocol.outcome import RequestOutcome
-from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.protocol.progress import (
+    AmendmentEnded,
+    ApprovalAsked,
+    CancellationEnded,
+    RoundClosed,
+    RoundOpened,
+    UnitAdvanced,
+)
 
 AUCTIONS, AGENTS, MACHINES, LOG = KINDS = ("auctions", "agents", "machines", "log")
 """What may be watched; `--only` chooses of them."""
@@ -173,6 +180,15 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
                 else f"not given back: {cancelled.detail}"
             )
             return "cancellation", f"{cancelled.agreement_id} {how}", fields
+        case AmendmentEnded(outcome=changed):
+            fields = {"agreement_id": changed.agreement_id, "amendment": changed.number, "done": changed.done}
+            fields |= {"cores": changed.cores, "refund": amount_json(changed.refund), "code": changed.code}
+            how = f"has {changed.cores} cores, {amount_text(changed.refund)} back"
+            return (
+                "resize",
+                f"{changed.agreement_id} {how if changed.done else f'not changed: {changed.detail}'}",
+                fields,
+            )
         case _:
             return None
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from ramp.model.agreement import Amendment
 from ramp.model.instant import Instant
 from ramp.model.offer import Refusal
 from ramp.model.slot import Reservation
+
+QUOTED: Final = "quoted"
+"""Code of a change that was only to be priced."""
 
 
 @dataclass(frozen=True, slots=True)

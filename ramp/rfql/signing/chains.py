@@ -1,4 +1,4 @@
-"""Agreements with their amendments: whether files that were checked one by one are an unbroken chain, and what it makes.
+"""Agreements with their amendments: whether files that were checked one by one are an unbroken chain.
 
 Source: the market's rules of amendments (`ramp.model.sizes.amended`), which buyer and seller ask before they sign.
 """

@@ -11,7 +11,7 @@ from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, Amend
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, refund_owed
-from ramp.protocol.amending.asking import AgreementResized, AmendmentEnded, AmendmentOutcome
+from ramp.protocol.amending.asking import QUOTED, AgreementResized, AmendmentEnded, AmendmentOutcome
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
@@ -25,9 +25,6 @@ NOT_ACTIVE = "not_active"
 
 ANOTHER_OPEN = "another_open"
 """Code of a change of what is being changed already."""
-
-QUOTED = "quoted"
-"""Code of a change that was only to be priced."""
 
 AGENT_FAILED = "agent_failed"
 """Code of a change that a bug of the user's own agent has ended before anything of it was on record."""
