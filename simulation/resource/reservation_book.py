@@ -342,7 +342,7 @@ class ReservationBook:
         if record.get("format") == FORMAT and isinstance(version, int) and version > VERSION:
             raise VersionTooNew(self._path or "", "book of reservations", version, VERSION)
         expected = {"format": FORMAT, "version": version, "resource": self._resource}
-        if version not in range(1, VERSION + 1) or {key: record[key] for key in expected} != expected:
+        if version not in (1, FORGETS, VERSION) or {key: record[key] for key in expected} != expected:
             raise ValueError(f"the file does not begin with {expected | {'version': VERSION}}")
         self._version = version
         self._held_ever = int(record.get("held_ever", 0))

@@ -14,13 +14,14 @@ from pathlib import Path
 
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, PricePaid, Signed
+from ramp.model.agreement import Agreement, Amendment, Cancellation, PricePaid, Signed
 from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
+from ramp.model.sizes.amended import state_digest
 from ramp.rfql import agreements, documents
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys.store import KeyStore
@@ -41,6 +42,7 @@ def main() -> None:
         store.issue(KEEPER, Role.KEEPER, NOW, kind="ed25519")
         (EXAMPLES / "market-ca.pem").write_bytes((store.folder / "ca.pem").read_bytes())
         write(*(store.notary(name) for name in (USER, RESOURCE, BANK, KEEPER)))
+        write_amendments(*(store.notary(name) for name in (USER, RESOURCE, BANK)))
         write_second_price(*(store.notary(name) for name in (USER, RESOURCE, OTHER)))
 
 
@@ -88,6 +90,60 @@ def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNota
         _invalid(f"{name}-forged", "what is passed on is as it was sealed | names: the seal does not fit", forged)
     other = documents.write_content(contents.RefundClaim(failed, payment_seal))
     _invalid("refund-claim-of-a-payment", "a refund is claimed with a failure | names: PaymentMade | Failed", other)
+
+
+def write_amendments(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) -> None:
+    """Sign, seal and write two amendments of the agreement, and what is said of them."""
+    agreement = signed_agreement()
+    first = Amendment(
+        agreement_id=agreement.agreement_id,
+        number=1,
+        previous=state_digest(agreement),
+        offer_id=agreement.offer.offer_id,
+        user=USER,
+        resource=RESOURCE,
+        bank=BANK,
+        cores=64,
+        until=agreement.offer.end,
+        effective_at=NOW + 2 * HOUR,
+        # half of the cores for two of three hours, of 21 120.00 credits: a third
+        refund=704_000,
+        issued_at=NOW + 90 * MINUTE,
+        valid_until=NOW + 2 * HOUR + 2 * MINUTE,
+    )
+    # an hour of the 64 cores that are left: a sixth
+    second = replace(
+        first,
+        number=3,
+        previous=state_digest(first),
+        until=NOW + 3 * HOUR,
+        effective_at=NOW + 150 * MINUTE,
+        refund=352_000,
+        issued_at=NOW + 140 * MINUTE,
+        valid_until=NOW + 152 * MINUTE,
+    )
+    for name, body in (("amendment", first), ("second-amendment", second)):
+        once = user.sign(Signed(body), NOW)
+        twice = resource.sign(once, body.effective_at + SECOND)
+        _write(f"valid/{name}.xml", once.document)
+        _write(f"valid/countersigned-{name}.xml", twice.document)
+        if body is first:
+            _invalid("amendment-unsigned", "an amendment is signed | names: 0 signatures", agreements.write_body(body))
+            changed = twice.document.replace('refund="704000"', 'refund="704001"')
+            _invalid("amendment-refund-changed", "signatures cover the whole document | names: signature", changed)
+            backwards = replace(body, effective_at=body.issued_at)
+            _invalid(
+                "amendment-at-once",
+                "an amendment takes effect after its issue | names: do not follow each other",
+                user.sign(Signed(backwards), NOW).document,
+            )
+            posted = contents.AmendmentPosted("agreement-9", 1, "rebate:agreement-9#1", 704_000)
+            seal = _sealed(bank, Performative.AGREE, RESOURCE, "request-4", posted, "agreement-9#1")
+            document = documents.write_content(contents.Amended(twice, posted, seal))
+            _write("valid/amended.xml", document)
+            head, _, sealed = document.rpartition("<SealedMessage>")
+            forged = f"{head}<SealedMessage>{sealed.replace('agreement-9', 'agreement-8')}"
+            _invalid("amended-forged", "what is passed on is as it was sealed | names: the seal does not fit", forged)
 
 
 def write_second_price(user: XmlNotary, resource: XmlNotary, other: XmlNotary) -> None:

@@ -14,6 +14,7 @@ The commands of a script:
     submit USER REQUEST rounds=1 round=15 approval=auto prefer=cheapest quote / cores=16 price=70 start=3600 wall=3600
                                          and with sites=SITE,... a unit for these sites only
     approve USER REQUEST yes|no          withdraw USER REQUEST        cancel USER AGREEMENT
+    resize USER AGREEMENT [cores=N] [until=S]
     balance USER QUERY                   sellers USER QUERY           leave RESOURCE
     deposit ACCOUNT DEPOSIT credits=100  the keeper orders a deposit        overview QUERY
     occupy RESOURCE cores=16 start=3600 wall=3600      jobs of the machine's own users come in
@@ -65,6 +66,7 @@ from ramp.model.slot import Slot, StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.amending.asking import AgreementResized, ResizeSlot
 from ramp.protocol.pricing import original_price, paper_price
 from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
@@ -117,6 +119,7 @@ CALLS = {
     "reservation": fx.LookUpSlot,
     "quote": fx.QuoteSlots,
     "price": fx.PriceSlots,
+    "resize": ResizeSlot,
 }
 
 
@@ -377,6 +380,11 @@ class ScriptedMarket:
     def do_sellers(self, options: _Options) -> None:
         user, query_id = options.words
         self.world.command(user, ev.ResourcesAsked(query_id))
+
+    def do_resize(self, options: _Options) -> None:
+        user, agreement_id = options.words
+        cores, until = options.whole("cores") or None, options.duration("until")
+        self.world.command(user, AgreementResized(agreement_id, cores, START + until if until else None))
 
     def do_leave(self, options: _Options) -> None:
         (name,) = options.words

@@ -200,7 +200,7 @@ class ResourceParty(KeptParticipants):
             case JobFileRead():
                 effects = self.jobs.on_read(event)
             case SlotResized(key):
-                effects = guarded(key, partial(self.sizes.on_resized, event, now)) + self._given_up(now)
+                effects = self._with_given_up(guarded(key, partial(self.sizes.on_resized, event, now)), now)
             case SlotsTended(lost):
                 told = (self._lost(key, RefusalCode.PLUGIN_FAILED, detail, now) for key, detail in lost)
                 effects = [effect for each in told for effect in each]
@@ -234,10 +234,13 @@ class ResourceParty(KeptParticipants):
             return []
         return self._act(participant, lambda: participant.on_lost(code, detail, now) + self.jobs.end(offer_id, now))
 
-    def _given_up(self, now: Instant) -> list[Effect]:
-        """Give the money of those slots back that could be had neither in their new size nor in the old one."""
+    def _with_given_up(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Give the money of a slot back that can be had neither in its new size nor in the old one.
+
+        That comes first: after a crash between the two the change is still open, and ends once more.
+        """
         lost = (self._lost(key, RefusalCode.NOT_DELIVERED, why, now) for key, why in self.sizes.stranded())
-        return [effect for each in lost for effect in each]
+        return [*(effect for each in lost for effect in each), *effects]
 
     def _delivered(self, job_id: str, now: Instant) -> list[Effect]:
         """See whether a job has shown that its slot was not delivered."""
@@ -390,7 +393,7 @@ class ResourceParty(KeptParticipants):
             return []
         if isinstance(content, AmendmentPosted | AmendmentRefused):
             decided = partial(self.sizes.on_bank, content, seal, participant, now)
-            return guarded(participant.offer.offer_id, decided) + self._given_up(now)
+            return guarded(participant.offer.offer_id, decided)
         effects = self._act(participant, partial(participant.on_bank, content, seal, now))
         gone = participant.state is ParticipantState.RELEASED
         return effects + self.jobs.end(participant.offer.offer_id, now) if gone else effects
