@@ -341,7 +341,7 @@ def _record(record: rc.Record) -> str:
         case rc.JobEnded(status=word) | rc.JobHeard(word=word):
             return f"{name} {describe(word, 0)}"
         case _:
-            return f"{name} {record.offer_id}"
+            return f"{name} {rc.reference_of(record)}"
 
 
 def _progress(progress: pr.Progress) -> str:

@@ -344,7 +344,7 @@ class ReservationBook:
         expected = {"format": FORMAT, "version": version, "resource": self._resource}
         if version not in (1, FORGETS, VERSION) or {key: record[key] for key in expected} != expected:
             raise ValueError(f"the file does not begin with {expected | {'version': VERSION}}")
-        self._version = version
+        self._version = int(version)
         self._held_ever = int(record.get("held_ever", 0))
 
     def _forgotten(self, key: str) -> None:

@@ -39,6 +39,21 @@ alice@localhost has cancelled agreement agreement-9 with thunder1@localhost at 2
 not needed any more
 FILE: holds
 """
+AMENDMENT = """\
+passed: well-formed CountersignedAmendment, no forbidden markup, N characters
+passed: certificate S of thunder1@localhost: of this market, valid, revocation not checked
+passed: signature of thunder1@localhost over the whole CountersignedAmendment (ECDSA_SHA256)
+passed: follows the schema
+passed: certificate S of alice@localhost: of this market, valid, revocation not checked
+passed: signature of alice@localhost over the whole Amendment (ECDSA_SHA256)
+passed: alice@localhost is the party that the document names, certified as user
+passed: thunder1@localhost is the party that the document names, certified as resource
+passed: signed by both parties
+passed: certificates held when it was signed, 2026-11-21T09:30:00Z and 2026-11-21T10:00:01Z
+alice@localhost and thunder1@localhost have changed agreement agreement-9 (amendment 1): 64 cores until \
+2026-11-21T12:00:00Z from 2026-11-21T10:00:00Z on, for 7 040.00 credits back
+FILE: holds
+"""
 PAYMENT = """\
 passed: certificate S of bank@localhost as bank: of this market, valid, revocation not checked
 passed: seal of bank@localhost over the whole message, N characters of document
@@ -67,6 +82,7 @@ def printed(capsys: pytest.CaptureFixture[str], path: Path) -> tuple[int, str]:
     [
         ("valid/countersigned-agreement.xml", AGREEMENT),
         ("valid/cancellation.xml", CANCELLATION),
+        ("valid/countersigned-amendment.xml", AMENDMENT),
         ("sealed/payment-made.txt", PAYMENT),
     ],
 )
@@ -80,7 +96,9 @@ def test_every_sealed_example_holds(capsys: pytest.CaptureFixture[str], path: Pa
     report = json.loads(capsys.readouterr().out)
     assert (report["kind"], report["holds"]) == ("sealed message", True)
     assert report["message"]["document"] in path.read_text("utf-8")
-    said_by = dict.fromkeys(("payment-made", "funds-reserved"), "bank") | {"deposit-order": "keeper"}
+    said_by = dict.fromkeys(("payment-made", "funds-reserved", "amendment-posted"), "bank") | {
+        "deposit-order": "keeper"
+    }
     assert report["message"]["role"] == report["signatures"][0]["role"] == said_by.get(path.stem, "resource")
 
 
@@ -100,4 +118,48 @@ def test_anything_else_is_bad_input(capsys: pytest.CaptureFixture[str], tmp_path
     said = capsys.readouterr()
     assert said.out == ""
     assert str(path) in said.err
-    assert "right would be an agreement or a cancellation" in said.err
+    assert "right would be an agreement, an amendment or a cancellation" in said.err
+
+
+FIRST, SECOND = "countersigned-amendment", "countersigned-second-amendment"
+
+
+def chain(capsys: pytest.CaptureFixture[str], *names: str) -> tuple[int, list[str]]:
+    paths = [str(EXAMPLES / "valid" / f"{name}.xml") for name in names]
+    code = main(["verify", *paths, "--ca", str(EXAMPLES / "market-ca.pem")])
+    return code, [line for line in capsys.readouterr().out.splitlines() if "one chain" in line or "FAILED" in line]
+
+
+def test_an_agreement_is_followed_through_its_amendments(capsys: pytest.CaptureFixture[str]) -> None:
+    """64 of 128 cores for two of three hours, a third; then an hour of 64, a sixth: half of 21 120.00 in all."""
+    expected = (
+        "agreement agreement-9 and its 2 amendments are one chain: 64 cores until 2026-11-21T11:00:00Z, "
+        "10 560.00 credits given back of 21 120.00 credits"
+    )
+    assert chain(capsys, SECOND, "countersigned-agreement", FIRST) == (0, [expected])
+
+
+def test_a_chain_that_lacks_a_link_does_not_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    why = "it changes another state of the slot than the one that stands"
+    broken = f"FAILED: amendment 3 does not follow: other_state: {why}"
+    assert chain(capsys, "countersigned-agreement", SECOND) == (1, [broken])
+
+
+def test_the_chain_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [str(EXAMPLES / "valid" / f"{name}.xml") for name in ("countersigned-agreement", FIRST)]
+    assert main(["verify", *paths, "--ca", str(EXAMPLES / "market-ca.pem"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    agreement, amendment = said["files"]
+    assert amendment["amendment"]["previous"] == agreement["agreement"]["digest"]
+    assert said["chains"] == [
+        {
+            "agreement_id": "agreement-9",
+            "amendments": [1],
+            "holds": True,
+            "failure": "",
+            "cores": 64,
+            "end": "2026-11-21T12:00:00Z",
+            "given_back": said["chains"][0]["given_back"],
+        }
+    ]
+    assert (said["holds"], said["chains"][0]["given_back"]) == (True, 7040.0)

@@ -108,7 +108,7 @@ def test_it_goes_to_the_archive_like_any_other(tmp_path: Path) -> None:
     with_old_folder(tmp_path, scenario)
     for name in ("alpha", "beta"):
         book = tmp_path / f"state/reservations/{name}.reservations.jsonl"
-        assert json.loads(book.read_text().splitlines()[0])["version"] == 2
+        assert json.loads(book.read_text().splitlines()[0])["version"] == 3
         again = ReservationBook("steady", name, tmp_path / "state/reservations")
         assert again._entries == {}
         assert again.next_reservation_id() == f"{name}-3"
@@ -129,7 +129,7 @@ def of_ledger_version(path: Path, version: int) -> None:
     [
         ("journals/alpha.sqlite", "journal", 2, of_version),
         ("archives/alice.sqlite", "archive", 1, of_version),
-        ("ledger.sqlite", "ledger", 2, of_ledger_version),
+        ("ledger.sqlite", "ledger", 3, of_ledger_version),
     ],
 )
 def test_a_later_version_is_refused_before_anything_is_started(
