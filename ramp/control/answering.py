@@ -47,6 +47,7 @@ from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
+from ramp.protocol.amending.asking import AgreementResized
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.rules.checked_rule import ROUNDS_MAX
@@ -161,9 +162,9 @@ def refusal(error: RampError) -> Refused:
     return Refused(MarketRefusalCode.NOT_UNDERSTOOD if own else MarketRefusalCode.AGENT_FAILED, str(error))
 
 
-def change_of(request: Resize) -> ev.AgreementResized:
+def change_of(request: Resize) -> AgreementResized:
     """The command that a change of size means."""
-    return ev.AgreementResized(request.agreement_id, request.cores, request.until, request.quote_only)
+    return AgreementResized(request.agreement_id, request.cores, request.until, request.quote_only)
 
 
 def has_changed(progress: pr.Progress, agreement_id: str) -> bool:

@@ -25,9 +25,10 @@ from ramp.model.contents import (
     MarketOverview,
 )
 from ramp.model.instant import Instant
-from ramp.protocol.amending.asking import AmendmentAdvanced, AmendmentEnded
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import (
+    AmendmentAdvanced,
+    AmendmentEnded,
     ApprovalAsked,
     CancellationEnded,
     ClockCompared,

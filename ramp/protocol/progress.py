@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ramp.model.agreement import Amendment
 from ramp.model.contents import (
     AccountQueryRefused,
     AccountStatement,
@@ -20,7 +21,7 @@ from ramp.model.contents import (
 )
 from ramp.model.instant import Duration
 from ramp.model.offer import Offer
-from ramp.protocol.amending.asking import AmendmentAdvanced, AmendmentEnded
+from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RoundRecord
 
 
@@ -94,6 +95,20 @@ class CancellationEnded:
     """A cancellation has ended."""
 
     outcome: CancellationOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class AmendmentAdvanced:
+    """A change of size goes on: its resource has agreed, and takes the rest back at that instant."""
+
+    amendment: Amendment
+
+
+@dataclass(frozen=True, slots=True)
+class AmendmentEnded:
+    """A change of size has ended."""
+
+    outcome: AmendmentOutcome
 
 
 Answer = (

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from ramp.protocol.tables import ParticipantState
-from simulation.checkers.observation import Checker, MarketView, agreed_long_ago, sold_long_ago, standing_payments
+from simulation.checkers.observation import (
+    Checker,
+    MarketView,
+    agreed_long_ago,
+    given_back_long_ago,
+    sold_long_ago,
+    standing_payments,
+)
 
 
 class MoneyConserved(Checker):
@@ -19,11 +26,20 @@ class MoneyConserved(Checker):
         for name, party in view.honest_resources.items():
             sold = [each.agreed for each in party.participants.values() if each.state is ParticipantState.SOLD]
             sold += sold_long_ago(view, name).values()
-            expected[name] = view.deposits[name] + sum(agreement.cost for agreement in sold)
+            back = given_back_long_ago(view, name)
+            for each in party.participants.values():
+                if each.state is ParticipantState.SOLD:
+                    back[each.agreed.agreement_id] = party.sizes.given_back(each.offer.offer_id)
+            expected[name] = view.deposits[name] + sum(each.cost - back.get(each.agreement_id, 0) for each in sold)
         for name, user in view.honest_users.items():
             agreed = {**agreed_long_ago(view, name), **user.agreements}
+            back = given_back_long_ago(view, name)
+            for agreement_id in user.agreements:
+                back[agreement_id] = sum(each.refund for each in user.changes.posted(agreement_id))
             expected[name] = view.deposits[name] - sum(
-                agreement.cost for agreement_id, agreement in agreed.items() if agreement_id in paid
+                agreement.cost - back.get(agreement_id, 0)
+                for agreement_id, agreement in agreed.items()
+                if agreement_id in paid
             )
         for balance in view.ledger.balances():
             account = balance.account.account_id

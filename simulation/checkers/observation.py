@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement
 from ramp.model.instant import Instant
 from ramp.plugins.interface import ResourcePlugin
+from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentSettled
 from ramp.protocol.events import Answer
 from ramp.protocol.records import AgreementPaid, AgreementReceived, FundsAsked, Record, SlotReleased
 from ramp.protocol.resource.party import ResourceParty
@@ -152,3 +154,14 @@ def agreed_long_ago(view: MarketView, user: str) -> dict[str, Agreement]:
     """The agreements for which a user asked the bank for money, and that it remembers no more, by id."""
     asked = [record for record in view.archived(user) if isinstance(record, FundsAsked)]
     return {agreement.agreement_id: agreement for record in asked for agreement in record.agreements}
+
+
+def given_back_long_ago(view: MarketView, name: str) -> Counter[str]:
+    """What amendments have given back of agreements that a trader remembers no more, in minor units by agreement."""
+    back: Counter[str] = Counter()
+    for record in view.archived(name):
+        if isinstance(record, AmendmentSettled):
+            back[record.posted.agreement_id] += record.posted.refund
+        elif isinstance(record, AmendmentConcluded):
+            back[record.outcome.agreement_id] += record.outcome.refund
+    return back

@@ -33,7 +33,7 @@ class PaidAndReserved(Checker):
                     self._compare(name, participant, participant.agreed.agreement_id in paid)
                     if is_sold:
                         paid.discard(participant.agreed.agreement_id)
-                if is_sold is not (offer_id in firm) and participant.offer.end > now:
+                if is_sold is not (offer_id in firm) and participant.size[1] > now:
                     raise self._violated(
                         f"{offer_id} is {participant.state.value} at {name}, but its machine "
                         f"{'has' if offer_id in firm else 'lacks'} a firm reservation"

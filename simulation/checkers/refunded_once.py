@@ -1,4 +1,7 @@
-"""What was paid comes back at most once, and whole: after a cancellation, or where its resource has failed."""
+"""What was paid comes back at most once, and whole: after a cancellation, or where its resource has failed.
+
+What amendments have given back of it before is no part of what comes back then.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,18 @@ class RefundedOnce(Checker):
         self.at_stop(view)
 
     def at_stop(self, view: MarketView) -> None:
-        """Each refund reverses one payment of the same amount between the same two, and no other refund does."""
+        """Each refund reverses what is left of one payment between the same two, and no other refund does."""
         paid: dict[str, tuple[str, str, int]] = {}
         refunded: set[str] = set()
         for transfer in posted_transfers(view):
             terms = (transfer.debit_account, transfer.credit_account, transfer.amount)
             if transfer.kind is TransferKind.PAYMENT:
                 paid[transfer.agreement_id] = terms
+            elif transfer.kind is TransferKind.REBATE:
+                user, resource, amount = paid.get(transfer.agreement_id, ("", "", 0))
+                if terms[:2] != (resource, user) or transfer.agreement_id in refunded:
+                    raise self._violated(f"{transfer.agreement_id} was given back in part otherwise than it was paid")
+                paid[transfer.agreement_id] = user, resource, amount - transfer.amount
             elif transfer.kind is TransferKind.REFUND:
                 if transfer.agreement_id in refunded:
                     raise self._violated(f"{transfer.agreement_id} was refunded twice")

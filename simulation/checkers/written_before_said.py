@@ -8,6 +8,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Cancellation, Signed
 from ramp.protocol import records as rc
+from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from simulation.checkers.observation import BANK, Checker, MarketView
 
 
@@ -104,8 +105,10 @@ def _subject_of_record(record: rc.Record) -> str:
             return record.failed.agreement_id
         case rc.CancellationStarted():
             return record.cancellation.agreement_id
-        case rc.CancellationConcluded():
+        case rc.CancellationConcluded() | AmendmentConcluded():
             return record.outcome.agreement_id
+        case AmendmentProposed():
+            return record.amendment.agreement_id
         case rc.SlotReleased() | rc.UnitSettled():
             return record.agreement_id
         case rc.RequestStarted() | rc.RequestConcluded() | rc.JobOrdered() | rc.JobHeard():

@@ -23,6 +23,7 @@ from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Timing
 from simulation.checkers.all_or_none import AllOrNone
+from simulation.checkers.amended_once import AmendedOnce
 from simulation.checkers.bank_keeps_its_word import BankKeepsItsWord
 from simulation.checkers.booked_before_said import BookedBeforeSaid
 from simulation.checkers.both_signatures import BothSignatures
@@ -45,6 +46,7 @@ from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.actors import COMPOSITION
+from simulation.market.drawing.changes import change_some, draw_changes
 from simulation.market.drawing.sizes import draw_sizes, of_any_size
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.faults.liars import Habit, LiarSpec, draw_liar
@@ -97,6 +99,7 @@ def new_checkers() -> list[Checker]:
         SlotOrMoney(),
         HandedOverIsPaid(),
         RefundedOnce(),
+        AmendedOnce(),
         MoneyConserved(),
     ]
 
@@ -155,6 +158,7 @@ def run_seed(
     wired: bool = False,
     lying: bool = True,
     ruled: bool = True,
+    resized: bool = False,
 ) -> SeedReport:
     """Run the market of one seed.
 
@@ -167,6 +171,7 @@ def run_seed(
         lying: whether the seed may draw liars.
         ruled: whether the seed may draw auction rules and probable starts; without them every request is auctioned by
             the paper's, for slots that are reserved.
+        resized: whether owners make smaller what they have bought.
     """
     report = SeedReport(seed)
     bug = PLANTED_BUGS[planted_bug].plant() if planted_bug is not None else contextlib.nullcontext()
@@ -179,7 +184,7 @@ def run_seed(
     with bug:
         world = _new_world(seed, listen, faults, observer, wired=wired, lying=lying, ruled=ruled)
         try:
-            _run_world(world, seed, ruled=ruled)
+            _run_world(world, seed, ruled=ruled, changes=draw_changes(seed) if resized else None)
         except InvariantViolated as violation:
             report.violation, report.checker = violation.reason, violation.checker
         except Exception as error:  # a harness: whatever a party or checker raises is a finding of this seed
@@ -288,7 +293,7 @@ def _draw_resource(name: str, random: Random) -> ResourceSpec:
     return ResourceSpec(name, machine, StaticTerms(cores), prices, credit_limit=random.choice((0, 10**9)))
 
 
-def _run_world(world: World, seed: int, *, ruled: bool) -> None:
+def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) -> None:
     random = stream(seed, "requests")
     rules = draw_rules(seed) if ruled else None
     sizes = draw_sizes(seed) if rules is not None else None
@@ -304,9 +309,13 @@ def _run_world(world: World, seed: int, *, ruled: bool) -> None:
     # faults end, then every conversation has to end by itself
     healing = world.healed_at - world.now
     world.run(limit=healing // 2)
+    if changes is not None:
+        change_some(world, changes)
     _cancel_some(world, random)
     _ask_some(world, random)
     world.run(limit=world.healed_at - world.now)
+    if changes is not None:
+        change_some(world, changes)
     _cancel_some(world, random)
     world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
     if not world.faults.clocks_agree(world.timing.message_age):
@@ -418,9 +427,11 @@ def _at_rest(world: World, submitted: int) -> bool:
         return False
     if any(purchase.outcome is None for user in users.values() for purchase in user.purchases.values()):
         return False
-    if any(user.open_cancellations for user in users.values()):
+    if any(user.open_cancellations or user.changes.open for user in users.values()):
         return False
     resources = world.honest_resources
+    if any(party.sizes.open for party in resources.values()):
+        return False
     if any(party.has_open_participants or world.is_asking(name) for name, party in resources.items()):
         return False
     # what came to a machine after its release, and nobody was told of, ends with its hold

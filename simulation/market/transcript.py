@@ -361,9 +361,9 @@ def _progress(progress: pr.Progress) -> str:
             if ended.done:
                 return f"reports {ended.agreement_id} cancelled, refund {credits_text(ended.refund)}"
             return f"reports {ended.agreement_id} not cancelled: {_coded(ended.code, ended.detail)}"
-        case am.AmendmentAdvanced(amendment):
+        case pr.AmendmentAdvanced(amendment):
             return f"hears that amendment {amendment.number} of {amendment.agreement_id} is agreed"
-        case am.AmendmentEnded(outcome=changed):
+        case pr.AmendmentEnded(outcome=changed):
             if changed.done:
                 back = credits_text(changed.refund)
                 return f"reports {changed.agreement_id} at {changed.cores} cores, {back} back"

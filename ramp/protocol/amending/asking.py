@@ -59,20 +59,6 @@ class AmendmentOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class AmendmentAdvanced:
-    """A change of size goes on: its resource has agreed, and takes the rest back at that instant."""
-
-    amendment: Amendment
-
-
-@dataclass(frozen=True, slots=True)
-class AmendmentEnded:
-    """A change of size has ended."""
-
-    outcome: AmendmentOutcome
-
-
-@dataclass(frozen=True, slots=True)
 class ResizeSlot:
     """Ask the plug-in to give a firm slot another size from now on; answered by `SlotResized`.
 

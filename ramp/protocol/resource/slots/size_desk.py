@@ -70,6 +70,12 @@ class SizeDesk:
         """Slots that are being changed, by their offers' ids."""
         return tuple(self._open)
 
+    def given_back(self, offer_id: str) -> int:
+        """What the amendments of a slot have given back together, in minor units."""
+        slot = self._slots.get(offer_id)
+        said = slot.said.values() if slot is not None else ()
+        return sum(each.posted.refund for each in said if isinstance(each, Amended))
+
     # -- the journal ---------------------------------------------------------------------------------------------
 
     def replay(self, record: SizeRecord, participant: Participant) -> None:

@@ -13,10 +13,11 @@ from ramp.model.agreement import Agreement, Amendment, Signed
 from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, AmendmentRefused, AmendmentWithdrawal
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
-from ramp.protocol.amending.asking import AmendmentAdvanced, AmendmentOutcome
+from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
+from ramp.protocol.progress import AmendmentAdvanced
 from ramp.protocol.tables import AMENDMENT, AmendmentState
 from ramp.protocol.timing import Pace, Retry, earliest, moved
 

@@ -11,11 +11,12 @@ from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, Amend
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, refund_owed
-from ramp.protocol.amending.asking import QUOTED, AgreementResized, AmendmentEnded, AmendmentOutcome
+from ramp.protocol.amending.asking import QUOTED, AgreementResized, AmendmentOutcome
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
 from ramp.protocol.faults import guarded
+from ramp.protocol.progress import AmendmentEnded
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.user.resizing.change import AmendmentWord, Change
@@ -49,6 +50,11 @@ class Changes:
 
     def __contains__(self, agreement_id: str) -> bool:
         return agreement_id in self._open
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Agreements that are being changed."""
+        return tuple(self._open)
 
     def posted(self, agreement_id: str) -> tuple[Amendment, ...]:
         """The amendments of an agreement that hold, in their order."""

@@ -1,0 +1,60 @@
+"""A bought slot has the size that its posted amendments say; each gave back what its part was worth, once."""
+
+from __future__ import annotations
+
+from ramp.ledger.transfer import TransferKind
+from ramp.model.agreement import Agreement, Amendment
+from ramp.model.sizes.amended import after, amendment_problem, first_state
+from ramp.protocol.tables import ParticipantState
+from simulation.checkers.observation import Checker, MarketView
+
+
+class AmendedOnce(Checker):
+    """Compares users, resources, machines and the ledger."""
+
+    name = "amended_once"
+
+    def at_end(self, view: MarketView) -> None:
+        """Users know every amendment that is posted; machines have what the last one says."""
+        self.at_stop(view)
+        for user in view.honest_users.values():
+            for agreement_id in user.agreements:
+                posted = {each.number for each in view.ledger.amendments(agreement_id) if each.is_posted}
+                known = {each.number for each in user.changes.posted(agreement_id)}
+                if posted != known:
+                    raise self._violated(f"{user.name} knows {known} of {agreement_id}, and {posted} are posted")
+        for name, party in view.honest_resources.items():
+            now = view.time_of(name)
+            firm = {each.key: each.slot for each in view.machines[name].reservations(now) if each.firm}
+            for offer_id, participant in party.participants.items():
+                if participant.state is not ParticipantState.SOLD or offer_id not in firm:
+                    continue
+                expected = self._state_of(view, participant.agreed)
+                slot = firm[offer_id]
+                if expected is not None and (slot.cores, slot.end) != expected:
+                    raise self._violated(f"{name} has {slot} for {offer_id}; its amendments say {expected}")
+
+    def _state_of(self, view: MarketView, agreement: Agreement) -> tuple[int, int] | None:
+        """Cores and end by the amendments that its honest user knows; None where the user is none."""
+        user = view.honest_users.get(agreement.user)
+        if user is None or agreement.agreement_id not in user.agreements:
+            return None
+        posted = user.changes.posted(agreement.agreement_id)
+        return (posted[-1].cores, posted[-1].until) if posted else (agreement.offer.cores, agreement.offer.end)
+
+    def at_stop(self, view: MarketView) -> None:
+        """What a user has had posted is one chain, and the ledger has a rebate of the same amount for each of it."""
+        for user in view.honest_users.values():
+            for agreement_id, agreement in user.agreements.items():
+                self._follow(view, agreement, user.changes.posted(agreement_id))
+
+    def _follow(self, view: MarketView, agreement: Agreement, posted: tuple[Amendment, ...]) -> None:
+        state = first_state(agreement)
+        for amendment in posted:
+            problem = amendment_problem(agreement, state, amendment)
+            if problem is not None:
+                raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id}: {problem[1]}")
+            rebate = view.ledger.transfer(f"{agreement.agreement_id}#{amendment.number}", TransferKind.REBATE)
+            if rebate is None or rebate.amount != amendment.refund:
+                raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id} gave back {rebate}")
+            state = after(amendment)
