@@ -13,7 +13,8 @@ from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
-from ramp.protocol.resource.party import FINAL, ResourceParty
+from ramp.protocol.resource.party import ResourceParty
+from ramp.protocol.resource.slots.kept_participants import FINAL
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.user.party import UserParty
 

@@ -19,8 +19,8 @@ from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import CancellationEnded, RecordsMissing, RequestEnded
 from ramp.protocol.records import AcceptanceAsked, RefundClaimed
-from ramp.protocol.resource import party
 from ramp.protocol.resource.participant import Participant
+from ramp.protocol.resource.slots import kept_participants as party
 from ramp.protocol.user.returns import AGENT_FAILED
 
 BUG = ZeroDivisionError("a bug")

@@ -19,7 +19,7 @@ from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade, SlotReleased
-from ramp.protocol.resource import party as resource_party
+from ramp.protocol.resource.slots import kept_participants as resource_party
 from ramp.protocol.timing import Timing
 
 

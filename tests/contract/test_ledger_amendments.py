@@ -1,0 +1,125 @@
+"""The contract of amendments: a part of a payment goes back once, in order, or never."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from ramp.errors import LedgerRefusal
+from ramp.ledger.account import AccountKind
+from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment
+from ramp.ledger.evidence import Evidence, EvidenceKind
+from ramp.ledger.interface import Ledger
+from ramp.ledger.orders.order import OrderLine
+from ramp.ledger.transfer import Transfer, TransferKind
+
+FIRST = AmendmentTerms("a-1", 1, "state-0", "state-1", "alice", "hector", 1_000, 500)
+SECOND = AmendmentTerms("a-1", 2, "state-1", "state-2", "alice", "hector", 400, 500)
+
+
+@pytest.fixture
+def paid(ledger: Ledger) -> Ledger:
+    """Alice, who had 100.00 credits, has paid 25.00 to hector; he has spent nothing of it."""
+    ledger.open_account("alice", AccountKind.USER, at=1)
+    ledger.open_account("hector", AccountKind.RESOURCE, at=1)
+    ledger.deposit("d-1", "alice", 10_000, at=2)
+    ledger.reserve_order("o-1", "alice", [OrderLine("a-1", "hector", 2_500)], 100, at=10)
+    ledger.countersign("a-1", at=20, starts_at=5_000)
+    return ledger
+
+
+def balances(ledger: Ledger) -> tuple[int, int]:
+    assert ledger.audit() == []
+    return ledger.balance("alice").posted, ledger.balance("hector").posted
+
+
+def refusal_code(call: Callable[[], object]) -> str:
+    with pytest.raises(LedgerRefusal) as caught:
+        call()
+    return caught.value.code
+
+
+def test_a_part_of_the_payment_goes_back(paid: Ledger) -> None:
+    posted = paid.post_amendment(FIRST, at=30, evidence="<amendment/>")
+    assert posted == DecidedAmendment("a-1", 1, "state-1", 1_000, 30)
+    assert balances(paid) == (8_500, 1_500)
+    assert paid.transfer("a-1#1", TransferKind.REBATE) == Transfer(
+        "rebate:a-1#1", "hector", "alice", 1_000, "a-1#1", TransferKind.REBATE, 30, 30, None, None, "amendment 1", "o-1"
+    )
+    assert paid.evidence("a-1")[-1] == Evidence("a-1", EvidenceKind.AMENDMENT, "<amendment/>", 30)
+    line = paid.statement("alice").lines[-1]
+    assert (line.kind, line.agreement_id, line.amount, line.counterparty) == ("rebate", "a-1", 1_000, "hector")
+
+
+def test_the_same_again_changes_nothing(paid: Ledger) -> None:
+    posted = paid.post_amendment(FIRST, at=30)
+    assert paid.post_amendment(FIRST, at=600) == posted  # also long after its time
+    assert balances(paid) == (8_500, 1_500)
+    assert refusal_code(lambda: paid.post_amendment(replace(FIRST, digest="other"), at=31)) == "duplicate_differs"
+
+
+def test_each_changes_the_state_that_the_one_before_has_made(paid: Ledger) -> None:
+    paid.post_amendment(FIRST, at=30)
+    assert paid.post_amendment(SECOND, at=40).is_posted
+    assert balances(paid) == (8_900, 1_100)
+    assert [each.amount for each in paid.amendments("a-1")] == [1_000, 400]
+
+
+def test_what_changes_another_state_is_void_for_good(paid: Ledger) -> None:
+    paid.post_amendment(FIRST, at=30)
+    assert paid.post_amendment(replace(SECOND, previous="state-0"), at=40).code == "other_state"
+    assert paid.post_amendment(SECOND, at=41).code == "other_state"  # decided once
+    assert paid.post_amendment(replace(SECOND, number=3), at=42).is_posted
+
+
+def test_an_older_proposal_is_void(paid: Ledger) -> None:
+    paid.post_amendment(replace(FIRST, number=5), at=30)
+    assert paid.post_amendment(replace(SECOND, number=4), at=40).code == "out_of_order"
+    assert balances(paid) == (8_500, 1_500)
+
+
+def test_its_time_ends_with_the_very_instant(paid: Ledger) -> None:
+    assert paid.post_amendment(FIRST, at=500).code == "expired"
+    assert paid.post_amendment(FIRST, at=30).code == "expired"  # the clock was set back meanwhile
+    assert paid.post_amendment(replace(FIRST, number=2), at=499).is_posted
+
+
+def test_something_of_the_payment_is_left(paid: Ledger) -> None:
+    paid.post_amendment(FIRST, at=30)
+    assert paid.post_amendment(replace(SECOND, amount=1_500), at=40).code == "more_than_paid"
+    assert paid.post_amendment(replace(SECOND, number=3, amount=1_499), at=41).is_posted
+    assert balances(paid) == (9_999, 1)
+
+
+@pytest.mark.parametrize("way", ["refund", "fail"])
+def test_a_refund_gives_back_what_is_left(paid: Ledger, way: str) -> None:
+    paid.post_amendment(FIRST, at=30)
+    if way == "refund":
+        assert paid.refund("a-1", at=50).amount == 1_500
+    else:
+        paid.fail_agreement("a-1", "hector", at=50, reason="broken")
+    assert balances(paid) == (10_000, 0)
+    assert paid.post_amendment(SECOND, at=60).code == "refunded"
+    assert paid.post_amendment(FIRST, at=60).is_posted  # as it was decided
+
+
+def test_a_buyer_voids_what_is_not_posted(paid: Ledger) -> None:
+    assert paid.void_amendment("a-1", 1, "alice", at=30, evidence="seal").code == "withdrawn"
+    assert paid.post_amendment(FIRST, at=31).code == "withdrawn"
+    assert paid.post_amendment(replace(FIRST, number=2), at=32).is_posted
+    assert paid.void_amendment("a-1", 2, "alice", at=33).is_posted
+    assert balances(paid) == (8_500, 1_500)
+
+
+def test_what_cannot_be_decided_leaves_nothing(paid: Ledger) -> None:
+    paid.open_account("bob", AccountKind.USER, at=3)
+    assert refusal_code(lambda: paid.void_amendment("a-1", 1, "bob", at=30)) == "unknown_transfer"
+    assert refusal_code(lambda: paid.void_amendment("a-9", 1, "alice", at=30)) == "unknown_transfer"
+    assert refusal_code(lambda: paid.post_amendment(replace(FIRST, user="bob"), at=30)) == "unknown_transfer"
+    assert refusal_code(lambda: paid.post_amendment(replace(FIRST, number=0), at=30)) == "malformed_value"
+    assert refusal_code(lambda: paid.post_amendment(replace(FIRST, amount=0), at=30)) == "amount_not_positive"
+    paid.reserve_order("o-2", "alice", [OrderLine("a-2", "hector", 500)], 100, at=31)
+    assert refusal_code(lambda: paid.post_amendment(replace(FIRST, agreement_id="a-2"), at=32)) == "not_posted"
+    assert paid.amendments("a-1") == paid.amendments("a-2") == ()
