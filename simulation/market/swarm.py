@@ -309,13 +309,11 @@ def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) 
     # faults end, then every conversation has to end by itself
     healing = world.healed_at - world.now
     world.run(limit=healing // 2)
-    if changes is not None:
-        change_some(world, changes)
+    change_some(world, changes)
     _cancel_some(world, random)
     _ask_some(world, random)
     world.run(limit=world.healed_at - world.now)
-    if changes is not None:
-        change_some(world, changes)
+    change_some(world, changes)
     _cancel_some(world, random)
     world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
     if not world.faults.clocks_agree(world.timing.message_age):

@@ -21,8 +21,10 @@ def draw_changes(seed: int) -> Random:
     return stream(seed, "changes")
 
 
-def change_some(world: World, random: Random) -> None:
-    """Let owners make some of their slots smaller, now or soon, some of them twice."""
+def change_some(world: World, random: Random | None) -> None:
+    """Let owners make some of their slots smaller, now or soon, some of them twice; without a stream none."""
+    if random is None:
+        return
     for name, user in world.users.items():
         for agreement_id, agreement in sorted(user.agreements.items()):
             for _ in range(random.choice((0, 1, 1, 2))):
