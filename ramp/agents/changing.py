@@ -91,7 +91,7 @@ class Changing:
     Args:
         agents: its agents.
         config: what it is now.
-        overlay: its file as it was taken, and what stands over it.
+        overlay: its file as it was taken, and what was changed since by verbs.
         state: its state folder.
         clock: the time.
     """
@@ -320,7 +320,7 @@ class Changing:
         removed = [step.name for step in steps if step.kind is StepKind.REMOVE]
         standings = {name: await self._standing(name) for name in removed}
         lines = [_line(step, standings.get(step.name, ([], []))[0]) for step in steps]
-        lines += [ChangeLine("stands", "", f"{each}, and stands over the file") for each in then.standing]
+        lines += [ChangeLine("stands", "", f"{each}, whatever the file says") for each in then.standing]
         if dry_run:
             return MarketChanged(tuple(lines), done=False)
         for name, (still_open, _) in standings.items():
