@@ -90,8 +90,9 @@ SENTENCES: Final[dict[str, str]] = {
     "resources.rounds_expected": "How many rounds the price strategy reckons with.",
     "resources.isolation": "Whether plug-in and price strategy have processes of their own: by `auto` those of another "
     "package, by `process` also those that come with RAMP, by `none` neither.",
-    "accounts.NAME": "The account of the buyer NAME (of this market, or by the full name); `@own`: the agents' own, or "
-    "`nobody` where they run as root, only for simulated machines.",
+    "accounts.NAME": 'The account of the buyer NAME (of this market, or by the full name); of `"*"` all others of '
+    "this market's domain, of `\"*@DOMAIN\"` those of another. `@own`: the agents' own, or `nobody` where they run as "
+    "root, only for simulated machines.",
     "resources.executor": "What runs jobs on its slots, if not the executor of `[launching]`.",
     "resources.accounts": "Local accounts of buyers at this resource, over those of `[accounts]`.",
     "resources.options": "Options of the plug-in, over those of the machine.",

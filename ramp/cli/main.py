@@ -59,6 +59,9 @@ VERBS: Final[dict[str, Verb]] = {
     "restart": Verb(_MARKET, "ramp.cli.verbs.changes:restart", "Restart one agent."),
     "reload": Verb(_MARKET, "ramp.cli.verbs.changes:reload", "Make the market what its file says now."),
     "events": Verb(_MARKET, "ramp.cli.verbs.events:events", "Show sales, refusals, restarts, changes; --follow."),
+    "watch": Verb(
+        _MARKET, "ramp.cli.watching.verb:watch", "Watch auctions, machines, agents and events as they go on."
+    ),
     "changes": Verb(_MARKET, "ramp.cli.verbs.changes:changes", "Show who has changed what, and when."),
     "ps": Verb(_MARKET, "ramp.cli.verbs.launch:ps", "Show the running agents."),
     "doctor": Verb(_MARKET, "ramp.cli.doctor:doctor", "Say what is wrong, and what to do; orphans on batch systems."),

@@ -67,6 +67,9 @@ PROBABILITY_HELP: Final = (
 )
 """What `--start-probability` means, wherever it is an option."""
 
+SITE_HELP: Final = "Only resources of this site, the domain of their names; may be given several times (default: any)."
+"""What `--site` means in a request, wherever it is an option."""
+
 EXITS: Final = "0 done; 1 refused, failed, or no market is running; 2 bad input; 130 interrupted"
 
 

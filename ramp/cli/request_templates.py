@@ -59,5 +59,6 @@ def _checked(command: click.Command, terms: dict[str, Any], path: Path) -> dict[
         if isinstance(value, bool) is not is_flag or not isinstance(value, str | int):
             right = "true or false" if is_flag else "a text or a whole number"
             raise ConfigurationError(f"{value!r} will not do; right would be {right}", path=path, key=key)
-        found[parameter.name] = value if is_flag else str(value)
+        text = value if is_flag else str(value)
+        found[parameter.name] = str(value).split() if getattr(parameter, "multiple", False) else text
     return found

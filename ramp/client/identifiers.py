@@ -11,6 +11,9 @@ from ramp.errors import ConfigurationError
 SHORTEST: Final = 6
 """So many characters of an identifier's random part are shown at least."""
 
+LISTED: Final = 5
+"""So many ids are listed at most where one that is cut short may mean several."""
+
 T = TypeVar("T")
 
 
@@ -51,7 +54,8 @@ def belonging(
     if len(bought) + len(asked) != 1:
         exactly = [each for each in bought if any_id in (each.agreement.agreement_id, each.agreement.reservation_id)]
         if len(exactly) != 1:
-            raise not_one(f"request, agreement or reservation {any_id!r}", len(bought) + len(asked))
+            ids = [_meant(each, any_id) for each in bought] + [each.request_id for each in asked]
+            raise not_one(f"request, agreement or reservation {any_id!r}", ids)
         return None, (exactly[0],)
     if bought:
         return None, (bought[0],)
@@ -67,12 +71,25 @@ def one_request(requests: Sequence[RequestStanding], any_id: str) -> RequestStan
     """
     found = matching(requests, any_id, lambda each: each.request_id)
     if len(found) != 1:
-        raise not_one(f"request {any_id!r}", len(found))
+        raise not_one(f"request {any_id!r}", [each.request_id for each in found])
     return found[0]
 
 
-def not_one(what: str, number: int) -> ConfigurationError:
-    """The error for an id that means nothing, or several things."""
-    if number == 0:
+def not_one(what: str, ids: Sequence[str]) -> ConfigurationError:
+    """The error for an id that means nothing, or several things.
+
+    Args:
+        what: was asked for, with the id.
+        ids: those that it may mean.
+    """
+    if not ids:
         return ConfigurationError(f"there is no {what}; `ramp status --all` and `ramp reservations --all` list all")
-    return ConfigurationError(f"{what} is the beginning of {number} ids; give more of it")
+    more = f" and {len(ids) - LISTED} more" if len(ids) > LISTED else ""
+    listed = ", ".join(sorted(ids)[:LISTED])
+    return ConfigurationError(f"{what} is the beginning of {len(ids)} ids, {listed}{more}; give more of it")
+
+
+def _meant(standing: AgreementStanding, any_id: str) -> str:
+    """The id of an agreement, or of its reservation where the beginning of that was given."""
+    agreement = standing.agreement
+    return agreement.agreement_id if matching([agreement.agreement_id], any_id, str) else agreement.reservation_id

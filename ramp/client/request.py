@@ -30,6 +30,7 @@ SLACK_LEAST: Final[Duration] = HOUR
 """So much later than its start a run may begin at least, where nothing else is said."""
 
 _RANGE: Final = re.compile(r"([1-9][0-9]{0,9})(?:\.\.([1-9][0-9]{0,9}))?")
+_SITE: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,126}[a-z0-9])?")
 _GEOMETRY: Final = re.compile(r"[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){1,7}")
 
 
@@ -100,6 +101,7 @@ def request(
     connection: str | None = None,
     node_use: str | None = None,
     start_probability: float | None = None,
+    sites: str | Sequence[str] | None = None,
 ) -> RequestTemplate:
     """A request for one unit; several given to `submit` together are bought together or not at all.
 
@@ -131,6 +133,8 @@ def request(
         node_use: Blue Gene's use of its nodes: `"coprocessor"` or `"virtual"`.
         start_probability: buy a job in a queue as well, if it starts early enough with at least this probability, such
             as .95 (default: only a slot that is reserved).
+        sites: the sites at which it may run, such as `["west.example"]`: domains of resources' names; as one text,
+            with blanks between them (default: any).
 
     Raises:
         ConfigurationError: if terms are missing or make no sense together; the rest is checked when it is submitted.
@@ -158,10 +162,27 @@ def request(
         torus=_torus(geometry, rotate, connection, node_use),
         moldable=_moldable(least, most, reference_cores, speed_up),
         start_probability=start_probability,
+        sites=named_sites(sites),
     )
     if problems := moldable_problems(replace(unit, wall_time=length)):
         raise ConfigurationError("; ".join(problems))
     return RequestTemplate(unit, start, end, length, room)
+
+
+def named_sites(sites: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """The sites that a request names, in lower case and each once; None where it names none.
+
+    Args:
+        sites: domains; as one text, with blanks between them.
+
+    Raises:
+        ConfigurationError: if one is no domain.
+    """
+    named = tuple(dict.fromkeys(each.lower() for each in (sites.split() if isinstance(sites, str) else sites or ())))
+    for site in named:
+        if not _SITE.fullmatch(site):
+            raise ConfigurationError(f"sites={site!r} is no domain; right would be for example west.example")
+    return named or None
 
 
 def combined(parts: Sequence[RequestForQuotation]) -> RequestForQuotation:

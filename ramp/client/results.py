@@ -16,6 +16,7 @@ from ramp.control.events import AgreementStanding
 from ramp.model.contents import AccountStatement, StatementLine
 from ramp.model.instant import to_datetime
 from ramp.model.offer import Offer
+from ramp.model.shortcoming import site_of
 from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus, RoundRecord
 
 
@@ -205,6 +206,11 @@ class Resource:
     address: str
     machine: MachineState | None = None
     draining: bool = False
+
+    @property
+    def site(self) -> str:
+        """Its site: the domain of its full name, in lower case."""
+        return site_of(self.address)
 
 
 def short_name(address: str, domain: str) -> str:

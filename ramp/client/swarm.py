@@ -70,7 +70,7 @@ def start_detached(
     with log_path.open("rb") as log:
         log.seek(begin)
         said = log.read().decode(errors="replace").strip()
-    raise TransportError(f"the swarm did not come up: {said or 'no answer in time'}")
+    raise TransportError(f"the market did not come up: {said or 'no answer in time'}")
 
 
 def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnEvent | None) -> SwarmStatus | None:
@@ -120,7 +120,7 @@ def check_none_is_up(state: StateFolder) -> None:
         ConfigurationError: if one is up.
     """
     if status(state) is not None:
-        raise ConfigurationError("a swarm is already up with this state folder; `ramp down` stops it", path=state.path)
+        raise ConfigurationError("a market is already up with this state folder; `ramp down` stops it", path=state.path)
 
 
 def stop(state: StateFolder) -> bool:
@@ -139,7 +139,7 @@ def stop(state: StateFolder) -> bool:
         if status(state) is None and not _is_alive(pid):
             return True
         time.sleep(0.05)
-    raise TransportError(f"the swarm (process {pid}) does not end")
+    raise TransportError(f"the market (process {pid}) does not end")
 
 
 def status(state: StateFolder) -> SwarmStatus | None:

@@ -109,7 +109,7 @@ def read_launching(reader: TableReader, table: Mapping[str, Any], durations: Map
 
 
 def read_accounts(reader: TableReader, where: str, table: Mapping[str, Any], domain: str) -> dict[str, str]:
-    """Read a table of buyers and their local accounts; by the buyers' full names.
+    """Read a table of buyers and their local accounts; by the buyers' full names, `*@DOMAIN` for everybody of a domain.
 
     Args:
         reader: notes what is wrong.

@@ -47,6 +47,7 @@ class RefusalCode(StrEnum):
     NOT_DELIVERED = "not_delivered"
     START_PROBABILITY = "start_probability"
     SIZE_AGAINST_LAW = "size_against_law"
+    OTHER_SITE = "other_site"
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,8 @@ class RequestUnit:
         start_probability: extension term: least probability with which the run starts early enough to be complete by
             the deadline, above 0 and at most 1; None where only a slot that is reserved will do.
         moldable: the sizes that the seller may choose from, or None.
+        sites: extension term: the sites of which a resource has to be, as domains in lower case; None for any (and
+            not empty, as digests of terms leave out what is None: those of other requests stay what they were).
     """
 
     number: int
@@ -123,6 +125,7 @@ class RequestUnit:
     torus: TorusTerms | None = None
     start_probability: float | None = None
     moldable: MoldableTerms | None = None
+    sites: tuple[str, ...] | None = None
 
     def earliest_start(self, now: Instant) -> Instant:
         """First instant at which the run may start, seen from `now`."""

@@ -1,10 +1,13 @@
-"""Whether an offer meets a unit of a request: judged by the buyer, and by all who check what it was bought for."""
+"""Whether an offer meets a unit of a request: judged by the buyer, and by all who check what it was bought for.
+
+The site of a resource is the domain of its name, which its certificate and its XMPP server both vouch for.
+"""
 
 from __future__ import annotations
 
 from ramp.model.instant import iso
 from ramp.model.money import credits_text
-from ramp.model.offer import Offer
+from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.probable_start import start_shortcoming
 from ramp.model.request import RequestUnit
 from ramp.model.sizes.moldable import cost_cap, least_cores, size_problem
@@ -25,7 +28,7 @@ def shortcoming(unit: RequestUnit, offer: Offer) -> str:
         return f"{offer.cpu_hour_cost} credits/core-hour is above the {unit.cpu_hour_cost} asked"
     if offer.cores < least_cores(unit):
         return f"{offer.cores} cores are fewer than the {least_cores(unit)} asked"
-    return start_shortcoming(unit, offer) or slot_shortcoming(unit, offer)
+    return start_shortcoming(unit, offer) or site_shortcoming(unit, offer) or slot_shortcoming(unit, offer)
 
 
 def slot_shortcoming(unit: RequestUnit, offer: Offer) -> str:
@@ -41,3 +44,35 @@ def slot_shortcoming(unit: RequestUnit, offer: Offer) -> str:
     if offer.end <= offer.start:
         return "it ends before it starts"
     return ""
+
+
+def site_of(agent: str) -> str:
+    """The site of an agent, in lower case: its name's domain; empty where the name has none.
+
+    Args:
+        agent: name such as `south1@south.example`.
+    """
+    return agent.partition("@")[2].lower()
+
+
+def site_shortcoming(unit: RequestUnit, offer: Offer) -> str:
+    """Why an offer's resource is not where the unit wants it, or the empty string."""
+    if unit.sites is None or site_of(offer.resource) in unit.sites:
+        return ""
+    return f"{offer.resource} is not of {_listed(unit.sites)}, as was asked"
+
+
+def site_refusal(unit: RequestUnit, resource: str) -> Refusal | None:
+    """The coded refusal of a unit that wants other sites than a resource's, with the site that would pass, or None.
+
+    Args:
+        unit: as the user wants it.
+        resource: name of the agent that would sell.
+    """
+    if unit.sites is None or (site := site_of(resource)) in unit.sites:
+        return None
+    return Refusal(unit.number, RefusalCode.OTHER_SITE, site, f"the request names {_listed(unit.sites)} only")
+
+
+def _listed(sites: tuple[str, ...]) -> str:
+    return " or ".join(sites)

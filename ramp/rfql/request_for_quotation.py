@@ -22,7 +22,7 @@ from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, Reques
 from ramp.model.sizes.moldable import moldable_problems
 from ramp.rfql import moldable, probable_start, torus
 from ramp.rfql.xml import date_and_time, markup, schema
-from ramp.rfql.xml.namespaces import LIMITS, MOLDABLE, RFQ, START, TORUS
+from ramp.rfql.xml.namespaces import LIMITS, MOLDABLE, RFQ, SITES, START, TORUS
 from ramp.rfql.xml.parser import Element, parse_file
 
 ROOT: Final = f"{{{RFQ}}}RequestForQuotation"
@@ -30,7 +30,8 @@ REQUEST: Final = f"{{{RFQ}}}Request"
 MAX_COST: Final = f"{{{LIMITS}}}MaxCost"
 _CREDITS: Final = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{1,2})?")
 _PREFIX: Final = f"{{{RFQ}}}"
-_EXTENSIONS: Final = torus.TAGS | {probable_start.START_PROBABILITY, moldable.CORE_RANGE}
+_SITES: Final = f"{{{SITES}}}Sites"
+_EXTENSIONS: Final = torus.TAGS | {probable_start.START_PROBABILITY, moldable.CORE_RANGE, _SITES}
 
 NUMBER_MAX: Final = 10**12
 """Largest number of any term: far above every machine, and far below what costs time to read."""
@@ -175,6 +176,8 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
         parts.append(moldable.write_terms(unit.moldable))
     if unit.start_probability is not None:
         parts.append(probable_start.write_term(unit.start_probability))
+    if unit.sites is not None:
+        parts.append(f'<Sites xmlns="{SITES}">{markup.escape_text(" ".join(unit.sites))}</Sites>')
     parts.append("</Request>")
     return "".join(parts)
 
@@ -303,7 +306,7 @@ class _UnitReader:
             probability = probable_start.read_term(extensions)
         except ValueError:
             return None  # the schema check has told why
-        sizes = extensions.get(moldable.CORE_RANGE)
+        sizes, sites = extensions.get(moldable.CORE_RANGE), extensions.get(_SITES)
         unit = RequestUnit(
             number=self.number,
             cpu_hour_cost=price,
@@ -321,6 +324,7 @@ class _UnitReader:
             torus=terms,
             moldable=None if sizes is None else moldable.read_terms(sizes),
             start_probability=probability,
+            sites=None if sites is None else tuple(dict.fromkeys((sites.text or "").split())),
         )
         for problem in moldable_problems(unit):
             self._tell("CoreRange", problem, sizes)
@@ -342,7 +346,7 @@ class _UnitReader:
             elif element.getparent() is request:
                 # "A resource must be able to satisfy it before responding" (section 5.2): nobody can satisfy this one.
                 known = f"Geometry, ConnectionType and NodeUse of {TORUS}, StartProbability of {START}, "
-                known += f"CoreRange of {MOLDABLE}"
+                known += f"CoreRange of {MOLDABLE}, Sites of {SITES}"
                 self._tell(tag, f"an extension unknown to this market; right would be {known}", element)
         return extensions
 

@@ -313,6 +313,12 @@ class SwarmConfig:
             f"no resource is called {local_name!r}{nearest_name(local_name, names)}", path=self.path
         )
 
+    def refusing(self, local_name: str) -> tuple[str, ...]:
+        """Names of the resources that launch jobs and have no local account for a user, whom they will refuse."""
+        user = self.address(local_name)
+        launching = [each for each in self.resources if each.launching is not None and each.launching.problem(user)]
+        return tuple(each.name for each in launching)
+
     def user(self, local_name: str) -> UserConfig:
         """The user of that name.
 

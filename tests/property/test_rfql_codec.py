@@ -73,6 +73,11 @@ def core_ranges(reference: int) -> st.SearchStrategy[MoldableTerms]:
     return st.builds(MoldableTerms, st.integers(1, reference), st.integers(reference, 10**9), laws)
 
 
+site_lists = st.lists(
+    st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?", fullmatch=True), min_size=1, max_size=64, unique=True
+).map(tuple)
+
+
 @st.composite
 def request_units(draw: st.DrawFn, number: int = 1) -> RequestUnit:
     """One unit that makes sense: its window holds its wall time."""
@@ -94,6 +99,7 @@ def request_units(draw: st.DrawFn, number: int = 1) -> RequestUnit:
         ram_per_core_mb=draw(st.none() | counts),
         disk=draw(st.none() | st.builds(TotalDiskSpace, counts) | st.builds(NodeDiskSpace, counts)),
         torus=draw(st.none() | torus_terms),
+        sites=draw(st.none() | site_lists),
     )
     shaped = unit.torus is not None and unit.torus.geometry
     if unit.wall_time is None or not isinstance(unit.cores, TotalCores) or shaped:

@@ -12,6 +12,7 @@ The commands of a script:
     user NAME credits=10000
     market [registrations]               open the market; with the directory's heartbeats in the transcript
     submit USER REQUEST rounds=1 round=15 approval=auto prefer=cheapest quote / cores=16 price=70 start=3600 wall=3600
+                                         and with sites=SITE,... a unit for these sites only
     approve USER REQUEST yes|no          withdraw USER REQUEST        cancel USER AGREEMENT
     balance USER QUERY                   sellers USER QUERY           leave RESOURCE
     deposit ACCOUNT DEPOSIT credits=100  the keeper orders a deposit        overview QUERY
@@ -350,6 +351,7 @@ class ScriptedMarket:
             wall_time=wall,
             operating_system=options.text("os", "") or None,
             start_probability=options.number("probability") or None,
+            sites=tuple(filter(None, options.text("sites", "").split(","))) or None,
         )
         options.done()
         return unit

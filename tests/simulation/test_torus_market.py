@@ -16,7 +16,8 @@ from ramp.plugins.interface import PluginSettings
 from ramp.protocol.resource.seller import PriceRange
 from simulation.experiments.discovery import find_experiment
 from simulation.experiments.torus_market import plots, study
-from simulation.experiments.torus_market.runs import MarketCase, MarketRun, run_market, swarm_resources
+from simulation.experiments.torus_market.demand import MarketCase
+from simulation.experiments.torus_market.runs import MarketRun, run_market, swarm_resources
 from simulation.experiments.torus_market.study import differences
 from simulation.market import swarm
 from simulation.market.specs import ResourceSpec

@@ -137,13 +137,15 @@ def renew(name: str, new_key: bool, role: str | None, kind: str, days: int, stat
     if _runs(state, full_name):
         local = full_name.partition("@")[0]
         lines = operate(state.path).renew_keys(local, new_key=new_key, kind=kind, days=days).lines
-        _print_entries(store, now, (full_name,), as_json)
         for line in lines:
-            say(line.text)
+            (say if as_json else click.echo)(line.text)
+        _print_entries(store, now, (full_name,), as_json)
         return
     as_role = None if role is None else Role(role)
     store.renew(full_name, now, role=as_role, kind=kind, new_key=new_key, lifetime=days * DAY)
-    _written(state, now, "keys renew", full_name, f"{full_name} has a new certificate")
+    what = f"{full_name} has a new certificate"
+    _written(state, now, "keys renew", full_name, what)
+    (say if as_json else click.echo)(what)
     _print_entries(store, now, (full_name,), as_json)
     say("no such agent runs here at present")
 
@@ -208,7 +210,9 @@ def _full_name(store: KeyStore, name: str, now: int) -> str:
 
 
 def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: bool) -> None:
+    """Certificates of parties, by name; each party's present one first, then those it replaced, the newest first."""
     entries = [entry for entry in store.inventory(now) if entry.name in names]
+    entries.sort(key=lambda entry: (entry.name, not entry.current, -entry.valid_from))
     if as_json:
         print_json([_object(store, entry) for entry in entries])
         return
@@ -219,7 +223,7 @@ def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: b
             (
                 ("Name", entry.name),
                 ("Role", _role_text(entry)),
-                ("State", entry.state if entry.current else f"{entry.state}, not the present one"),
+                ("State", _state_text(entry)),
                 ("Key", entry.key_kind),
                 ("Serial", entry.serial),
                 ("Fingerprint", entry.fingerprint),
@@ -231,6 +235,13 @@ def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: b
 
 def _certificate_file(store: KeyStore, entry: CertificateEntry) -> str:
     return str(store.folder / "issued" / f"{entry.serial}.pem")
+
+
+def _state_text(entry: CertificateEntry) -> str:
+    """How a certificate stands; one that its party signs with no more is replaced, whatever else it is."""
+    if entry.current:
+        return entry.state
+    return "replaced" if entry.state == "valid" else f"replaced, {entry.state}"
 
 
 def _role_text(entry: CertificateEntry) -> str:

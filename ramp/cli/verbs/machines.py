@@ -73,20 +73,33 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
 
 
 @click.command(
-    epilog=example("ramp resources", "ramp resources --brief", "ramp resources --json | jq '.[].start_price'")
+    epilog=example(
+        "ramp resources",
+        "ramp resources --brief",
+        "ramp resources --site west.example",
+        "ramp resources --json | jq '.[].start_price'",
+    )
 )
 @click.option("--brief", is_flag=True, help="Only names: ask the directory, and no machine.")
+@click.option(
+    "--site", "sites", multiple=True, metavar="NAME", help="Only those of this site; may be given several times."
+)
 @click.option("--load", "with_load", is_flag=True, help="Also show how many jobs run and wait.")
 @market_options
-def resources(brief: bool, with_load: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
+def resources(
+    brief: bool, with_load: bool, sites: tuple[str, ...], user: str | None, state: StateFolder, as_json: bool
+) -> None:
     """Show who sells now: cores, architecture, cores free at present, and the price that is asked first.
 
-    These would be called by the next request. Every machine is asked; one that does not answer in time shows `?`.
+    These would be called by the next request. Every machine is asked; one that does not answer in time shows `?`. Where
+    there are several sites, the site of each is shown.
     """
     if brief and with_load:
         raise click.UsageError("--brief asks no machine, so it does not go with --load")
     market = open_market(state, user)
     found = ask(market, dialogues.resources(market.access.domain, draining_too=True), "asking the directory")
+    several = len({each.site for each in found}) > 1
+    found = _of_sites(found, sites)
     states: dict[str, MachineState] = {}
     if not brief:
         with waiting(f"asking {count_text(len(found), 'machine')}"):
@@ -94,37 +107,47 @@ def resources(brief: bool, with_load: bool, user: str | None, state: StateFolder
     if as_json:
         print_json(
             [
-                {"resource": each.name, "address": each.address, "draining": each.draining}
+                {"resource": each.name, "address": each.address, "site": each.site, "draining": each.draining}
                 | ({} if brief else machine_object(states.get(each.address)))
                 for each in found
             ]
         )
     elif not found:
-        click.echo("No resource is registered")
+        click.echo(f"No resource of {' or '.join(sites)} is registered" if sites else "No resource is registered")
     elif brief:
         rows = [(each.name, each.address, "draining" if each.draining else "") for each in found]
-        print_rows(("Resource", "Address", ""), rows)
+        print_rows(("Resource", "Address", ""), rows)  # an address says the site
     else:
-        _print_resources([(_told(each), states.get(each.address)) for each in found], with_load)
+        _print_resources([(each, states.get(each.address)) for each in found], with_load, with_site=several)
+
+
+def _of_sites(found: Sequence[Resource], sites: Sequence[str]) -> tuple[Resource, ...]:
+    """The resources of some sites; all of them where no site is named."""
+    named = {site.lower() for site in sites}
+    return tuple(each for each in found if not named or each.site in named)
 
 
 def _told(resource: Resource) -> str:
     return f"{resource.name} (draining)" if resource.draining else resource.name
 
 
-def _print_resources(found: Sequence[tuple[str, MachineState | None]], with_load: bool) -> None:
+def _print_resources(
+    found: Sequence[tuple[Resource, MachineState | None]], with_load: bool, *, with_site: bool
+) -> None:
     columns = ("Resource", "Cores", "Free now", "Load", "Architecture", "First price (credits/core-hour)")
     jobs = ("Running (jobs)", "Queued (jobs)") if with_load else ()
     rows: list[tuple[object, ...]] = []
-    for name, state in found:
+    for each, state in found:
+        name, site = _told(each), (each.site,) if with_site else ()
         if state is None:
-            rows.append((name, *("?",) * (len(columns) + len(jobs) - 1), "(no answer)"))
+            rows.append((name, *site, *("?",) * (len(columns) + len(jobs) - 1), "(no answer)"))
             continue
         price, architecture = known(state.start_price), known(state.architecture)
-        row = (name, state.cores, state.cores_free, f"{state.load:.1%}", architecture, price)
+        row = (name, *site, state.cores, state.cores_free, f"{state.load:.1%}", architecture, price)
         rows.append((*row, *((state.running_total, state.queued_total) if with_load else ()), state.source))
     right = (*columns[1:4], columns[5], *jobs)
-    print_rows((*columns, *jobs, "Queue driven by"), rows, right=right)
+    shown = (columns[0], "Site", *columns[1:]) if with_site else columns
+    print_rows((*shown, *jobs, "Queue driven by"), rows, right=right)
 
 
 def check_registered(market: Market, name: str) -> None:

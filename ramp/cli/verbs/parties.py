@@ -33,7 +33,8 @@ def add_user(name: str, deposit: int | None, overdraft: int | None, state: State
     """Add a user: key and certificate, XMPP account, bank account, agent.
 
     On an external server its owner makes the XMPP account first. Whoever had the name before is not known any more, but
-    the bank account of that name is, with what is on it.
+    the bank account of that name is, with what is on it. It warns of resources that will refuse the user, because
+    [accounts] of the configuration gives it no local account to run jobs as.
     """
     with waiting(f"adding {name}"):
         changed = operate(state.path).add_user(name, deposit=_credits(deposit), overdraft=_credits(overdraft))

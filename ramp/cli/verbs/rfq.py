@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, CreditsType, WholeNumber, example, json_option
+from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, SITE_HELP, CreditsType, WholeNumber, example, json_option
 from ramp.cli.request_templates import take_template
 from ramp.cli.time_arguments import DurationType, MomentType
 from ramp.cli.views.output import (
@@ -78,6 +78,7 @@ _TERMS: Final = (
     click.option("--connection", type=click.Choice(["torus", "mesh", "any"]), help="Wiring on a torus machine."),
     click.option("--node-use", type=click.Choice(["coprocessor", "virtual"]), help="Blue Gene's use of its nodes."),
     click.option("--start-probability", type=PROBABILITY, metavar="SHARE", help=PROBABILITY_HELP),
+    click.option("--site", "sites", multiple=True, metavar="NAME", help=SITE_HELP),
 )  # fmt: skip
 
 
@@ -180,7 +181,7 @@ _OPTION_OF: Final = {
         )
     },
     **{name: name for name in ("architecture", "cpu_speed_mhz", "inter_node_bandwidth_mbps", "ram_per_core_mb")},
-    **{name: name for name in ("geometry", "connection", "node_use", "start_probability")},
+    **{name: name for name in ("geometry", "connection", "node_use", "start_probability", "sites")},
     "disk_gb": "disk",
     "node_disk_gb": "node_disk",
 }
@@ -193,6 +194,7 @@ def _as_option(found: re.Match[str]) -> str:
     """An argument of `ramp.request` in a message as its option: `wall_time=` is `--walltime`, `rotate=False` too."""
     names = {
         "wall_time": "walltime",
+        "sites": "site",
         "speed_up": "speedup",
         "disk_gb": "disk",
         "node_disk_gb": "node-disk",
@@ -278,6 +280,7 @@ def _unit_object(unit: RequestUnit) -> dict[str, object]:
         "cores_least": None if unit.moldable is None else unit.moldable.least,
         "cores_most": None if unit.moldable is None else unit.moldable.most,
         "speed_up": None if unit.moldable is None else unit.moldable.law,
+        "sites": None if unit.sites is None else list(unit.sites),
         "wall_time_s": None if unit.wall_time is None else seconds(unit.wall_time),
     }
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 import click
 
 from ramp.cli.connection import open_market
-from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, CreditsType, example, file_type, market_options
+from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, SITE_HELP, CreditsType, example, file_type, market_options
 from ramp.cli.time_arguments import DurationType
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
 from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
@@ -23,7 +23,7 @@ from ramp.cli.views.output import moment_text, print_json, print_rows, say, sile
 from ramp.client.following import Approver, Following, nobody_approves
 from ramp.client.identifiers import one_request
 from ramp.client.market import Market
-from ramp.client.request import combined
+from ramp.client.request import combined, named_sites
 from ramp.client.submission import ROUND_TIME, ROUNDS, fixed_rule, submission
 from ramp.control.events import Event, RequestEnded, RequestStanding
 from ramp.errors import ConfigurationError, RampError
@@ -69,6 +69,7 @@ def auction_options(command: Any) -> Any:
         "ramp submit job.xml --max-cost 5000",
         "ramp submit job.xml --rule second-price",
         "ramp submit job.xml --start-probability .95",
+        "ramp submit job.xml --site west.example",
         "ramp submit first.xml second.xml --approve ask",
         "ramp submit job.xml --json | jq .units",
         exits="0 committed; 1 not bought, or no market; 2 bad input; 130 a second Ctrl-C: it still goes on",
@@ -79,6 +80,7 @@ def auction_options(command: Any) -> Any:
 @click.option("--max-cost", type=CreditsType(), metavar="CREDITS",
               help="Most to pay for all units together; what costs more is not bought.")  # fmt: skip
 @click.option("--start-probability", type=PROBABILITY, metavar="SHARE", help=PROBABILITY_HELP)
+@click.option("--site", "sites", multiple=True, metavar="NAME", help=SITE_HELP)
 @click.option("--approve", type=click.Choice([each.value for each in Approval]), default="auto", show_default=True,
               help="auto buys what meets the request; ask shows the offers first; best-offer also buys, unasked, the "
                    "best offer where none meets it.")  # fmt: skip
@@ -93,6 +95,7 @@ def submit(
     rule: str,
     max_cost: int | None,
     start_probability: float | None,
+    sites: tuple[str, ...],
     approve: str,
     user: str | None,
     state: StateFolder,
@@ -109,7 +112,7 @@ def submit(
     options = AuctionOptions(
         rounds, round_time, Preference(prefer), Approval(approve), max_cost=max_cost, rule=fixed_rule(rule)
     )
-    ctx.exit(_auction(files, options, user, state, as_json, start_probability))
+    ctx.exit(_auction(files, options, user, state, as_json, sites, start_probability))
 
 
 @click.command(
@@ -120,6 +123,7 @@ def submit(
 )
 @click.argument("files", nargs=-1, required=True, type=file_type, metavar="RFQ.xml...")
 @auction_options
+@click.option("--site", "sites", multiple=True, metavar="NAME", help=SITE_HELP)
 @market_options
 @click.pass_context
 def quote(
@@ -129,6 +133,7 @@ def quote(
     round_time: Duration,
     prefer: str,
     rule: str,
+    sites: tuple[str, ...],
     user: str | None,
     state: StateFolder,
     as_json: bool,
@@ -138,7 +143,7 @@ def quote(
     The object that --json prints is that of `ramp submit`, its status `quoted`.
     """
     options = AuctionOptions(rounds, round_time, Preference(prefer), quote_only=True, rule=fixed_rule(rule))
-    ctx.exit(_auction(files, options, user, state, as_json))
+    ctx.exit(_auction(files, options, user, state, as_json, sites))
 
 
 def _auction(
@@ -147,6 +152,7 @@ def _auction(
     user: str | None,
     state: StateFolder,
     as_json: bool,
+    sites: Sequence[str] = (),
     start_probability: float | None = None,
 ) -> int:
     if options.rule:
@@ -155,6 +161,8 @@ def _auction(
     if start_probability is not None:
         units = tuple(replace(unit, start_probability=start_probability) for unit in request.units)
         request = combined([replace(request, units=units)])
+    if named := _named(sites):
+        request = replace(request, units=tuple(replace(unit, sites=named) for unit in request.units))
     for warning in request.warnings:
         say(f"ramp: warning: {warning}")
     market = open_market(state, user)
@@ -164,6 +172,18 @@ def _auction(
     with view.unless_gone():
         report(market, ended, as_json)
     return EXIT_OF.get(ended.outcome.status, 1)
+
+
+def _named(sites: Sequence[str]) -> tuple[str, ...] | None:
+    """The sites of `--site`.
+
+    Raises:
+        click.UsageError: if one is no domain.
+    """
+    try:
+        return named_sites(sites)
+    except ConfigurationError as error:
+        raise click.UsageError(error.reason.replace("sites=", "--site ")) from error
 
 
 def follow(

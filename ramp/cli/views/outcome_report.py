@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import click
@@ -132,14 +132,11 @@ def _headline(outcome: RequestOutcome) -> str:
     if outcome.status in (RequestStatus.COMMITTED, RequestStatus.QUOTED):
         total = sum(unit.cost for unit in outcome.units)
         text += f", {count_text(len(outcome.units), 'unit')} for {amount_text(total)}"
-    return f"{text}: {outcome.reason}" if outcome.reason else text
+    text += f": {outcome.reason}" if outcome.reason else ""
+    return f"{text} ({outcome.code})" if outcome.code else text
 
 
-TITLES: Final = {
-    RequestStatus.QUOTED: "Best offers",
-    RequestStatus.COMMITTED: "Bought",
-    RequestStatus.FAILED: "Paid, but failed",
-}
+TITLES: Final = {RequestStatus.QUOTED: "Best offers", RequestStatus.COMMITTED: "Bought"}
 
 
 def _print_units(outcome: RequestOutcome, short: ShortName) -> None:
@@ -148,7 +145,8 @@ def _print_units(outcome: RequestOutcome, short: ShortName) -> None:
     apart = any(unit.paid is not None for unit in outcome.units)
     columns = ["Unit", "Resource", "Start", "End", "Cores", "Price", *["Offered"] * apart, "Cost"]
     columns += ["Meets request"] * meets_shown + ["Reservation"] * bought
-    title = TITLES.get(outcome.status, "Best offers, not bought")
+    paid = any(unit.transfer_id for unit in outcome.units)
+    title = TITLES.get(outcome.status, "Paid, but failed" if paid else "Best offers, not bought")
     rows = []
     for unit in outcome.units:
         offer = unit.offer
@@ -186,8 +184,21 @@ def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:
         nearest = [each for each in entries if each.refusal.nearest]
         nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
         passing = [f"{short(each.resource)}: {each.refusal.nearest}" for each in nearest]
-        more = f" and {len(passing) - NEAREST_SHOWN} more" if len(passing) > NEAREST_SHOWN else ""
-        rows.append((str(unit), code, str(len(entries)), "; ".join(passing[:NEAREST_SHOWN]) + more))
+        rows.append((str(unit), code, str(len(entries)), _first(passing, "; ") or _details(entries, short)))
     if rows:
         columns = ("Unit", "Refused because", "Resources", "What would pass")
         print_rows(columns, rows, right=("Unit", "Resources"), wrap=("What would pass",))
+
+
+def _details(entries: Iterable[ResourceRefusal], short: ShortName) -> str:
+    """What sellers that name no value say instead, each sentence once with those who say it."""
+    said: dict[str, list[str]] = {}
+    for each in entries:
+        if each.refusal.detail:
+            said.setdefault(each.refusal.detail, []).append(short(each.resource))
+    return _first([f"{_first(sellers, ', ')}: {detail}" for detail, sellers in said.items()], "; ")
+
+
+def _first(texts: Sequence[str], separator: str) -> str:
+    more = f" and {len(texts) - NEAREST_SHOWN} more" if len(texts) > NEAREST_SHOWN else ""
+    return separator.join(texts[:NEAREST_SHOWN]) + more

@@ -31,7 +31,7 @@ def one_job(jobs: Sequence[JobStanding], any_id: str) -> JobStanding:
     if len(found) != 1:
         if not found:
             raise ConfigurationError(f"there is no job {any_id!r}; `ramp jobs` lists all")
-        raise not_one(f"job {any_id!r}", len(found))
+        raise not_one(f"job {any_id!r}", [each.order.job_id for each in found])
     return found[0]
 
 

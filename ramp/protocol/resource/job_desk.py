@@ -134,7 +134,7 @@ class JobDesk:
             offer = participant.offer
             begins = offer.start if offer.start_probability is None else now  # what is sold then has started
             due = max(word.begin_at, begins, now)
-            account = self._terms.accounts[message.sender]
+            account = self._terms.account(message.sender)
             job = self._add(JobTaken(participant.offer.offer_id, word, account, due, seal, now), participant)
             self._wait(message, job)
             return job.start(now)

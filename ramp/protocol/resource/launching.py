@@ -14,6 +14,9 @@ OWN_ACCOUNT: Final = "@own"
 No Unix account has such a name.
 """
 
+EVERYBODY: Final = "*"
+"""In the place of a buyer's local name: whoever of that domain has no line of its own. No party is called so."""
+
 HANDOVER: Final = "handover"
 """The executor that launches nothing: slots are handed over to buyers' accounts, who run jobs there by themselves."""
 
@@ -25,7 +28,8 @@ class LaunchTerms:
     Attributes:
         executor: what runs them: `local` on the agent's own computer, where the machine is simulated; a batch system;
             or `handover`, their buyers.
-        accounts: the local account of every buyer, by full name; nobody else is dealt with.
+        accounts: the local account of every buyer, by full name, and by `*@DOMAIN` of all others of that domain;
+            nobody else is dealt with.
         grace: a job that starts so long after it was due is still on time.
         delivery_limit: a job that has not started so long after it was due never will: the slot is not delivered. Never
             later than the slot's end.
@@ -41,8 +45,12 @@ class LaunchTerms:
         """Whether jobs are launched; else buyers run them by themselves, on slots that their accounts are given."""
         return self.executor != HANDOVER
 
+    def account(self, user: str) -> str:
+        """The local account of a buyer, by full name; the empty string where there is none."""
+        return self.accounts.get(user) or self.accounts.get(f"{EVERYBODY}@{user.rpartition('@')[2]}", "")
+
     def problem(self, user: str) -> str:
         """Why a buyer is not dealt with, or the empty string."""
-        if user in self.accounts:
+        if self.account(user):
             return ""
-        return f"the site maps {user} to no local account, so nothing of it could be run here"
+        return f"no local account for {user} here; [accounts] of the seller's configuration maps buyers"

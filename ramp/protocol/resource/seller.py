@@ -23,6 +23,7 @@ from ramp.model.money import cost
 from ramp.model.offer import Offer, Refusal, RefusalCode, ease
 from ramp.model.probable_start import QUEUE_WAIT_MAX, RefundRule
 from ramp.model.request import RequestUnit
+from ramp.model.shortcoming import site_refusal
 from ramp.model.sizes.moldable import candidates, price_for, price_with, reference_price
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
@@ -202,7 +203,8 @@ class Seller:
                 refused.append(Refusal(unit.number, RefusalCode.NO_ACCOUNT, detail=unmapped))
                 continue
             for size in candidates(unit):
-                refusal = check_static_terms(size, self._terms) or self._draining_refusal(unit, message)
+                refusal = site_refusal(unit, self._resource) or check_static_terms(size, self._terms)
+                refusal = refusal or self._draining_refusal(unit, message)
                 if refusal is None:
                     asked.append(size)
                 else:

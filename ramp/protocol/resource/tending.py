@@ -28,7 +28,7 @@ class Tending:
 
     def __init__(self, terms: LaunchTerms | None) -> None:
         self.deadline: Instant | None = None
-        self._accounts = {} if terms is None else terms.accounts
+        self._terms = terms
         self._tended = False
         self._sold: dict[str, Participant] = {}
 
@@ -52,7 +52,7 @@ class Tending:
             return []
         self._sold = {key: each for key, each in self._sold.items() if now < each.offer.end}
         self.deadline = now + TEND_EVERY if self._sold else None
-        slots = tuple((key, self._accounts.get(each.user, "")) for key, each in self._sold.items())
+        slots = tuple((key, self._account(each.user)) for key, each in self._sold.items())
         return [TendSlots(slots)] if slots else []
 
     def forget(self, key: str) -> None:
@@ -62,6 +62,9 @@ class Tending:
     def clock_set(self) -> None:
         """The clock has been set: tell the machine at once, which does no harm."""
         self._hurry()
+
+    def _account(self, user: str) -> str:
+        return "" if self._terms is None else self._terms.account(user)
 
     def _hurry(self) -> None:
         self.deadline = 0 if self._tended and self._sold else None

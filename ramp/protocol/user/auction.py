@@ -27,7 +27,7 @@ from ramp.model.probable_start import start_shortcoming
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal
 from ramp.model.services import RESOURCE_SERVICE
-from ramp.model.shortcoming import shortcoming
+from ramp.model.shortcoming import shortcoming, site_refusal, site_shortcoming
 from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.directory.directories import Directories
@@ -160,6 +160,8 @@ class Auction(StateMachine[AuctionState]):
             self._arm()
             return effects
         self._resources = self._discovery.names
+        for name in self._resources:  # known before anybody is called
+            self._final.add(name, filter(None, [site_refusal(unit, name) for unit in self.request.units]))
         self._asked = {unit.number: unit for unit in self.request.units}
         return self._open_round(AuctionState.BIDDING, "DirectoryListing", now)
 
@@ -212,7 +214,7 @@ class Auction(StateMachine[AuctionState]):
             "" if self.rule.pays_offer else self.rule.name,
         )
         self._round = opened = BiddingRound(call, called, self._pace, now)
-        self._limit = now + self.options.round_time
+        self._limit = now + self.options.round_time if called else now  # nobody is waited for
         self._arm()
         told = RoundOpened(self.conversation_id, self._round_number, opened.asking_prices, len(called), best_offers)
         return [Report(told), *self._call(opened, called)]
@@ -291,8 +293,8 @@ class Auction(StateMachine[AuctionState]):
             return [self._reject(sender, offer, "the offer names another resource, request or unit")]
         if not self.rule.pays_offer and (other := self._called_otherwise(offer)):
             return [self._reject(sender, offer, other)]
-        if uncertain := start_shortcoming(unit, offer):  # no best offer either: a reserved slot, or as certain as asked
-            return [self._reject(sender, offer, uncertain)]
+        if unfit := start_shortcoming(unit, offer) or site_shortcoming(unit, offer):  # no best offer either
+            return [self._reject(sender, offer, unfit)]
         bidding.offers.append(offer)
         if offer.unit in self._decided:
             return [self._reject(sender, offer, "the sealed bidding for the unit is over")]

@@ -29,6 +29,7 @@ FOR_GOOD: Final = frozenset(
         RefusalCode.DRAINING,
         RefusalCode.NO_ACCOUNT,
         RefusalCode.START_PROBABILITY,
+        RefusalCode.OTHER_SITE,
     }
 )
 """What neither a lower price asked nor a few seconds change; cores that are taken may come free."""

@@ -22,6 +22,7 @@ from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced, price_problem
 from ramp.model.request import RequestUnit
+from ramp.model.shortcoming import site_shortcoming
 from ramp.model.sizes.moldable import least_cores, reference_price, size_problem
 from ramp.rfql import agreements
 from ramp.rfql.signing import certificates, seals
@@ -322,6 +323,7 @@ def unmet_terms(request: RequestUnit, offer: Offer) -> tuple[str, ...]:
         (offer.end > request.deadline, f"slot ends at {instant.iso(offer.end)}, after the deadline {deadline}"),
         (offer.cores < least_cores(request), f"{offer.cores} cores of the {least_cores(request)} asked for"),
         (bool(size := size_problem(request, offer.cores, offer.end - offer.start)), size),
+        (bool(site := site_shortcoming(request, offer)), site),
     ]
     if request.not_before is not None:
         start = instant.iso(request.not_before)

@@ -22,6 +22,9 @@ LIMITS: Final = "urn:ramp:limits:1"
 MOLDABLE: Final = "urn:ramp:moldable:1"
 """Extension of RFQL: units whose size the seller chooses."""
 
+SITES: Final = "urn:ramp:sites:1"
+"""Extension of RFQL: units that are bought at certain sites only."""
+
 MARKET: Final = "urn:ramp:market:1"
 """Every other document of the market."""
 

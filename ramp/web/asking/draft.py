@@ -60,6 +60,7 @@ MORE: Final = (
     Field("speed_up", (), "With cores from..to: the speed-up law", "amdahl:0.05"),
     Field("reference_cores", (), "and the cores of that length and price", "64", whole=True),
     Field("start_probability", (), "A queue will do, if it starts with probability", "0.95"),
+    Field("sites", (), "Only at these sites", "west.example south.example"),
 )
 TORUS: Final = (
     Field("geometry", (), "Extents on a torus", "8x8x16"),
@@ -116,6 +117,7 @@ class UnitDraft:
             "connection": None if torus is None else torus.connection,
             "node_use": None if torus is None else torus.node_use,
             "start_probability": unit.start_probability,
+            "sites": " ".join(unit.sites or ()),
         }
         if isinstance(unit.cores, Nodes):
             values |= {"nodes": unit.cores.count, "node_cores": unit.cores.cores_per_node}

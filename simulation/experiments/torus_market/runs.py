@@ -5,23 +5,22 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from random import Random
 from statistics import fmean
 from typing import Any, Final
 
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.offer import Offer
-from ramp.model.request import RequestForQuotation, RequestUnit, TorusTerms, TotalCores
+from ramp.model.request import RequestForQuotation
 from ramp.protocol.events import AuctionOptions, RequestSubmitted
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.timing import Timing
 from ramp.runtime.config import ResourceConfig, open_plugin, pricing_strategy
 from ramp.runtime.config_file import load_config
+from simulation.experiments.torus_market.demand import MarketCase, request_id, requests_of
 from simulation.experiments.trials.plan import swarms_directory
 from simulation.machines.grid import Grid
 from simulation.market.actors import COMPOSITION
-from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import START, World
 from simulation.queueing.queue_simulation import EndedJob
@@ -32,35 +31,10 @@ DEPOSIT: Final = 10**13
 """Of every user in minor units: money decides nothing here."""
 REGISTRATION: Final = 1 * SECOND
 """From the agents' start to the first request; all have registered by then."""
+OPENING: Final[Instant] = START + REGISTRATION
+"""When requests may begin to come."""
 QUIET_TIMING: Final = replace(Timing(), heartbeat=9 * MINUTE, lease=10 * MINUTE)
 """Nobody leaves this market, so registrations last as long as the directory allows."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarketCase:
-    """One market to run.
-
-    Attributes:
-        swarm: name of a shipped swarm; its machines are on the market.
-        cores: sizes of requests, drawn with equal probability.
-        torus_share: share of requests that want a torus; the others say nothing of it.
-        pricing: pricing strategy of all machines.
-        days: for how long requests come.
-        requests_a_day: mean rate, Poisson.
-        price: most that the users pay, credits per core hour.
-        seed: of all that is drawn.
-        load: offered load of the live machines' own users; None leaves the swarm's.
-    """
-
-    swarm: str
-    cores: tuple[int, ...]
-    torus_share: float
-    pricing: str
-    days: int
-    requests_a_day: float
-    price: int
-    seed: int
-    load: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +87,7 @@ def swarm_resources(name: str) -> tuple[ResourceConfig, ...]:
 def run_market(case: MarketCase) -> MarketRun:
     """Run one market to its end."""
     begun = time.process_time()
-    opening = START + REGISTRATION
+    opening = OPENING
     resources = [_resource(each, case) for each in swarm_resources(case.swarm)]
     machines = {each.name: open_plugin(each, opening, None, case.seed) for each in resources}
     outcomes: list[RequestOutcome] = []
@@ -173,28 +147,11 @@ def _resource(resource: ResourceConfig, case: MarketCase) -> ResourceConfig:
 
 def _submit(world: World, case: MarketCase, opening: Instant) -> int:
     """Schedule the stream of requests; returns how many there are."""
-    random = stream(case.seed, f"torus-market/{case.requests_a_day}")
-    at = opening
-    number = 0
-    while True:
-        at += int(random.expovariate(case.requests_a_day) * DAY)
-        if at >= opening + case.days * DAY - HOUR:
-            return number
-        number += 1
-        request = RequestForQuotation((_unit(case, at, random),))
-        command = RequestSubmitted(f"request{number}", request, AuctionOptions())
+    asked = requests_of(case, opening)
+    for number, (at, unit) in enumerate(asked, 1):
+        command = RequestSubmitted(request_id(number), RequestForQuotation((unit,)), AuctionOptions())
         world.command(f"user{number % USERS}", command, at)
-
-
-def _unit(case: MarketCase, at: Instant, random: Random) -> RequestUnit:
-    # every request draws the same numbers whatever the case, so that cases differ only where they say so
-    size, torus, ahead, length, slack = (random.random() for _ in range(5))
-    start = at + 10 * MINUTE + int(ahead * 6 * HOUR)
-    wall_time = (1 + int(length * 8)) * HOUR
-    cores = case.cores[int(size * len(case.cores))]
-    terms = TorusTerms(connection="torus") if torus < case.torus_share else None
-    deadline = start + wall_time + int(slack * 12) * HOUR
-    return RequestUnit(1, case.price, deadline, TotalCores(cores), start, wall_time, torus=terms)
+    return len(asked)
 
 
 def _sale(outcome: RequestOutcome, offer: Offer) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from typing import Any, Final
 
 from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.result import Column, Columns, write_rows, write_summary
+from simulation.experiments.torus_market.demand import MarketCase
 from simulation.experiments.torus_market.plots import draw_fragmentation, draw_month, draw_torus_market
-from simulation.experiments.torus_market.runs import MarketCase, MarketRun, run_market, swarm_resources
+from simulation.experiments.torus_market.runs import MarketRun, run_market, swarm_resources
 from simulation.experiments.trials.plan import STAND_IN_NOTE, stand_ins, workload_of
 from simulation.experiments.worker_processes import run_all
 

@@ -22,7 +22,7 @@ from ramp.rfql import documents
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number", "ignore:Attribute's length must be")
 
 UNBOUNDED: dict[str, tuple[str, ...]] = {
-    "UserParty": ("purchases", "agreements", "_running", "_pages", "_bought", "_claims"),
+    "UserParty": ("purchases", "agreements", "_running", "_listings._pages", "_bought", "_claims"),
     "ResourceParty": (
         "participants",
         "_by_agreement",

@@ -97,7 +97,7 @@ def test_resources_are_those_of_the_directory(ramp):
     )
     assert (name, cores, architecture, price) == ("beta", "512", "x86_64", "60")
     assert [entry.keys() for entry in ramp("resources", "--brief", "--json")[1]] == [
-        {"resource", "address", "draining"}
+        {"resource", "address", "site", "draining"}
     ] * 3
     assert ramp("resources", "--brief", "--load")[0] == 2
 
@@ -126,7 +126,7 @@ def test_ps_shows_every_agent(ramp, swarm):
         (("cancel", "nothing"), "there is no request, agreement or reservation 'nothing'"),
         (("status", "nothing"), "there is no request 'nothing'"),
         (("show", "nothing", "--as", "sbatch", "--json"), "does not go with --json"),
-        (("up", "--detach"), "already up"),
+        (("up", "--detach"), "a market is already up"),
     ],
 )
 def test_bad_input(ramp, arguments, told):

@@ -8,7 +8,8 @@ from rich.console import Console
 
 from ramp.cli.views.auction_view import LineView, LiveView
 from ramp.cli.views.outcome_report import outcome_object, print_outcome, reasons_text
-from ramp.protocol.outcome import RequestStatus
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.protocol.outcome import BoughtUnit, RequestStatus, ResourceRefusal
 
 
 def short(address):
@@ -102,6 +103,33 @@ def test_no_offers_is_explained_with_what_would_pass(script, capsys):
     assert "no offers" in text
     assert "curie1: 80 credits/core-hour; curie2: 85 credits/core-hour" in text
     assert "atlas1: 2026-12-02T00:00:00Z" in text
+
+
+def test_sellers_that_name_no_value_say_why_instead(script, capsys):
+    event = script.ended(RequestStatus.NO_OFFERS, "no offer meets the request for unit 1")
+    why = "no local account for carol here"
+    refused = [
+        ResourceRefusal(f"curie{number}@localhost", Refusal(1, RefusalCode.NO_ACCOUNT, detail=why))
+        for number in range(1, 6)
+    ]
+    outcome = replace(event.outcome, rounds=(replace(script.record, refusals=tuple(refused)),))
+    print_outcome(outcome, {}, short)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "curie1, curie2, curie3 and 2 more: no local account for carol here" in said
+
+
+def test_only_what_was_paid_is_called_paid_and_the_code_of_a_failed_rule_is_told(script, capsys):
+    event = script.ended(RequestStatus.FAILED, "the auction rule Div failed: next_asks: ZeroDivisionError")
+    best = BoughtUnit(1, script.record.offers[0])
+    outcome = replace(event.outcome, units=(best,), code="rule_raised")
+    print_outcome(outcome, {}, short)
+    said = capsys.readouterr().out
+    assert "Best offers, not bought" in said
+    assert "aid, but failed" not in said
+    assert said.splitlines()[0].endswith("ZeroDivisionError (rule_raised)")
+    paid = replace(best, agreement_id="agreement-1", reservation_id="thunder1-7", transfer_id="transfer-1")
+    print_outcome(replace(outcome, units=(paid,), code=""), {}, short)
+    assert "Paid, but failed" in capsys.readouterr().out
 
 
 def test_people_see_ids_whole_and_units_on_numbers(script, capsys):

@@ -48,6 +48,20 @@ def test_keys_from_init_to_revocation(keys):
     assert (fresh["state"], fresh["role"]) == ("valid", "user")
 
 
+def test_the_new_certificate_is_shown_first_and_the_old_one_is_called_replaced(keys, tmp_path, capsys):
+    keys("init")
+    (old,) = keys("issue", "carol@localhost", "--role", "user")[1]
+    assert main(["keys", "renew", "carol", "--state-dir", str(tmp_path)]) == 0
+    first, _, shown = capsys.readouterr().out.partition("\n")
+    assert first == "carol@localhost has a new certificate"
+    now, before = shown.strip().split("\n\n")
+    assert old["serial"] in before
+    assert old["serial"] not in now
+    stated = [next(line.split() for line in part.splitlines() if line.startswith("State")) for part in (now, before)]
+    assert stated == [["State", "valid"], ["State", "replaced"]]
+    assert [entry["current"] for entry in keys("show", "carol")[1]] == [True, False]
+
+
 def test_keys_in_each_role(keys, tmp_path, capsys):
     keys("init")
     for role in ("user", "resource", "bank", "directory", "keeper"):

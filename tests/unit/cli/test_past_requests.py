@@ -110,7 +110,10 @@ def test_a_request_is_shown_in_full_by_its_id_or_the_beginning_of_it(ramp):
     assert ramp("show", "request-large", "--json")[1]["status"] == "no_offers"
     code, _, said = ramp("status", "request-")
     assert code == 2
-    assert "is the beginning of 2 ids" in said
+    assert "is the beginning of 2 ids, request-bought, request-large; give more of it" in said
+    code, _, said = ramp("show", "agreement-")
+    assert code == 2
+    assert "agreement-alice-1, agreement-alice-2; give more of it" in " ".join(said.split())
     assert ramp("status", "request-never")[0] == 2
 
 

@@ -36,6 +36,22 @@ def _sale(key: str, user: str = "alice@market", end: int = 100 * SECOND) -> _Sal
     return _Sale(_Offer(key, end), user)
 
 
+def test_everybody_of_a_domain_is_mapped_and_a_line_of_ones_own_goes_before() -> None:
+    terms = LaunchTerms("slurm", {"alice@market": "alice1", "*@market": "students"})
+    assert [terms.account(user) for user in ("alice@market", "carol@market", "carol@other", "carol@far.market")] == [
+        "alice1",
+        "students",
+        "",
+        "",
+    ]
+    assert terms.problem("carol@market") == ""
+    assert "[accounts]" in terms.problem("carol@other")
+    tending = Tending(terms)
+    tending.opened(tended=True)
+    tending.kept(_sale("o1", "carol@market"))  # type: ignore[arg-type]
+    assert tending.tick(SECOND) == [TendSlots((("o1", "students"),))]
+
+
 def test_a_machine_is_told_at_once_of_a_sale_and_every_so_often_until_the_slot_ends() -> None:
     tending = _tending()
     tending.opened(tended=True)

@@ -78,6 +78,7 @@ def test_every_schema_is_a_schema() -> None:
         "payment.xsd",
         "proof.xsd",
         "rfql.xsd",
+        "sites.xsd",
         "start.xsd",
         "statement.xsd",
         "torus.xsd",

@@ -291,6 +291,15 @@ def test_unmet_terms_are_warnings(
     ]
 
 
+def test_an_agreement_of_a_site_that_was_not_asked_for_is_told(
+    check, user_notary: XmlNotary, resource_notary: XmlNotary, agreement: Agreement, now: Instant
+) -> None:
+    elsewhere = replace(agreement, request=replace(agreement.request, sites=("west.example",)))
+    report = check(resource_notary.sign(user_notary.sign(Signed(elsewhere), now), now).document)
+    (warning,) = report.warnings
+    assert warning.endswith("thunder1@localhost is not of west.example, as was asked")
+
+
 def test_revoked_signer_fails_whenever_it_signed(
     tmp_path: Path, countersigned: Signed, store: KeyStore, now: Instant
 ) -> None:

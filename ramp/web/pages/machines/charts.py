@@ -35,11 +35,20 @@ def _ms(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
+def _over_time(dark: bool, y_name: str) -> Options:
+    """A chart over time that is readable on a telephone: room for the legend, and no two words on each other."""
+    options = plain(dark, x_name="", y_name=y_name, x_type="time")
+    options["xAxis"]["axisLabel"] = {**options["xAxis"]["axisLabel"], "hideOverlap": True}
+    options["grid"] |= {"top": 64, "bottom": 30}
+    return options
+
+
 def load_chart(state: MachineState, dark: bool) -> Options:
     """The share of a machine that will be taken, in per cent, as steps over the horizon."""
-    options = plain(dark, x_name="", y_name="% of the cores", x_type="time")
+    options = _over_time(dark, "% of the cores")
     options["yAxis"] |= {"min": 0, "max": 100}
     options["legend"]["show"] = False
+    options["grid"]["top"] = 40
     data = [[_ms(each.time), _per_cent(each.load)] for each in state.projected_load]
     if len(data) > 1:
         data.append([2 * data[-1][0] - data[-2][0], data[-1][1]])  # the last part is as long as the one before
@@ -64,7 +73,7 @@ def _per_cent(share: float) -> float:
 
 def core_chart(bars: Sequence[Bar], cores: int, begin: datetime, until: datetime, dark: bool) -> Options:
     """Who has the cores of a flat machine when, as rectangles."""
-    options = plain(dark, x_name="", y_name="cores", x_type="time")
+    options = _over_time(dark, "cores")
     options["xAxis"] |= {"min": _ms(begin), "max": _ms(until)}
     options["yAxis"] |= {"min": 0, "max": cores}
     options["grid"]["left"] = 72
@@ -108,7 +117,7 @@ def price_series(points: Sequence[PricePoint]) -> dict[str, list[PricePoint]]:
 
 def price_chart(series: dict[str, list[PricePoint]], dark: bool) -> Options:
     """Prices over time: offers as points, first prices as dashed steps, a colour for each resource."""
-    options = plain(dark, x_name="", y_name="credits/core-hour", x_type="time")
+    options = _over_time(dark, "credits/core-hour")
     options["legend"] |= {"type": "scroll"}
     options["tooltip"] = {"trigger": "item", "confine": True}
     resources = sorted({points[0].resource for points in series.values()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from nicegui import ui
@@ -56,6 +57,7 @@ class PricesPage:
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
+        self._short = visit.market().short
         self._points: tuple[PricePoint, ...] = ()
         self._series: dict[str, list[PricePoint]] = {}
 
@@ -77,7 +79,8 @@ class PricesPage:
         ui.timer(LOOK_AGAIN_S, self._look)
 
     def _look(self) -> None:
-        points = self._visit.site.prices.points(self._visit.session.name)
+        kept = self._visit.site.prices.points(self._visit.session.name)
+        points = tuple(replace(each, resource=self._short(each.resource)) for each in kept)
         if points == self._points:
             return
         self._points = points

@@ -25,6 +25,9 @@ BOW: Final = 0.12
 WIRE: Final = 0.035
 """Radius of a cable."""
 
+SLICES_NEARER: Final = 0.75
+"""Part of the length of several slices that the camera stands back for."""
+
 HEIGHT_PX: Final = 420
 
 
@@ -132,7 +135,8 @@ class MachineScene:
                 x, y, z = drawn.point((*fixed, 0, 0, 0))
                 scene.text("slice " + ",".join(map(str, fixed)), ink).move(x, y - 1.2, z)
         length, depth, height = drawn.size
-        reach = max(length, depth, height)
+        # slices make it long: one begins nearer to the middle and moves along
+        reach = max(length if len(drawn.slices) == 1 else SLICES_NEARER * length, depth, height)
         middle = ((length - 1) / 2, (depth - 1) / 2, (height - 1) / 2)
         self._scene.move_camera(
             middle[0] - 0.25 * reach,

@@ -1,0 +1,1 @@
+"""`ramp watch`: the market as it goes on, at a terminal or as lines."""

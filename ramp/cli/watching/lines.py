@@ -1,0 +1,231 @@
+"""What goes on in lines: a sentence each for people, an object each for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ramp.cli.views.output import amount_json, amount_text, count_text, duration_text, moment_text, price_text
+from ramp.cli.watching.stream import AgentsSeen, AuctionHeard, EventLogged, MachinesSeen, Seen
+from ramp.client.machine_state import MachineState
+from ramp.control.events import Event, RequestEnded, Submitted
+from ramp.control.headline import state_text
+from ramp.control.status import AgentStatus
+from ramp.model.instant import SECOND, Instant, iso
+from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed, RoundOpened, UnitAdvanced
+
+AUCTIONS, AGENTS, MACHINES, LOG = KINDS = ("auctions", "agents", "machines", "log")
+"""What may be watched; `--only` chooses of them."""
+
+REASONS_SHOWN: Final = 3
+"""Reasons of refusals that a line of a round names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line.
+
+    Attributes:
+        at: when.
+        kind: one of `KINDS`.
+        who: an agent's local name; empty for the market.
+        event: what kind of thing has happened.
+        text: the sentence for people.
+        fields: what programs want besides.
+    """
+
+    at: Instant
+    kind: str
+    who: str
+    event: str
+    text: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """For programs: times ISO 8601, amounts in credits, durations in seconds."""
+        told = {"time": iso(self.at), "kind": self.kind, "who": self.who, "event": self.event, "text": self.text}
+        return {**told, **self.fields}
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        return "  ".join(each for each in (moment_text(self.at), self.who, self.event, self.text) if each)
+
+
+def lines_of(seen: AuctionHeard | EventLogged) -> list[Line]:
+    """The lines of what has happened; none for what a watcher does not want to know."""
+    if isinstance(seen, EventLogged):
+        event = seen.event
+        return [Line(seen.at, LOG, event.agent, event.event, event.text, {"fields": dict(event.fields)})]
+    told = _auction(seen.event)
+    return [] if told is None else [Line(seen.at, AUCTIONS, seen.user, *told)]
+
+
+class Lines:
+    """Lines of everything: of agents and machines only what is different from before."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, AgentStatus] = {}
+        self._runs: bool | None = None
+        self._machines: dict[str, tuple[int, ...]] = {}
+
+    def take(self, seen: Seen) -> list[Line]:
+        """The lines of a piece of what goes on."""
+        match seen:
+            case AgentsSeen():
+                return self._of_agents(seen)
+            case MachinesSeen():
+                return self._of_machines(seen)
+            case _:
+                return lines_of(seen)
+
+    def _of_agents(self, seen: AgentsSeen) -> list[Line]:
+        runs = seen.status is not None
+        found = []
+        if runs != self._runs:
+            word = "up" if runs else "down"
+            found.append(Line(seen.at, AGENTS, "", word, "the market runs" if runs else "no market runs"))
+        self._runs = runs
+        agents = {each.name: each for each in seen.status.agents} if seen.status is not None else {}
+        for name, agent in agents.items():
+            before = self._agents.get(name)
+            if before is None or _standing(agent) != _standing(before):
+                fields = {"role": agent.role, "up": agent.is_up, "restarts": agent.restarts}
+                text = f"{agent.role}, {count_text(agent.restarts, 'restart')}"
+                found.append(Line(seen.at, AGENTS, name, state_text(agent), text, fields))
+        found += [Line(seen.at, AGENTS, name, "removed", "") for name in self._agents if runs and name not in agents]
+        self._agents = agents
+        return found
+
+    def _of_machines(self, seen: MachinesSeen) -> list[Line]:
+        found = []
+        for name, machine in seen.machines.items():
+            figures = machine_figures(machine)
+            standing = tuple(figures.values())
+            if self._machines.get(name) != standing:
+                self._machines[name] = standing
+                text = (
+                    f"{machine.cores_busy} of {count_text(machine.cores, 'core')} taken, {figures['running']} running, "
+                    f"{figures['queued']} waiting, {figures['held']} held, {figures['sold']} sold"
+                )
+                text += "" if machine.start_price is None else f", asks {price_text(machine.start_price)}"
+                found.append(
+                    Line(seen.at, MACHINES, name, "machine", text, {**figures, "start_price": machine.start_price})
+                )
+        return found
+
+
+def machine_figures(machine: MachineState) -> dict[str, int]:
+    """What is shown of a machine."""
+    return {
+        "cores": machine.cores,
+        "cores_busy": machine.cores_busy,
+        "running": machine.running_total,
+        "queued": machine.queued_total,
+        "held": sum(not slot.firm for slot in machine.reservations),
+        "sold": sum(slot.firm for slot in machine.reservations),
+    }
+
+
+def _standing(agent: AgentStatus) -> tuple[object, ...]:
+    return agent.state, agent.detail, agent.restarts, agent.draining, agent.is_up
+
+
+def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
+    """Kind, sentence and fields of what goes on with a request."""
+    match event:
+        case Submitted(request_id=request_id):
+            return "submitted", request_id, {"request_id": request_id}
+        case RoundOpened():
+            asked = dict(event.asked)
+            fields: dict[str, Any] = {
+                "request_id": event.request_id,
+                "round": event.round_number,
+                "asked": _units(asked),
+            }
+            fields |= {"resources": event.resources, "best_offer": event.best_offer}
+            called = count_text(event.resources, "resource")
+            text = f"{event.request_id} round {event.round_number}: {_prices(asked)} to {called}"
+            return "round_opened", text, fields
+        case RoundClosed():
+            return "round_closed", *_round(event)
+        case ApprovalAsked():
+            costs = sum(event.costs)
+            text = f"{event.request_id} waits for its owner's approval of {amount_text(costs)}"
+            return "approval_asked", text, {"request_id": event.request_id, "cost": amount_json(costs)}
+        case UnitAdvanced():
+            fields = {"request_id": event.request_id, "unit": event.unit, "resource": event.resource}
+            fields |= {"stage": event.stage, "detail": event.detail}
+            detail = f": {event.detail}" if event.detail else ""
+            return "unit", f"{event.request_id} unit {event.unit} at {event.resource} {event.stage}{detail}", fields
+        case RequestEnded(outcome=outcome):
+            return "ended", *_outcome(outcome)
+        case CancellationEnded(outcome=cancelled):
+            fields = {"agreement_id": cancelled.agreement_id, "done": cancelled.done}
+            fields |= {"refund": amount_json(cancelled.refund), "code": cancelled.code}
+            how = (
+                f"given back, {amount_text(cancelled.refund)}"
+                if cancelled.done
+                else f"not given back: {cancelled.detail}"
+            )
+            return "cancellation", f"{cancelled.agreement_id} {how}", fields
+        case _:
+            return None
+
+
+def _round(event: RoundClosed) -> tuple[str, dict[str, Any]]:
+    record = event.record
+    reasons = Counter(each.refusal.code.value for each in record.refusals)
+    leaders: dict[str, dict[str, Any]] = {
+        str(unit): {"resource": offer.resource, "price": offer.cpu_hour_cost} for unit, offer in sorted(event.best)
+    }
+    named = ", ".join(f"{number} {code}" for code, number in reasons.most_common(REASONS_SHOWN))
+    parts = [
+        count_text(len(record.offers), "offer"),
+        count_text(len(record.refusals), "refusal") + (f" ({named})" if named else ""),
+    ]
+    parts += [
+        f"unit {unit}: {each['resource']} leads with {price_text(each['price'])}" for unit, each in leaders.items()
+    ]
+    fields = {
+        "request_id": event.request_id,
+        "round": record.round_number,
+        "asked": _units(dict(record.asked)),
+        "offers": len(record.offers),
+        "refusals": dict(reasons),
+        "leaders": leaders,
+        "seconds": record.duration / SECOND,
+        "best_offer": record.best_offer,
+    }
+    text = f"{event.request_id} round {record.round_number} after {duration_text(record.duration)}: {'; '.join(parts)}"
+    return text, fields
+
+
+def _outcome(outcome: RequestOutcome) -> tuple[str, dict[str, Any]]:
+    sellers = [each.offer.resource for each in outcome.units]
+    fields = {
+        "request_id": outcome.request_id,
+        "status": outcome.status.value,
+        "reason": outcome.reason,
+        "cost": amount_json(outcome.cost),
+        "sellers": sellers,
+        "rounds": len(outcome.rounds),
+        "seconds": outcome.duration / SECOND,
+    }
+    how = f"{outcome.status.value} after {count_text(len(outcome.rounds), 'round')}, {duration_text(outcome.duration)}"
+    told = [f"{outcome.request_id} {how}", f"from {', '.join(sellers)}" if sellers else "", outcome.reason]
+    told += [amount_text(outcome.cost)] if outcome.cost else []
+    return ", ".join(each for each in told if each), fields
+
+
+def _units(prices: Mapping[int, int]) -> dict[str, int]:
+    return {str(unit): price for unit, price in sorted(prices.items())}
+
+
+def _prices(prices: Mapping[int, int]) -> str:
+    shown: Sequence[str] = [f"unit {unit} for {price_text(price)}" for unit, price in sorted(prices.items())]
+    return ", ".join(shown)

@@ -1,0 +1,111 @@
+"""What goes on in a running market, as one stream: auctions, agents, machines, and the market's own events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ramp.client.access import find_market
+from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.machine_state import MachineState
+from ramp.client.swarm import status
+from ramp.client.watching.every_user import EveryUser, watch_user
+from ramp.control.events import Event
+from ramp.control.status import SwarmStatus
+from ramp.errors import RampError
+from ramp.model.instant import Instant
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.logs.events import LOOK_S, MarketEvent, follow_events
+from ramp.runtime.state_folder import StateFolder
+
+AGENTS_S: Final = 1.0
+"""Pause between two looks at the agents, in seconds."""
+
+MACHINES_S: Final = 5.0
+"""Pause between two questions to the machines, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuctionHeard:
+    """Something that goes on with a request of a user."""
+
+    at: Instant
+    user: str
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsSeen:
+    """What the supervisor says; None: no market runs."""
+
+    at: Instant
+    status: SwarmStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class MachinesSeen:
+    """The machines that have answered, by the resource's local name."""
+
+    at: Instant
+    machines: Mapping[str, MachineState]
+
+
+@dataclass(frozen=True, slots=True)
+class EventLogged:
+    """An event of the market, as `ramp events` shows it."""
+
+    at: Instant
+    event: MarketEvent
+
+
+Seen = AuctionHeard | AgentsSeen | MachinesSeen | EventLogged
+"""One piece of what goes on."""
+
+
+async def watch_market(state: StateFolder, tell: Callable[[Seen], None]) -> None:
+    """Tell everything that goes on, until this is cancelled; the market may stop and start meanwhile.
+
+    Args:
+        state: the market's state folder.
+        tell: told each piece as it comes.
+    """
+    now = SystemClock().now
+    users = EveryUser(watch_user(state), lambda user, event: tell(AuctionHeard(now(), user, event)))
+
+    async def agents() -> None:
+        while True:
+            try:
+                found = await asyncio.to_thread(status, state)
+            except RampError:
+                found = None
+            tell(AgentsSeen(now(), found))
+            users.keep(found.names("user") if found is not None else ())
+            await asyncio.sleep(AGENTS_S)
+
+    async def machines() -> None:
+        while True:
+            try:
+                market = AsyncMarket(await asyncio.to_thread(find_market, state, None))
+                tell(
+                    MachinesSeen(
+                        now(),
+                        {each.name: each.machine for each in await market.resources(machines=True) if each.machine},
+                    )
+                )
+            except RampError:  # the agents' line says what is wrong
+                pass
+            await asyncio.sleep(MACHINES_S)
+
+    async def events() -> None:
+        for event in follow_events(state.events, wait=lambda _: None):
+            if event is None:
+                await asyncio.sleep(LOOK_S)
+            else:
+                tell(EventLogged(event.at, event))
+
+    try:
+        await asyncio.gather(agents(), machines(), events())
+    finally:
+        await users.end()

@@ -1,0 +1,86 @@
+"""What the market's owner is told when a user is added whom some resource will refuse."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from ramp.agents.changing import Changing
+from ramp.agents.group_calls import Act
+from ramp.control.market_changes import AddUser, MarketChanged
+from ramp.control.status import AgentStatus
+from ramp.runtime.changes.overlay import new_overlay
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.config import SwarmConfig
+from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.state_folder import StateFolder
+
+MARKET = """
+[launching]
+executor = "local"
+[accounts]
+%s = "@own"
+[[users]]
+name = "alice"
+[machines.small]
+cores = 64
+plugin = "steady"
+[[resources]]
+name = "north"
+machine = "small"
+start_price = 30
+minimum_price = 10
+"""
+
+
+class Up:
+    """Agents that come up at once and do what they are asked."""
+
+    def __init__(self) -> None:
+        self.agents = {"bank": AgentStatus("bank", "bank", 7, "ready", "", 0, "", is_up=True)}
+
+    async def call(self, name: str, act: Act, account: str = "") -> tuple[list[str], list[str]]:
+        return [], []
+
+    def kill(self, name: str) -> None:
+        pass
+
+    async def give_account(self, name: str) -> None:
+        pass
+
+    def configure(self, config: SwarmConfig) -> None:
+        pass
+
+    async def launch(self, name: str) -> AgentStatus:
+        return AgentStatus(name, "user", 7, "ready", "", 0, "", is_up=True)
+
+    async def settled(self, name: str) -> AgentStatus:
+        return await self.launch(name)
+
+    async def end(self, name: str) -> None:
+        pass
+
+
+def added(folder: Path, mapped: str) -> MarketChanged:
+    path = folder / "market.toml"
+    path.write_text(MARKET % mapped)
+    state = StateFolder(folder / "state")
+    state.prepare()
+    clock = SystemClock()
+    KeyStore(state.keys).create_ca(clock.now(), market="a market")
+    overlay = new_overlay(path.read_text(), path)
+    changing = Changing(Up(), overlay.config(path), overlay, state, clock)
+    return asyncio.run(changing.perform(AddUser("carol", 500_000), "somebody"))
+
+
+@pytest.mark.parametrize(("mapped", "kinds"), [("alice", ["add", "warning"]), ('"*"', ["add"])])
+def test_the_owner_is_warned_of_sellers_that_will_refuse_a_new_user(
+    tmp_path: Path, mapped: str, kinds: list[str]
+) -> None:
+    lines = added(tmp_path, mapped).lines
+    assert [(line.kind, line.name) for line in lines] == [(kind, "carol") for kind in kinds]
+    if "warning" in kinds:
+        assert "north will refuse carol (no_account)" in lines[-1].text
+        assert "[accounts]" in lines[-1].text

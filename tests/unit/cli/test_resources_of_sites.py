@@ -1,0 +1,54 @@
+"""`ramp resources` in a market of several sites."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ramp.cli.main import main
+from ramp.client.access import RunningMarket
+from ramp.client.market import Market
+from ramp.client.results import Resource, short_name
+from ramp.runtime.state_folder import StateFolder
+
+NAMES = ("west1@localhost", "south1@south.example", "south2@south.example")
+
+
+@pytest.fixture
+def resources(monkeypatch, capsys):
+    """Runs `ramp resources` where a directory has answered who sells."""
+    found = tuple(Resource(short_name(name, "localhost"), name) for name in NAMES)
+    market = Market(RunningMarket(StateFolder(Path("nowhere")), "alice", "localhost", ("alice",)))
+    monkeypatch.setattr("ramp.cli.verbs.machines.open_market", lambda state, user: market)
+    monkeypatch.setattr("ramp.cli.verbs.machines.ask", lambda market, dialogue, doing: found)
+
+    def run(*options):
+        assert main(["resources", *options]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_each_is_shown_with_its_site(resources):
+    found = json.loads(resources("--brief", "--json"))
+    assert [(each["address"], each["site"]) for each in found] == [
+        ("west1@localhost", "localhost"),
+        ("south1@south.example", "south.example"),
+        ("south2@south.example", "south.example"),
+    ]
+
+
+def test_only_those_of_a_site(resources, monkeypatch):
+    assert [each["address"] for each in json.loads(resources("--brief", "--json", "--site", "South.example"))] == [
+        "south1@south.example",
+        "south2@south.example",
+    ]
+    monkeypatch.setattr(Market, "machines", lambda self, names: {})
+    assert resources("--site", "north.example") == "No resource of north.example is registered\n"
+
+
+def test_where_there_are_several_sites_the_table_has_a_column(resources, monkeypatch):
+    monkeypatch.setattr(Market, "machines", lambda self, names: {})
+    head, first, *_ = resources().splitlines()
+    assert head.split()[:2] == ["Resource", "Site"]
+    assert first.split()[:2] == ["west1", "localhost"]
