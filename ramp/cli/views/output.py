@@ -41,18 +41,23 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def print_line(text: str) -> None:
-    """Print a sentence as a result: on a terminal it takes as many lines as it needs, and no word is cut."""
+def print_line(text: str, *, indent: int = 0) -> None:
+    """Print a sentence as a result: on a terminal it takes as many lines as it needs, and no word is cut.
+
+    Args:
+        text: the sentence; blanks before it stay.
+        indent: columns that stay empty before its second line and those that follow.
+    """
     out = console()
-    for line in _broken(text, out.width, out.is_terminal):
+    for line in _broken(text, out.width, out.is_terminal, indent):
         click.echo(line)
 
 
-def _broken(text: str, room: int, is_terminal: bool) -> list[str]:
+def _broken(text: str, room: int, is_terminal: bool, indent: int = 0) -> list[str]:
     """The lines of a text; in a pipe it stays one. No word is cut, for it may be an id."""
     if not is_terminal or len(text) <= room:
         return [text]
-    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(text, room, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
 def silence_output() -> None:
