@@ -64,7 +64,7 @@ def statement(
     --json tells what a line was for by `agreement_id`, for a deposit by `deposit_id`; `transfer_id` is the bank's own.
 
     Delivery is what the resource has measured: `on_time`, `late`, `undelivered` (its refund is a line of its own), or
-    `pending`; empty where no job was launched (`ramp jobs` has more of it).
+    `pending`; it is told of slots on which a job was launched (`ramp jobs` has more of it).
     """
     if since is not None and until is not None and since > until:
         raise click.UsageError(f"--since {iso(since)} lies after --until {iso(until)}")
@@ -76,7 +76,8 @@ def statement(
     if as_json:
         print_json({**account_object(account), "lines": [_line_object(line, delivered) for line in lines]})
         return
-    columns = ("Time", "Kind", "With", "Amount (credits)", "Balance (credits)", FOR, "Delivery")
+    some = bool(delivered.keys() & {line.agreement_id for line in lines})
+    columns = ("Time", "Kind", "With", "Amount (credits)", "Balance (credits)", FOR, *["Delivery"] * some)
     domain = market.access.domain
     print_rows(
         columns,
@@ -88,7 +89,7 @@ def statement(
                 credits_text(line.amount),
                 credits_text(line.balance),
                 reference,
-                delivered.get(line.agreement_id, ""),
+                *[delivered.get(line.agreement_id, "")] * some,
             )
             for line, reference in zip(lines, reference_texts(lines, domain), strict=True)
         ],

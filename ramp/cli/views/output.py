@@ -37,8 +37,12 @@ def print_json(value: object) -> None:
 
 
 def say(text: str) -> None:
-    """Print chatter: on standard error, so that results can be piped."""
-    click.echo(text, err=True)
+    """Print chatter: on standard error, so that results can be piped; on a terminal no word of it is cut."""
+    is_terminal = sys.stderr.isatty()
+    room = console(error=True).width if is_terminal else WIDEST
+    for part in text.split("\n"):
+        for line in _broken(part, room, is_terminal):
+            click.echo(line, err=True)
 
 
 def print_line(text: str, *, indent: int = 0) -> None:
