@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from fractions import Fraction
+from operator import ge, le
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,3 +123,49 @@ def test_the_strategies_of_2026() -> None:
     assert carry(SIZE_POLICIES["average"].grow([narrow, wide], 3), all_of_it) == [(8, 3)]
     assert carry(SIZE_POLICIES["preferred"].grow([narrow, wide], 15), all_of_it) == [(8, 14), (9, 1)]
     assert carry(SIZE_POLICIES["average"].shrink([narrow, wide], 3), all_of_it) == [(9, -1), (8, -2)]
+
+
+LIMITS = (Sizes(1, 1, 3), Sizes(1, 2, 5), Sizes(2, 3, 6), Sizes(2, 2, 2))
+
+
+def shares(sizes: tuple[int, ...], limits: tuple[Sizes, ...]) -> list[Fraction]:
+    """Where the sizes lie in their ranges, exactly; jobs without a range are left out."""
+    return [
+        Fraction(size - each.minimum, each.maximum - each.minimum)
+        for size, each in zip(sizes, limits, strict=True)
+        if each.maximum > each.minimum
+    ]
+
+
+@pytest.mark.parametrize("name", ["average", "stealing"])
+@pytest.mark.parametrize("limits", list(itertools.combinations_with_replacement(LIMITS, 3)), ids=str)
+def test_levelling_is_as_level_as_can_be(name: str, limits: tuple[Sizes, ...]) -> None:
+    """All starts, all values, against every way to give out or take back as many processors.
+
+    Growing: of the ascending shares of all jobs none is lexicographically larger. Shrinking: of the descending ones
+    none is lexicographically smaller.
+    """
+    ranges = [range(each.minimum, each.maximum + 1) for each in limits]
+    everything = list(itertools.product(*ranges))
+    for start in everything:
+        running = [
+            RunningMalleable(number, number, size, each)
+            for number, (size, each) in enumerate(zip(start, limits, strict=True))
+        ]
+        for value in range(1, 6):
+            grown = after(start, carry(SIZE_POLICIES[name].grow(running, value), all_of_it))
+            more = min(value, sum(each.maximum for each in limits) - sum(start))
+            ways = [way for way in everything if all(map(ge, way, start)) and sum(way) == sum(start) + more]
+            assert sorted(shares(grown, limits)) == max(sorted(shares(way, limits)) for way in ways)
+            shrunk = after(start, carry(SIZE_POLICIES[name].shrink(running, value), all_of_it))
+            fewer = min(value, sum(start) - sum(each.minimum for each in limits))
+            ways = [way for way in everything if all(map(le, way, start)) and sum(way) == sum(start) - fewer]
+            best = min(sorted(shares(way, limits), reverse=True) for way in ways)
+            assert sorted(shares(shrunk, limits), reverse=True) == best
+
+
+def after(start: tuple[int, ...], told: list[tuple[int, int]]) -> tuple[int, ...]:
+    """Sizes when every message has been accepted; nobody is told twice."""
+    changes = dict(told)
+    assert len(changes) == len(told)
+    return tuple(size + changes.get(number, 0) for number, size in enumerate(start))
