@@ -51,6 +51,7 @@ def test_what_no_size_allows_is_refused_with_a_code(codes: Counter[RefusalCode])
     assert codes[RefusalCode.BAD_PRICE] > 0
 
 
+@pytest.mark.slow
 def test_without_such_sellers_nobody_is_refused_so(monkeypatch: Any) -> None:
     """The same markets, in which the habit changes nothing: so honest offers are never taken for these."""
     monkeypatch.setattr(liars, "missized", lambda offer, unit, random: offer)

@@ -125,7 +125,7 @@ def test_the_strategies_of_2026() -> None:
     assert carry(SIZE_POLICIES["average"].shrink([narrow, wide], 3), all_of_it) == [(9, -1), (8, -2)]
 
 
-LIMITS = (Sizes(1, 1, 3), Sizes(1, 2, 5), Sizes(2, 3, 6), Sizes(2, 2, 2))
+LIMITS = (Sizes(1, 1, 3), Sizes(1, 2, 5), Sizes(2, 2, 4))
 
 
 def shares(sizes: tuple[int, ...], limits: tuple[Sizes, ...]) -> list[Fraction]:
@@ -141,7 +141,7 @@ def share_of(size: int, limits: Sizes) -> Fraction:
 @pytest.mark.parametrize("name", ["average", "stealing"])
 @pytest.mark.parametrize("limits", list(itertools.combinations_with_replacement(LIMITS, 3)), ids=str)
 def test_levelling_is_as_level_as_can_be(name: str, limits: tuple[Sizes, ...]) -> None:
-    """All starts, all values. Growing: of every other way the ascending shares are not lexicographically larger.
+    """All starts, some values. Growing: of every other way the ascending shares are not lexicographically larger.
 
     Shrinking: each processor comes from who has the most then. Ends that are as level may differ by who is asked first.
     """
@@ -152,7 +152,7 @@ def test_levelling_is_as_level_as_can_be(name: str, limits: tuple[Sizes, ...]) -
             RunningMalleable(number, number, size, each)
             for number, (size, each) in enumerate(zip(start, limits, strict=True))
         ]
-        for value in range(1, 6):
+        for value in (1, 2, 5):
             grown = after(start, carry(SIZE_POLICIES[name].grow(running, value), all_of_it))
             more = min(value, sum(each.maximum for each in limits) - sum(start))
             ways = [way for way in everything if all(map(ge, way, start)) and sum(way) == sum(start) + more]
