@@ -42,12 +42,13 @@ from ramp.model.price_paid import price_problem
 from ramp.model.probable_start import QUEUE_WAIT_MAX, probable_start_problem
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
-from ramp.protocol import events as ev
 from ramp.protocol.agreement_terms import order_lines
+from ramp.protocol.answers import ledger as said
+from ramp.protocol.answers.ledger import OrderFate, OrderStanding
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.belief import sealed_by, sealed_lately
 from ramp.protocol.effects import Effect, Send
-from ramp.protocol.events import Event, MessageReceived, OrderFate, OrderStanding
+from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
@@ -115,17 +116,17 @@ class BankParty:
         match event:
             case MessageReceived(message):
                 return self._on_message(message, now)
-            case ev.OrderStands():
+            case said.OrderStands():
                 return self._on_order_stands(event, now)
-            case ev.OrdersSwept():
+            case said.OrdersSwept():
                 return self._on_swept(event)
-            case ev.RefundPosted():
+            case said.RefundPosted():
                 return self._on_refund_posted(event)
-            case ev.DepositPosted():
+            case said.DepositPosted():
                 return self._on_deposit_posted(event)
-            case ev.AccountLookedUp():
+            case said.AccountLookedUp():
                 return self._on_account_looked_up(event, now)
-            case ev.OverviewLookedUp():
+            case said.OverviewLookedUp():
                 return self._on_overview_looked_up(event, now)
             case _:
                 return []
@@ -285,7 +286,7 @@ class BankParty:
 
     # -- the ledger's answers ------------------------------------------------------------------------------------
 
-    def _on_order_stands(self, stands: ev.OrderStands, now: Instant) -> list[Effect]:
+    def _on_order_stands(self, stands: said.OrderStands, now: Instant) -> list[Effect]:
         message = self._asked.pop(stands.call_id)
         order = stands.order
         if order is None:
@@ -350,7 +351,7 @@ class BankParty:
             self._reply(message, Performative.REFUSE, RefundRefused(agreement_id, "not_posted", "it was never paid"))
         ]
 
-    def _unknown(self, message: Message, stands: ev.OrderStands) -> Send:
+    def _unknown(self, message: Message, stands: said.OrderStands) -> Send:
         content = message.content
         code, detail = stands.code or UNKNOWN, stands.detail or "no order names it"
         if isinstance(content, PaymentOrder | OrderWithdrawal):
@@ -360,7 +361,7 @@ class BankParty:
             return self._reply(message, Performative.REFUSE, refused)
         return self._refuse(message, agreement_of(content), UNKNOWN, detail)
 
-    def _on_swept(self, swept: ev.OrdersSwept) -> list[Effect]:
+    def _on_swept(self, swept: said.OrdersSwept) -> list[Effect]:
         effects: list[Effect] = []
         for order in swept.voided:
             self._open.setdefault(order.order_id, order)
@@ -368,7 +369,7 @@ class BankParty:
         self._open = {order.order_id: order for order in swept.reserved}
         return effects
 
-    def _on_refund_posted(self, posted: ev.RefundPosted) -> list[Effect]:
+    def _on_refund_posted(self, posted: said.RefundPosted) -> list[Effect]:
         message = self._asked.pop(posted.call_id)
         if posted.code:
             refused = RefundRefused(posted.agreement_id, posted.code, posted.detail)
@@ -382,7 +383,7 @@ class BankParty:
             self._inform(other, message.conversation_id, made),
         ]
 
-    def _on_deposit_posted(self, posted: ev.DepositPosted) -> list[Effect]:
+    def _on_deposit_posted(self, posted: said.DepositPosted) -> list[Effect]:
         message = self._asked.pop(posted.call_id)
         if posted.code:
             refused = KeeperRefused(posted.deposit_id, posted.code, posted.detail)
@@ -392,7 +393,7 @@ class BankParty:
         what = f"deposit {posted.deposit_id}: {posted.amount} minor units to {message.content.account}"
         return [fx.Report(KeeperOrdered(message.sender, what)), self._reply(message, Performative.AGREE, made)]
 
-    def _on_account_looked_up(self, found: ev.AccountLookedUp, now: Instant) -> list[Effect]:
+    def _on_account_looked_up(self, found: said.AccountLookedUp, now: Instant) -> list[Effect]:
         message = self._asked.pop(found.call_id)
         query = message.content
         assert isinstance(query, AccountQuery)
@@ -404,7 +405,7 @@ class BankParty:
         )
         return [self._reply(message, Performative.INFORM, statement)]
 
-    def _on_overview_looked_up(self, found: ev.OverviewLookedUp, now: Instant) -> list[Effect]:
+    def _on_overview_looked_up(self, found: said.OverviewLookedUp, now: Instant) -> list[Effect]:
         message = self._asked.pop(found.call_id)
         query = message.content
         assert isinstance(query, OverviewQuery)
