@@ -14,7 +14,6 @@ from heapq import heappop, heappush
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
-    Content,
     Deregistration,
     DirectoryListing,
     DirectoryQuery,
@@ -25,7 +24,7 @@ from ramp.model.contents import (
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.services import ROLE_OF_SERVICE
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.effects import Effect, Send
+from ramp.protocol.effects import Effect, reply
 from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing
@@ -147,7 +146,7 @@ class DirectoryParty:
                 self._arm()
                 if highest == number and self.changes == changes:
                     return []  # a heartbeat; only who is new, or counts too low, has to be told
-                return [self._reply(message, Registered(service, highest))]
+                return [reply(message, Performative.INFORM, Registered(service, highest))]
             case Deregistration(service, number):
                 self._check(message, service, now)
                 entry = self._entries.get((service, message.sender))
@@ -157,7 +156,7 @@ class DirectoryParty:
                 return []
             case DirectoryQuery(query_id, service, after):
                 self.tick(now)
-                return [self._reply(message, self._page(query_id, service, after))]
+                return [reply(message, Performative.INFORM, self._page(query_id, service, after))]
             case NotUnderstood():
                 return []
             case _:
@@ -208,15 +207,3 @@ class DirectoryParty:
 
     def _arm(self) -> None:
         self.deadline = self._ends[0][0] if self._ends else None
-
-    def _reply(self, message: Message, content: Content) -> Send:
-        return Send(
-            Message(
-                Performative.INFORM,
-                self.name,
-                message.sender,
-                message.conversation_id,
-                content,
-                in_reply_to=message.reply_with,
-            )
-        )
