@@ -9,6 +9,7 @@ from ramp.protocol.effects import TendSlots
 from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.tending import TEND_EVERY, Tending
 from ramp.protocol.tables import ParticipantState
+from ramp.protocol.timing import Pace, Timing
 
 S = ParticipantState
 
@@ -29,7 +30,7 @@ class _Sale:
 
 
 def _tending() -> Tending:
-    return Tending(LaunchTerms("slurm", {"alice@market": "alice1"}))
+    return Tending("res1", LaunchTerms("slurm", {"alice@market": "alice1"}), Pace(Timing()))
 
 
 def _sale(key: str, user: str = "alice@market", end: int = 100 * SECOND) -> _Sale:
