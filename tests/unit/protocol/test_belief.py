@@ -195,6 +195,7 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
     mine = name == "alice"
     agreement_id = "agreement-alice-1" if mine else "a1"
     offer_id = "offer-res1-1" if mine else OFFER
+    bought = one.party.agreements.get(agreement_id) if mine else None
     paid = c.PaymentMade(agreement_id, "t1", 80_000)
     failed = c.Failed(agreement_id, offer_id, RefusalCode.SLOT_TAKEN)
     vote = c.FundsReserved("o1", "alice", (LINE,), UNTIL, UNTIL, 0)
@@ -238,7 +239,7 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.JobStatus("j1", agreement_id, JobState.RUNNING, "local", "alice", 0, Delivery.PENDING),
         c.JobRefused("j1", agreement_id, "unknown_job"),
         c.JobOutput("j1", agreement_id, "stdout", 0, 0, False, ""),
-        c.SlotMoved(agreement_id, "R", "n[2-3]", 1),
+        c.SlotMoved(agreement_id, bought.reservation_id if bought else "R", "n[2-3]", 1),
         c.SlotMoveHeard(agreement_id, 1),
         c.EnrolmentGranted("i1", "PEM"),
         c.EnrolmentDenied("i1", "other_key"),
