@@ -22,8 +22,8 @@ from ramp.model.slot import Reservation, Slot
 from ramp.runtime.sqlite_file import connect, damage_named, format_version, transaction
 from ramp.runtime.storage_errors import storing
 
-BOOK_VERSION: Final = 2
-"""Of the file's format; 2 has when the job of a slot has started that is not reserved."""
+BOOK_VERSION: Final = 3
+"""Of the file's format; 2 has when the job of a slot has started that is not reserved, 3 when a slot was moved."""
 
 _SCHEMA: Final = """
 CREATE TABLE hold (
@@ -41,13 +41,17 @@ CREATE TABLE hold (
     released       INTEGER NOT NULL,
     removed        INTEGER NOT NULL,
     lost           TEXT NOT NULL,
-    started        INTEGER
+    started        INTEGER,
+    moved_at       INTEGER
 ) STRICT
 """
 
+_ADDED: Final = ("started", "moved_at")
+"""Columns that versions 2, 3, ... have added."""
 
 _COLUMNS: Final = (
-    "key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started"
+    "key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started, "
+    "moved_at"
 )
 
 
@@ -70,6 +74,7 @@ class Entry:
         removed: whether the system was seen without it after that.
         lost: why the slot cannot be delivered any more; empty where it can.
         started: when the job started that stands for the slot; None before, and where the slot is reserved.
+        moved_at: when it was moved last to other cores; None where it never was. It grows with every move.
     """
 
     key: str
@@ -86,6 +91,7 @@ class Entry:
     removed: bool = False
     lost: str = ""
     started: Instant | None = None
+    moved_at: Instant | None = None
 
     def stands(self, now: Instant) -> bool:
         """Whether it is a hold within its deadline, or firm; also after its slot's end."""
@@ -131,11 +137,12 @@ class HoldBook:
                         if format_version(self._connection, self.path, "book of holds", BOOK_VERSION) == 0:
                             self._connection.execute(_SCHEMA)
                             self._connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
-                elif version == 1:
+                elif version < BOOK_VERSION:
                     with transaction(self._connection):
-                        if format_version(self._connection, self.path, "book of holds", BOOK_VERSION) == 1:
-                            self._connection.execute("ALTER TABLE hold ADD COLUMN started INTEGER")
-                            self._connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
+                        version = format_version(self._connection, self.path, "book of holds", BOOK_VERSION)
+                        for column in _ADDED[version - 1 :]:
+                            self._connection.execute(f"ALTER TABLE hold ADD COLUMN {column} INTEGER")
+                        self._connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
         except BaseException:
             self._connection.close()
             raise
@@ -199,7 +206,7 @@ class HoldBook:
         row = (
             *(entry.key, entry.name, entry.reservation_id, entry.unit, slot, json.dumps(entry.parts)),
             *(entry.held_until, entry.firm, entry.account, entry.made, entry.released, entry.removed, entry.lost),
-            entry.started,
+            *(entry.started, entry.moved_at),
         )
         updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
         marks = ", ".join("?" * len(row))
@@ -247,9 +254,8 @@ def _by_start(entry: Entry) -> tuple[Instant, Instant, str]:
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started = (
-        row
-    )
+    key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost = row[:13]
+    started, moved_at = row[13:]
     return Entry(
         key,
         name,
@@ -265,4 +271,5 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         bool(removed),
         lost,
         started,
+        moved_at,
     )

@@ -116,7 +116,8 @@ class SoldSlots:
         if not parts or sorted(parts) == sorted(entry.parts):
             return False
         slot = replace(entry.slot, placement=placement_of(parts), token=token_of(parts))
-        after = self.book.change(entry.key, parts=parts, slot=slot)
+        moved_at = now if entry.moved_at is None else max(now, entry.moved_at + 1)
+        after = self.book.change(entry.key, parts=parts, slot=slot, moved_at=moved_at)
         try:
             self.reconciler.make_anew(after, now)
         except SystemRefused as refused:

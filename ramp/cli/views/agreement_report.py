@@ -55,6 +55,8 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "load": round(offer.load, 4),
         "source": offer.source,
         "placement": offer.placement,
+        "moved_to": None if entry.moved is None else entry.moved.placement,
+        "moved_at": None if entry.moved is None else iso(entry.moved.moved_at),
         "start_probability": offer.start_probability,
         "if_late": offer.if_late or None,
         "issued_at": iso(agreement.issued_at),
@@ -79,6 +81,7 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("End", f"{moment_text(offer.end)} (after {duration_text(offer.end - offer.start)})"),
             ("Cores", f"{offer.cores} (asked for: {_asked(agreement.request)})"),
             ("Placement", offer.placement),
+            ("Moved to", _moved(entry)),
             ("Probable start", _probable_start(offer)),
             ("Price", f"{price_text(offer.cpu_hour_cost)} (limit: {agreement.request.cpu_hour_cost})"),
             ("Cost", amount_text(agreement.cost)),
@@ -88,6 +91,11 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("File", entry.file),
         )
     )
+
+
+def _moved(entry: AgreementStanding) -> str:
+    """Where a slot is now that its resource has moved; empty where it was not."""
+    return "" if entry.moved is None else f"{entry.moved.placement} (at {moment_text(entry.moved.moved_at)})"
 
 
 def _asked(request: RequestUnit) -> str:

@@ -61,6 +61,7 @@ from ramp.model.contents.jobs import (
     JobStatus,
 )
 from ramp.model.contents.misunderstanding import NotUnderstood, Unverified
+from ramp.model.contents.moves import SlotMoved, SlotMoveHeard
 from ramp.model.contents.orders import (
     FundsReserved,
     OrderLine,
@@ -136,6 +137,8 @@ __all__ = [
     "RevocationNotice",
     "RevocationQuery",
     "Settled",
+    "SlotMoveHeard",
+    "SlotMoved",
     "StatementLine",
     "TradeLine",
     "Unverified",
@@ -192,6 +195,8 @@ Content = (
     | JobStatus
     | JobRefused
     | JobOutput
+    | SlotMoved
+    | SlotMoveHeard
     | EnrolmentRequest
     | EnrolmentGranted
     | EnrolmentDenied

@@ -15,8 +15,15 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
-from ramp.plugins.answers import firm_problem, held_problem, lost_problem, quote_problem, reservation_problem
-from ramp.plugins.interface import ForgettingPlugin, ResourcePlugin, TendedPlugin
+from ramp.plugins.answers import (
+    firm_problem,
+    held_problem,
+    lost_problem,
+    moves_problem,
+    quote_problem,
+    reservation_problem,
+)
+from ramp.plugins.interface import ForgettingPlugin, MovingPlugin, ResourcePlugin, TendedPlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.events import MachineInDoubt
@@ -126,7 +133,14 @@ class GuardedPlugin:
         answer = self._ask("tend", now, call, lambda given: lost_problem(owners, given), changes=True)
         if isinstance(answer, MachineInDoubt):
             return ev.SlotsTended()
-        return ev.SlotsTended(tuple((key, plain(reason)) for key, reason in answer.items()))
+        lost = tuple((key, plain(reason)) for key, reason in answer.items())
+        if not isinstance(plugin, MovingPlugin):
+            return ev.SlotsTended(lost)
+        asked = lambda: plugin.moves(tuple(owners))  # noqa: E731
+        moves = self._ask("moves", now, asked, lambda given: moves_problem(owners, given))
+        if isinstance(moves, MachineInDoubt):
+            return ev.SlotsTended(lost)  # it is asked again
+        return ev.SlotsTended(lost, tuple(moves.items()))
 
     def snapshot(self, now: Instant, horizon: Duration) -> str | MachineInDoubt:
         """The machine as a JSON object in text."""

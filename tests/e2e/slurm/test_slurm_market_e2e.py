@@ -59,11 +59,18 @@ def test_what_is_cancelled_is_gone_and_what_loses_nodes_is_moved_or_else_paid_ba
     _drain(cluster, [first])
     wait_for(lambda: moved in reservation_names(cluster) and first not in _nodes(cluster, moved), "the slot is moved")
     assert len(_nodes(cluster, moved)) == len([first, *others])
+    wait_for(lambda: _told(market, moved) == set(_nodes(cluster, moved)), "the buyer is told of the new nodes")
     assert market.balance().available < before, "nothing is paid back"
     _drain(cluster, [f"cm{number}" for number in range(1, NODES + 1)])
     wait_for(lambda: moved not in reservation_names(cluster), "the lost slot is released")
     wait_for(lambda: market.balance().available == before, "its price is paid back")
     cluster.run("scontrol", "update", f"NodeName=cm[1-{NODES}]", "State=RESUME")
+
+
+def _told(market: ramp.Market, reservation_id: str) -> set[str]:
+    """The nodes that the buyer was told a slot was moved to; none before."""
+    (found,) = [each for each in market.reservations() if each.reservation_id == reservation_id]
+    return set() if found.standing.moved is None else set(expand(found.standing.moved.placement))
 
 
 def _nodes(cluster: EmulatedCluster, name: str) -> list[str]:

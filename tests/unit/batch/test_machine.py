@@ -18,7 +18,7 @@ from ramp.errors import ConfigurationError, PluginError, StateDamaged, VersionTo
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.contract import Rule, Subject
 from ramp.plugins.interface import PluginSettings
 from tests.unit.batch.fake_system import FakeSystem
@@ -303,6 +303,7 @@ def test_a_sold_slot_whose_node_fails_is_moved_before_it_begins() -> None:
     assert after is not None
     assert (after.reservation_id, after.firm, after.slot.cores) == (before.reservation_id, True, 20)
     assert "n1" not in after.slot.placement
+    assert machine.moves(list(owners)) == {"offer-1": SlotMove(after.slot.placement, NOW)}
     clock[0] = 200.0
     assert machine.tend(owners, NOW) == {}
 

@@ -214,6 +214,7 @@ def test_a_book_of_the_first_version_is_read(tmp_path: Path) -> None:
     held(new_machine(queue, tmp_path))
     with sqlite3.connect(book_path(tmp_path, "queue1")) as connection:
         connection.execute("ALTER TABLE hold DROP COLUMN started")
+        connection.execute("ALTER TABLE hold DROP COLUMN moved_at")
         connection.execute("PRAGMA user_version=1")
     connection.close()
     found = new_machine(queue, tmp_path).reservation("offer-1", NOW)
