@@ -95,10 +95,11 @@ HALF = replace(MIDPLANES, request=replace(ASKED, cores=TotalCores(4096)))
     [
         ("sbatch", AGREEMENT, "sbatch --reservation=thunder1-7 --ntasks=64 --time=01:30:00 job.sh"),
         ("sbatch", NODES, "sbatch --reservation=thunder1-7 --nodes=16 --ntasks-per-node=4 --time=01:30:00 job.sh"),
-        ("qsub", AGREEMENT, "qsub -ar thunder1-7 -pe mpi 64 job.sh"),
+        ("qsub", AGREEMENT, "qsub -cwd -ar thunder1-7 -pe mpi 64 job.sh"),
         ("qsub", AGREEMENT, "qsub -q thunder1-7 -l ncpus=64 -l walltime=01:30:00 job.sh"),
         ("psij", AGREEMENT, "duration=timedelta(seconds=5400), reservation_id='thunder1-7'"),
         ("psij", AGREEMENT, "node_count=nodes, processes_per_node=64 // nodes"),
+        ("psij", AGREEMENT, 'JobSpec(str(here / "job.sh"), directory=here, '),
         ("psij", NODES, "node_count=16, processes_per_node=4"),
         ("psij", replace(AGREEMENT, reservation_id="63"), 'get_instance("gridengine")'),
         ("parsl", AGREEMENT, r"#SBATCH --reservation=thunder1-7\n#SBATCH --ntasks-per-node={64 // nodes}"),
