@@ -17,7 +17,7 @@ from ramp.batch.slurm.system import SlurmSystem, node_shortage
 from ramp.batch.slurm.times import instant_of
 from ramp.batch.system import SystemSnapshot
 from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
-from ramp.errors import CommandFailed, ConfigurationError, SystemRefused
+from ramp.errors import AnswerUnreadable, CommandFailed, ConfigurationError, SystemRefused
 from ramp.model.instant import SECOND, Instant, to_datetime
 from ramp.model.request import Nodes
 from ramp.options import Bounds, Wanted, read_options, takes
@@ -29,6 +29,8 @@ _RAN: Final = frozenset(
     {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "COMPLETED", "TIMEOUT", "FAILED", "NODE_FAIL", "PREEMPTED"}
 )
 _WAITS: Final = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
+_JOB: Final = "%i|%T|%S|%M|%r"
+"""Id, state, start, time that it ran, reason; the last may have anything in it."""
 _HELD: Final = ("JobHeldUser", "JobHeldAdmin")
 _NUMBER: Final = re.compile(r"(\d+)(;[\w.-]+)?")
 _NEVER: Final = ("Invalid partition", "Invalid account", "configuration is not available", "more processors", "limit")
@@ -55,6 +57,16 @@ class SlurmQueue:
     def find(self, name: str) -> tuple[OwnJob, ...]:
         """See `JobQueue.find`; Slurm forgets jobs some minutes after their end."""
         return ask(_jobs_named(name), self._run)
+
+    def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
+        """See `ListedQueue.own`."""
+        lines = ask(Question(("squeue", "-a", "-h", "-t", "all", "-o", f"%j|{_JOB}"), str.splitlines), self._run)
+        # a stranger's job may have any name; only lines that begin as ours do are read
+        ours = [line.partition("|") for line in lines if line.startswith(prefix)]
+        try:
+            return tuple((name, job) for name, _, rest in ours for job in parse_jobs(rest))
+        except ValueError as error:
+            raise AnswerUnreadable(("squeue", "-o", f"%j|{_JOB}"), str(error)) from error
 
     def submit(self, wanted: WantedJob) -> None:
         """See `JobQueue.submit`."""
@@ -91,7 +103,7 @@ class SlurmQueue:
 
 
 def _jobs_named(name: str) -> Question[tuple[OwnJob, ...]]:
-    return Question(("squeue", "-a", "-h", "-t", "all", "-n", name, "-o", "%i|%T|%S|%M|%r"), parse_jobs)
+    return Question(("squeue", "-a", "-h", "-t", "all", "-n", name, "-o", _JOB), parse_jobs)
 
 
 def parse_jobs(text: str) -> tuple[OwnJob, ...]:
