@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ramp.batch.slurm.emulated import PACKAGES, EmulatedCluster, missing_programs
+from ramp.cli.demo_slurm import MARKET
 
 NODES, CORES = 16, 8
 PATIENCE_S = 200.0
@@ -40,6 +41,28 @@ def running_cluster(name: str, nodes: int = NODES, more: str = "") -> Iterator[E
             yield cluster
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def market_of(cluster: EmulatedCluster, folder: Path, *, surplus: int = 0) -> Path:
+    """The configuration of a market that sells half of a cluster, and hands its slots over to the account nobody.
+
+    Args:
+        cluster: what is sold.
+        folder: where the configuration is written, and where jobs would be.
+        surplus: by how many cores more than there are the configuration says.
+    """
+    path = folder / "market.toml"
+    text = MARKET.format(
+        cores=cluster.nodes * CORES + surplus,
+        cores_per_node=CORES,
+        conf=cluster.conf,
+        account="nobody",
+        executor="handover",
+        psij_python="/",
+        jobs=folder / "jobs",
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def cleared(cluster: EmulatedCluster) -> EmulatedCluster:

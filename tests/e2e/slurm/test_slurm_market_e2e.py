@@ -15,9 +15,8 @@ import pytest
 import ramp
 from ramp.batch.node_lists import expand
 from ramp.batch.slurm.emulated import EmulatedCluster
-from ramp.cli.demo_slurm import MARKET
 from tests.e2e.batch_jobs.psij_environment import public_python
-from tests.e2e.slurm.cluster_fixture import CORES, NODES, reservation_names, running_cluster, saved, wait_for
+from tests.e2e.slurm.cluster_fixture import NODES, market_of, reservation_names, running_cluster, saved, wait_for
 
 pytestmark = pytest.mark.e2e
 
@@ -31,10 +30,7 @@ def cluster() -> Iterator[EmulatedCluster]:
 @pytest.fixture(scope="module")
 def market(cluster: EmulatedCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ramp.Market]:
     folder = tmp_path_factory.mktemp("m")
-    config = folder / "market.toml"
-    fields = {"cores": NODES * CORES, "cores_per_node": CORES, "conf": cluster.conf, "account": "nobody"}
-    config.write_text(MARKET.format(**fields, executor="handover", psij_python="/", jobs=folder / "jobs"))
-    with ramp.launch(config, state_dir=folder / "state") as launched:
+    with ramp.launch(market_of(cluster, folder), state_dir=folder / "state") as launched:
         yield launched
 
 
