@@ -87,6 +87,22 @@ def cleared(cluster: EmulatedCluster) -> EmulatedCluster:
     return cluster
 
 
+def in_service(cluster: EmulatedCluster) -> EmulatedCluster:
+    """The cluster with all nodes in service, whatever a test that has failed did to them; what is reserved stays."""
+
+    def well() -> bool:
+        with contextlib.suppress(subprocess.CalledProcessError):
+            listed = (line.split() for line in cluster.run("sinfo", "-h", "-N", "-o", "%N %t").splitlines())
+            away = [name for name, state in listed if state.startswith(("down", "drain", "drng"))]
+            if away:
+                cluster.run("scontrol", "update", f"NodeName={','.join(away)}", "State=RESUME")
+            return not away
+        return False
+
+    wait_for(well, "all nodes are in service")
+    return cluster
+
+
 def reservation_names(cluster: EmulatedCluster) -> list[str]:
     """What reservations the cluster has."""
     lines = cluster.run("scontrol", "-o", "show", "reservation").splitlines()
