@@ -76,8 +76,8 @@ class Promise:
 
 
 Comparing = Callable[[Sequence[Entry], Sequence[Promise], Instant], tuple[Remark, ...]]
-"""Says where a system differs from a resource's book and journal, which are read after it: what is read last was written
-first, so a purchase that goes on meanwhile is no orphan."""
+"""Says where a system differs from a resource's book and journal, which are read after it: what is read last was
+written first, so a purchase that goes on meanwhile is no orphan."""
 
 
 class Inspection(Protocol):
@@ -171,7 +171,9 @@ def of_book(
         if entry.key not in covered:
             kind = "sold" if entry.firm else "held"
             says = f"{entry.name} is {kind} in the plug-in's book until {_end(entry)}, and no agreement covers it"
-            put = f"put back the journal of {resource} from a backup; what nobody paid for goes with its row of the book"
+            put = (
+                f"put back the journal of {resource} from a backup; what nobody paid for goes with its row of the book"
+            )
             remarks.append(Remark("reservations", resource, says, put))
     for promise in promises:
         if promise.paid and promise.live(now) and promise.key not in firm:

@@ -109,8 +109,13 @@ class Reconciler:
             return sum(count for _, count in found.parts) == sum(count for _, count in entry.parts)
         return _same_cores(found, entry)
 
-    def make(self, entry: Entry, now: Instant) -> Entry:
+    def make(self, entry: Entry, now: Instant, patience_s: float = RESTART_S) -> Entry:
         """Make sure that the system has what an entry promises; the entry as it then stands in the book.
+
+        Args:
+            entry: of the book.
+            now: the present.
+            patience_s: for so long the system may say that it is busy, where it had the reservation before.
 
         Raises:
             SystemRefused: the system surely has it not, and nothing is left behind.
@@ -120,7 +125,7 @@ class Reconciler:
         if found is not None and not self.fits(found, entry, now):
             self._remove(found)
             found = None
-        patience = RESTART_S if entry.made else 0.0
+        patience = patience_s if entry.made else 0.0
         while found is None:
             try:
                 found = self._made(entry, now)
@@ -132,8 +137,8 @@ class Reconciler:
                 patience -= PAUSE_S
         return self.note_made(entry, found)
 
-    def make_anew(self, entry: Entry, now: Instant) -> Entry:
-        """Make what an entry promises now, in place of whatever the system has under its name.
+    def make_anew(self, entry: Entry, now: Instant, patience_s: float = RESTART_S) -> Entry:
+        """Make what an entry promises now, in place of whatever the system has under its name; see `make`.
 
         Raises:
             SystemRefused: the system surely has it not, and nothing is left behind.
@@ -142,7 +147,7 @@ class Reconciler:
         found = self.find(entry.name)
         if found is not None:
             self._remove(found)
-        return self.make(entry, now)
+        return self.make(entry, now, patience_s)
 
     def note_made(self, entry: Entry, found: SystemReservation) -> Entry:
         """Write down that the system has what an entry promises, and where."""
@@ -172,13 +177,15 @@ class Reconciler:
     def hand_over(self, entry: Entry, now: Instant) -> Entry:
         """Make the account of an entry the only one that may run in its reservation.
 
+        Who calls this calls it again, so a system that is busy is not waited for.
+
         Raises:
             SystemRefused: there is no such account.
             BatchSystemError: nobody knows.
         """
         found = self.find(entry.name)
         if found is None or not self._same_cores(found, entry):
-            return self.make(entry, now)
+            return self.make(entry, now, 0.0)
         if found.users != (entry.account,):
             self._system.hand_over(found, entry.account)
             found = self.find(entry.name)

@@ -17,7 +17,7 @@ from ramp.batch.slurm.system import SlurmSystem, node_shortage
 from ramp.batch.slurm.times import instant_of
 from ramp.batch.system import SystemSnapshot
 from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
-from ramp.errors import AnswerUnreadable, CommandFailed, ConfigurationError, SystemRefused
+from ramp.errors import CommandFailed, ConfigurationError, SystemRefused
 from ramp.model.instant import SECOND, Instant, to_datetime
 from ramp.model.request import Nodes
 from ramp.options import Bounds, Wanted, read_options, takes
@@ -60,13 +60,7 @@ class SlurmQueue:
 
     def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
         """See `ListedQueue.own`."""
-        lines = ask(Question(("squeue", "-a", "-h", "-t", "all", "-o", f"%j|{_JOB}"), str.splitlines), self._run)
-        # a stranger's job may have any name; only lines that begin as ours do are read
-        ours = [line.partition("|") for line in lines if line.startswith(prefix)]
-        try:
-            return tuple((name, job) for name, _, rest in ours for job in parse_jobs(rest))
-        except ValueError as error:
-            raise AnswerUnreadable(("squeue", "-o", f"%j|{_JOB}"), str(error)) from error
+        return ask(_jobs_of(prefix), self._run)
 
     def submit(self, wanted: WantedJob) -> None:
         """See `JobQueue.submit`."""
@@ -104,6 +98,15 @@ class SlurmQueue:
 
 def _jobs_named(name: str) -> Question[tuple[OwnJob, ...]]:
     return Question(("squeue", "-a", "-h", "-t", "all", "-n", name, "-o", _JOB), parse_jobs)
+
+
+def _jobs_of(prefix: str) -> Question[tuple[tuple[str, OwnJob], ...]]:
+    def parse(text: str) -> tuple[tuple[str, OwnJob], ...]:
+        # a stranger's job may have any name; only lines that begin as ours do are read
+        ours = (line.partition("|") for line in text.splitlines() if line.startswith(prefix))
+        return tuple((name, job) for name, _, rest in ours for job in parse_jobs(rest))
+
+    return Question(("squeue", "-a", "-h", "-t", "all", "-o", f"%j|{_JOB}"), parse)
 
 
 def parse_jobs(text: str) -> tuple[OwnJob, ...]:

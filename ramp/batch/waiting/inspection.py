@@ -1,4 +1,4 @@
-"""What `ramp doctor` looks at where starts in a queue are sold: whether queue, book and agreements know the same jobs."""
+"""What `ramp doctor` looks at where starts in a queue are sold: do queue, book and agreements know the same jobs?"""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def disagreements(
         if entry is None:
             ids = ", ".join(job.job_id for job in jobs)
             why = "its hold or agreement is over" if name in known else "no agreement covers it"
-            do = "the resource's next hold deletes it" if name in known else "nobody follows it: delete it by its number"
+            do = (
+                "the resource's next hold deletes it" if name in known else "nobody follows it: delete it by its number"
+            )
             differs(f"{queue} has the job {name} ({ids}), and {why}", do)
     for name, entry in live.items():
         if entry.made and entry.started is None:

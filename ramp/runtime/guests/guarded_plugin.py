@@ -131,11 +131,10 @@ class GuardedPlugin:
         owners = dict(slots)
         call = lambda: plugin.tend(owners, now)  # noqa: E731
         answer = self._ask("tend", now, call, lambda given: lost_problem(owners, given), changes=True)
-        if isinstance(answer, MachineInDoubt):
-            return ev.SlotsTended()
-        lost = tuple((key, plain(reason)) for key, reason in answer.items())
+        lost = () if isinstance(answer, MachineInDoubt) else tuple((key, plain(why)) for key, why in answer.items())
         if not isinstance(plugin, MovingPlugin):
             return ev.SlotsTended(lost)
+        # also where not every slot could be seen to: what has been moved is on the plug-in's own record
         asked = lambda: plugin.moves(tuple(owners))  # noqa: E731
         moves = self._ask("moves", now, asked, lambda given: moves_problem(owners, given))
         if isinstance(moves, MachineInDoubt):

@@ -340,6 +340,43 @@ def test_a_move_that_the_system_refuses_is_a_loss() -> None:
     assert list(machine.tend({"offer-1": ""}, NOW)) == ["offer-1"]
 
 
+def test_many_moves_that_the_system_refuses_are_given_up_without_waiting_for_each() -> None:
+    """A plug-in that takes longer than half a minute is killed, and would forget since when slots are in trouble."""
+    system, clock = FakeSystem(), [0.0]
+
+    def wait(seconds: float) -> None:
+        clock[0] += seconds
+
+    machine = BatchMachine(system, "big1", 64, ForSale(), None, snapshot_age_s=0, monotonic=lambda: clock[0], wait=wait)
+    keys = ["offer-1", "offer-2", "offer-3"]
+    for key in keys:
+        _sold(machine, key)
+    for name in ("n1", "n3", "n5", "n7"):
+        _fail(system, name)
+    owners = dict.fromkeys(keys, "")
+    assert machine.tend(owners, NOW) == {}
+    assert clock[0] == 0.0
+    clock[0] = 60.0
+    system.nodes += [Node(f"m{number}", 8) for number in range(9)]
+    system.faults = [("make", "refuse")] * 1000
+    assert sorted(machine.tend(owners, NOW)) == keys
+    assert clock[0] - 60.0 <= 6.0
+
+
+def test_a_slot_that_cannot_be_seen_to_keeps_no_other_from_being_moved_or_given_up() -> None:
+    machine, system, clock = _tended(nodes=5)
+    _fail(system, "n1")
+    owners = {"offer-2": "buyer2", "offer-1": "buyer1"}
+    for at in (0.0, 60.0):
+        clock[0] = at
+        system.faults = [("hand_over", "before")]
+        if at == 0.0:
+            with pytest.raises(PluginError):  # nothing is lost yet, so the failure is told
+                machine.tend(owners, NOW)
+        else:
+            assert machine.tend(owners, NOW) == {"offer-1": "node n1 is down (fan)"}
+
+
 def test_a_sold_slot_that_the_book_has_lost_is_lost() -> None:
     machine, _, clock = _tended(nodes=8)
     assert machine.tend({"offer-9": "buyer1"}, NOW) == {}
