@@ -76,13 +76,13 @@ def start_detached(
 def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnEvent | None) -> SwarmStatus | None:
     """Wait for a supervisor in the background; its status once up, None if it ended or took too long."""
     seen: dict[str, str] = {}
-    end = time.monotonic() + READY_LIMIT_S + 10
-    told = time.monotonic()
+    begin = told = time.monotonic()
+    end = begin + READY_LIMIT_S + 10
     while time.monotonic() < end:
         found = status(state)
         if on_event is not None and time.monotonic() - told >= WAITING_TOLD_S:
             told = time.monotonic()
-            on_event({"agent": "", "event": WAITING, "detail": _waited_for(found, state)})
+            on_event({"agent": "", "event": WAITING, "detail": _waited_for(found, state, told - begin)})
         problem = found.server.problem if found is not None else ""
         if on_event is not None and problem != seen.get("", ""):
             seen[""] = problem
@@ -99,14 +99,14 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
     return None
 
 
-def _waited_for(found: SwarmStatus | None, state: StateFolder) -> str:
-    """What a launch waits for, in a sentence."""
-    logs = f"what they say is in {state.logs}"
+def _waited_for(found: SwarmStatus | None, state: StateFolder, waited_s: float) -> str:
+    """What a launch waits for, and has waited for so long, in a sentence."""
+    begin, logs = f"{waited_s:.0f} s: waiting for", f"what they say is in {state.logs}"
     if found is None:
-        return f"waiting for the supervisor; {logs}"
+        return f"{begin} the supervisor; {logs}"
     starting = [agent.name for agent in found.agents if not agent.is_up]
     agents = f"{len(starting)} of {len(found.agents)} agents"
-    return f"waiting for {agents} to come up on {_server_text(found)}; {logs}"
+    return f"{begin} {agents} to come up on {_server_text(found)}; {logs}"
 
 
 def _server_text(found: SwarmStatus | None) -> str:

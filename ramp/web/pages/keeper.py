@@ -64,7 +64,7 @@ def _build_bank(visit: Visit, found: MarketOverview, domain: str) -> None:
                 "name": short(each.account),
                 "balance": credits_text(each.balance),
                 "reserved": credits_text(each.reserved),
-                "overdraft": credits_text(each.credit_limit),
+                "overdraft": credits_text(each.credit_limit) if each.is_limited else "no limit",
             }
             for each in found.accounts
         ]

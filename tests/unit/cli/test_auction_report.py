@@ -96,6 +96,17 @@ def test_the_table_tells_the_rounds_on_a_terminal(script, monkeypatch):
     assert "buying" not in last
 
 
+def test_the_table_keeps_every_column_on_a_narrow_terminal(script, monkeypatch):
+    screen = io.StringIO()
+    drawn = Console(file=screen, force_terminal=True, width=60, highlight=False, color_system=None)
+    monkeypatch.setattr("ramp.cli.views.auction_view.console", lambda error: drawn)
+    with LiveView(short) as view:
+        for event in (script.submitted, script.opened, script.closed):
+            view.show(event)
+    rows = screen.getvalue().rpartition("Bidding")[2].splitlines()
+    assert ["1", "1", "70", "2", "30", "by", "thunder1", "3", "0.250", "s"] in [row.split() for row in rows]
+
+
 def test_no_offers_is_explained_with_what_would_pass(script, capsys):
     event = script.ended(RequestStatus.NO_OFFERS, "no offer meets the request for unit 1")
     print_outcome(event.outcome, event.files, short)

@@ -133,6 +133,19 @@ def test_mpirun_is_for_machines_that_give_out_places():
         snippet("mpirun", AGREEMENT, lambda name: name.partition("@")[0])
 
 
+def test_a_snippet_for_a_simulated_machine_says_that_it_only_shows_the_form():
+    """`Offer.source`: the queue of a machine that is there is its own, `live`."""
+    for style in set(SNIPPETS) - {"env"}:
+        agreement = MIDPLANES if style == "mpirun" else AGREEMENT
+        told = "# thunder1 is simulated: no batch system stands behind it"
+        assert told not in snippet(style, agreement, lambda name: name.partition("@")[0])
+        for source in ("log", "synthetic"):
+            simulated = replace(agreement, offer=replace(agreement.offer, source=source))
+            lines = snippet(style, simulated, lambda name: name.partition("@")[0]).splitlines()
+            (found,) = [number for number, line in enumerate(lines) if line.startswith(told)]
+            assert all(line.startswith("#") for line in lines[: found + 1])
+
+
 def test_the_python_snippet_is_python():
     for style in ("psij", "parsl"):
         compile(SNIPPETS[style](AGREEMENT, "thunder1"), "snippet", "exec")
@@ -163,6 +176,20 @@ def test_a_table_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys):
             assert cell in text
     assert "sadly" in text
     assert len(text.splitlines()) == {40: 12, 60: 10, 80: 5, 120: 3}[width]
+
+
+def test_columns_draw_together_before_a_table_falls_into_paragraphs(monkeypatch, capsys):
+    """Cells of 6, 5 and three times 20, and a heading of 15: 96 columns with gaps of two; with its unit below, 85."""
+    columns = ("Job", "User", "Price (credits)", "Submitted", "Start", "End")
+    rows = [("123456", "alice", "70", *["2026-12-01T10:00:00Z"] * 3)]
+    for width, height in ((96, 2), (95, 3), (85, 3), (84, 6)):
+        drawn = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, color_system=None)
+        monkeypatch.setattr("ramp.cli.views.output.console", lambda error, drawn=drawn: drawn)
+        print_rows(columns, rows, right=("Price (credits)",))
+        lines = capsys.readouterr().out.splitlines()
+        assert max(len(line) for line in lines) <= width
+        assert len(lines) == height
+        assert " ".join(lines).split()[-6:] == [str(cell) for cell in rows[0]] or height == 6
 
 
 def test_a_table_in_a_pipe_is_as_wide_as_it_must_be(capsys):
