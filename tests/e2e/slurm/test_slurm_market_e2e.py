@@ -15,6 +15,7 @@ import pytest
 import ramp
 from ramp.batch.node_lists import expand
 from ramp.batch.slurm.emulated import EmulatedCluster
+from ramp.runtime.logs.events import read_events
 from tests.e2e.batch_jobs.psij_environment import public_python
 from tests.e2e.slurm.cluster_fixture import (
     NODES,
@@ -75,6 +76,8 @@ def test_what_is_cancelled_is_gone_and_what_loses_nodes_is_moved_or_else_paid_ba
     wait_for(lambda: moved in reservation_names(cluster) and first not in _nodes(cluster, moved), "the slot is moved")
     assert len(_nodes(cluster, moved)) == len([first, *others])
     wait_for(lambda: _told(market, moved) == set(_nodes(cluster, moved)), "the buyer is told of the new nodes")
+    events = [each.text for each in read_events(market.access.state.events, "alice") if each.event == "move"]
+    assert len(events) == 1, "whoever looks later is told as well"
     assert market.balance().available < before, "nothing is paid back"
     _drain(cluster, [f"cm{number}" for number in range(1, NODES + 1)])
     wait_for(lambda: moved not in reservation_names(cluster), "the lost slot is released")

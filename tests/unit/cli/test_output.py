@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from ramp.cli.views.agreement_report import agreement_object, print_agreement
 from ramp.cli.views.launch_snippets import SNIPPETS, clock_text, snippet
 from ramp.cli.views.output import (
     amount_json,
@@ -19,9 +20,11 @@ from ramp.cli.views.output import (
     print_pairs,
     print_rows,
 )
+from ramp.control.events import AgreementStanding
 from ramp.errors import ConfigurationError
 from ramp.model.agreement import Agreement
-from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso
+from ramp.model.contents import SlotMoved
+from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso, iso
 from ramp.model.offer import Offer
 from ramp.model.request import Nodes, RequestUnit, TorusTerms, TotalCores
 
@@ -88,6 +91,19 @@ MIDPLANES = replace(
     request=replace(ASKED, cores=TotalCores(4096), torus=TorusTerms(node_use="virtual")),
 )
 HALF = replace(MIDPLANES, request=replace(ASKED, cores=TotalCores(4096)))
+
+
+def test_a_slot_that_was_moved_is_shown_where_it_is_now(capsys):
+    stays = AgreementStanding(AGREEMENT, "active")
+    word = SlotMoved(AGREEMENT.agreement_id, AGREEMENT.reservation_id, "n[2-3]", AGREEMENT.issued_at)
+    moved = replace(stays, moved=word)
+    shown = agreement_object(moved, str)
+    assert (shown["moved_to"], shown["moved_at"]) == ("n[2-3]", iso(word.moved_at))
+    assert (agreement_object(stays, str)["moved_to"], agreement_object(stays, str)["moved_at"]) == (None, None)
+    for entry, told in ((stays, False), (moved, True)):
+        print_agreement(entry, str, AGREEMENT.issued_at)
+        said = capsys.readouterr().out
+        assert ("Moved to" in said and "n[2-3] (at " in said) is told
 
 
 @pytest.mark.parametrize(
