@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 import sys
+import threading
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +27,9 @@ OPENER: Final = """<!doctype html>
 <meta charset="utf-8"><title>RAMP</title><meta http-equiv="refresh" content="0;url={link}">
 """
 """A page that leads to a login link: on a browser's command line everybody on this computer could read it."""
+
+SCREENS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+"""Environment variables of which one tells that a browser can be opened: its screen, or which browser it is."""
 
 
 class WebGroup(click.Group):
@@ -110,7 +115,7 @@ def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool) -> No
         sys.stdout.flush()
         if open_it and links:
             write_private(state.web_opener, OPENER.format(link=links[0][1]))
-            webbrowser.open(state.web_opener.as_uri())
+            _open_browser(state.web_opener.as_uri())
 
     logging.basicConfig(level=logging.WARNING, format="ramp web: %(name)s: %(message)s")
     try:
@@ -120,6 +125,17 @@ def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool) -> No
         if _served_at(state) in served:  # it may be another server's
             for path in (state.web_address, state.web_opener):
                 path.unlink(missing_ok=True)
+
+
+def _open_browser(address: str) -> None:
+    """Open a page in a browser with a screen, or the one that the user names; a text browser would take the terminal.
+
+    A browser may take its time to come up, or stay in the foreground: nobody waits for it.
+    """
+    if sys.platform == "darwin" or any(os.environ.get(each) for each in SCREENS):
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    else:
+        say("There is no screen for a browser here; open one of the links where there is one")
 
 
 @web.command(epilog=example("ramp web link --user bob", "ramp web link --keeper --json"))

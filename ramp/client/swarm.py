@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -62,7 +63,7 @@ def start_detached(
     try:
         found = _wait_up(state, process, on_event)
     except BaseException:  # an impatient Ctrl-C leaves nothing behind
-        process.terminate()
+        _end(process)
         raise
     if found is not None:
         return found
@@ -71,6 +72,13 @@ def start_detached(
         log.seek(begin)
         said = log.read().decode(errors="replace").strip()
     raise TransportError(f"the market did not come up: {said or 'no answer in time'}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a supervisor that has been begun, with all that it has begun."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(STOP_LIMIT_S + 10)
 
 
 def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnEvent | None) -> SwarmStatus | None:

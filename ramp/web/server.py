@@ -38,6 +38,10 @@ STOP_S: Final = 3
 """How long open requests are waited for at the end, in seconds."""
 
 
+ENDED_BY: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What ends the server in good order: Ctrl-C, a service manager, a terminal that is closed."""
+
+
 def application(state: StateFolder, sessions: Sessions, address: ServedAddress) -> Gate:
     """The pages behind their gate, as an ASGI application; once a process, for NiceGUI has one of it.
 
@@ -80,7 +84,7 @@ def application(state: StateFolder, sessions: Sessions, address: ServedAddress) 
 def serve(
     state: StateFolder, sessions: Sessions, address: ServedAddress, ready: Callable[[], None] = lambda: None
 ) -> None:
-    """Serve the pages until SIGINT or SIGTERM.
+    """Serve the pages until SIGINT, SIGTERM or SIGHUP.
 
     Args:
         state: the market's state folder.
@@ -109,8 +113,9 @@ def serve(
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, setattr, server, "should_exit", True)
+        for number in ENDED_BY:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` ignores that the terminal is closed
+                loop.add_signal_handler(number, setattr, server, "should_exit", True)
         # `Server.serve` would set the signals' handlers itself, and raise the signal once more at the end
         serving = asyncio.create_task(server._serve(sockets=[listening]))  # noqa: SLF001
         while not server.started and not serving.done():

@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 import click
 
 from ramp.cli.connection import open_market
+from ramp.cli.interruption import interrupted_by
 from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, SITE_HELP, CreditsType, example, file_type, market_options
 from ramp.cli.time_arguments import DurationType
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
@@ -223,7 +224,7 @@ def follow(
         say("ramp: the User Agent ended in the middle of the request; waiting until it is back")
 
     try:
-        with _sigterm_withdraws(), view:
+        with interrupted_by(signal.SIGTERM), view:  # sent by a batch system that ends who waits
             return market.follow(following, approve=asked, on_event=show, on_interrupt=interrupted, on_lost=lost)
     except KeyboardInterrupt:
         say(f"ramp: no longer waiting: {_pending(market, request_id)}")
@@ -252,16 +253,6 @@ def _pending(market: Market, request_id: str) -> str:
     if status is RequestStatus.COMMITTED:
         return f"{request_id} has been bought and paid; `ramp show {request_id}` shows it"
     return f"{request_id} has ended: {status.replace('_', ' ')}, nothing was bought"
-
-
-@contextlib.contextmanager
-def _sigterm_withdraws() -> Iterator[None]:
-    """Meanwhile a SIGTERM is what Ctrl-C is: whoever waits for a request that a batch system ends withdraws it."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def load_requests(files: Sequence[Path]) -> RequestForQuotation:
