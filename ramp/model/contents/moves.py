@@ -32,7 +32,12 @@ class SlotMoved:
 @said(Performative.CONFIRM, interaction=Interaction.REQUEST, by=frozenset({Role.USER}))
 @dataclass(frozen=True, slots=True)
 class SlotMoveHeard:
-    """CONFIRM: the buyer has that word, or a later one, on record; named by agreement and `moved_at`."""
+    """CONFIRM: the buyer has that word, or a later one, on record.
+
+    Attributes:
+        agreement_id: under which the slot was sold.
+        moved_at: that of the word.
+    """
 
     agreement_id: str
     moved_at: Instant
