@@ -108,7 +108,7 @@ class Entry:
         return self.stands(now) and self.slot is not None and self.slot.end > now
 
     def moving(self, now: Instant) -> Instant:
-        """When a move that is made now is said to have been made: later than the one before, whatever the clock says."""
+        """When a move that is made now counts as made: later than the one before, whatever the clock says."""
         return now if self.moved_at is None else max(now, self.moved_at + 1)
 
     def reservation(self) -> Reservation:
