@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -45,6 +46,9 @@ CREATE TABLE hold (
     moved_at       INTEGER
 ) STRICT
 """
+
+_WHAT: Final = "book of holds"
+_BROKEN: Final = "this is no book of holds, or it is broken"
 
 _ADDED: Final = ("started", "moved_at")
 """Columns that versions 2, 3, ... have added."""
@@ -103,6 +107,10 @@ class Entry:
         """Whether it stands and takes cores, now or later."""
         return self.stands(now) and self.slot is not None and self.slot.end > now
 
+    def moving(self, now: Instant) -> Instant:
+        """When a move that is made now counts as made: later than the one before, whatever the clock says."""
+        return now if self.moved_at is None else max(now, self.moved_at + 1)
+
     def reservation(self) -> Reservation:
         """As the interface of plug-ins tells of it."""
         assert self.slot is not None
@@ -128,21 +136,9 @@ class HoldBook:
         if folder is not None:
             with storing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-        self._connection = connect(self.path, "book of holds")
+        self._connection = connect(self.path, _WHAT)
         try:
-            with storing(self.path), damage_named(self.path, "this is no book of holds, or it is broken"):
-                version = format_version(self._connection, self.path, "book of holds", BOOK_VERSION)
-                if version == 0:
-                    with transaction(self._connection):
-                        if format_version(self._connection, self.path, "book of holds", BOOK_VERSION) == 0:
-                            self._connection.execute(_SCHEMA)
-                            self._connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
-                elif version < BOOK_VERSION:
-                    with transaction(self._connection):
-                        version = format_version(self._connection, self.path, "book of holds", BOOK_VERSION)
-                        for column in _ADDED[version - 1 :]:
-                            self._connection.execute(f"ALTER TABLE hold ADD COLUMN {column} INTEGER")
-                        self._connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
+            _bring_up_to_date(self._connection, self.path)
         except BaseException:
             self._connection.close()
             raise
@@ -233,19 +229,38 @@ def book_path(folder: Path, resource: str) -> Path:
 
 
 def read_book(path: Path) -> tuple[Entry, ...]:
-    """All entries of a book, without changing the file; for those who look from outside.
+    """All entries of a book, of an older version too, without changing the file; for those who look from outside.
 
     Raises:
         StorageFailed: if it cannot be read.
+        StateDamaged: if it is no such book, or broken.
+        VersionTooNew: if it is of a later version.
     """
-    with storing(path):
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     book = HoldBook.__new__(HoldBook)
-    book.path, book._connection = path, connection  # noqa: SLF001
-    try:
+    book.path = path
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as book._connection:  # noqa: SLF001
+        with (
+            storing(path),
+            damage_named(path, _BROKEN),
+            closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file,
+        ):
+            file.backup(book._connection)  # noqa: SLF001
+        _bring_up_to_date(book._connection, path)  # noqa: SLF001
         return tuple(book._select(""))  # noqa: SLF001
-    finally:
-        connection.close()
+
+
+def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the table of an empty file, and give that of an older version the columns that it lacks."""
+    with storing(path), damage_named(path, _BROKEN):
+        if format_version(connection, path, _WHAT, BOOK_VERSION) == BOOK_VERSION:
+            return
+        with transaction(connection):
+            version = format_version(connection, path, _WHAT, BOOK_VERSION)
+            if version == 0:
+                connection.execute(_SCHEMA)
+            for column in _ADDED[version - 1 :] if version else ():
+                connection.execute(f"ALTER TABLE hold ADD COLUMN {column} INTEGER")
+            connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
 
 
 def _by_start(entry: Entry) -> tuple[Instant, Instant, str]:

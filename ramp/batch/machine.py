@@ -272,7 +272,7 @@ class BatchMachine:
             found = self._told(partial(self.reconciler.find, entry.name))
             if self.reconciler.fits(found, entry, now):
                 assert found is not None
-                entry = self.reconciler.note_made(entry, found)
+                entry = self.reconciler.note_made(entry, found, now)
             elif not entry.made:
                 return None
             else:

@@ -135,7 +135,7 @@ class Reconciler:
                     raise
                 self._wait(PAUSE_S)
                 patience -= PAUSE_S
-        return self.note_made(entry, found)
+        return self.note_made(entry, found, now)
 
     def make_anew(self, entry: Entry, now: Instant, patience_s: float = RESTART_S) -> Entry:
         """Make what an entry promises now, in place of whatever the system has under its name; see `make`.
@@ -149,13 +149,15 @@ class Reconciler:
             self._remove(found)
         return self.make(entry, now, patience_s)
 
-    def note_made(self, entry: Entry, found: SystemReservation) -> Entry:
-        """Write down that the system has what an entry promises, and where."""
+    def note_made(self, entry: Entry, found: SystemReservation, now: Instant) -> Entry:
+        """Write down that the system has what an entry promises, and where; what was sold elsewhere has moved."""
         changes: dict[str, Any] = {"made": True, "reservation_id": found.reservation_id}
         if self._chooses_parts and sorted(found.parts) != sorted(entry.parts):
             assert entry.slot is not None
             where = replace(entry.slot, placement=placement_of(found.parts), token=token_of(found.parts))
             changes |= {"parts": found.parts, "slot": where}
+            if entry.firm:
+                changes["moved_at"] = entry.moving(now)
         return self._book.change(entry.key, **changes)
 
     def _made(self, entry: Entry, now: Instant) -> SystemReservation:

@@ -146,8 +146,7 @@ class SoldSlots:
         if not parts or sorted(parts) == sorted(entry.parts):
             return False
         slot = replace(entry.slot, placement=placement_of(parts), token=token_of(parts))
-        moved_at = now if entry.moved_at is None else max(now, entry.moved_at + 1)
-        after = self.book.change(entry.key, parts=parts, slot=slot, moved_at=moved_at)
+        after = self.book.change(entry.key, parts=parts, slot=slot, moved_at=entry.moving(now))
         begun = self.monotonic()
         try:
             self.reconciler.make_anew(after, now, max(self.patience_s, 0.0))

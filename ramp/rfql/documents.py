@@ -18,10 +18,11 @@ from ramp.model import contents
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.instant import Instant
-from ramp.rfql import agreements, directory, jobs, keeper, moves, offers, orders, payments, statements
+from ramp.rfql import agreements, directory, keeper, offers, orders, payments, statements
 from ramp.rfql.joining import enrolment
 from ramp.rfql.signing import proofs
 from ramp.rfql.signing.proofs import Verifier
+from ramp.rfql.sold import jobs, moves
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.later_versions import pass_over_unknown
 from ramp.rfql.xml.namespaces import MARKET

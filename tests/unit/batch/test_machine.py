@@ -12,8 +12,8 @@ import pytest
 from ramp.batch.book import BOOK_VERSION, HoldBook, book_path, read_book
 from ramp.batch.for_sale import ForSale
 from ramp.batch.machine import BatchMachine
-from ramp.batch.reconciling import own_prefix, reservation_name
-from ramp.batch.system import Node, RunningJob, SystemReservation
+from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
+from ramp.batch.system import Node, RunningJob, SystemReservation, WantedReservation
 from ramp.errors import ConfigurationError, PluginError, StateDamaged, VersionTooNew
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
@@ -237,6 +237,8 @@ def test_the_book_is_refused_where_it_is_newer_or_none(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(VersionTooNew, match="book of holds"):
         HoldBook(tmp_path, "big1")
+    with pytest.raises(VersionTooNew, match="book of holds"):
+        read_book(path)
     book_path(tmp_path, "other").write_bytes(b"no database at all" * 99)
     with pytest.raises(StateDamaged):
         HoldBook(tmp_path, "other")
@@ -306,6 +308,31 @@ def test_a_sold_slot_whose_node_fails_is_moved_before_it_begins() -> None:
     assert machine.moves(list(owners)) == {"offer-1": SlotMove(after.slot.placement, NOW)}
     clock[0] = 200.0
     assert machine.tend(owners, NOW) == {}
+
+
+def test_a_sold_slot_that_a_system_makes_again_on_nodes_of_its_own_choice_has_moved() -> None:
+    """Grid Engine chooses the hosts itself; what it has lost it may make again elsewhere."""
+
+    class Chooses(FakeSystem):
+        def make(self, wanted: WantedReservation) -> None:
+            last = [node.name for node in self.nodes][-len(wanted.parts) :]
+            chosen = tuple((name, count) for name, (_, count) in zip(last, wanted.parts, strict=True))
+            super().make(replace(wanted, parts=chosen))
+
+    system = Chooses()
+    machine = _machine(system)
+    machine.reconciler = Reconciler(system, machine.book, "big1", lambda _: None, chooses_parts=True)
+    _sold(machine)
+    assert machine.moves(["offer-1"]) == {}, "where it was sold"
+    before = machine.book.entry("offer-1")
+    assert before is not None
+    assert [name for name, _ in before.parts] == ["n6", "n7", "n8"]
+    system.there.clear()
+    system.nodes = system.nodes[:-1]
+    assert machine.tend({"offer-1": "buyer1"}, NOW + MINUTE) == {}
+    assert machine.moves(["offer-1"]) == {"offer-1": SlotMove("n[5-7]", NOW + MINUTE)}
+    again = machine.tend({"offer-1": "buyer1"}, NOW + HOUR // 2)
+    assert (again, machine.moves(["offer-1"])) == ({}, {"offer-1": SlotMove("n[5-7]", NOW + MINUTE)})
 
 
 def test_a_sold_slot_that_has_begun_is_not_moved() -> None:
