@@ -43,7 +43,7 @@ from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, PaidPrices, pas
 from ramp.protocol.tables import AUCTION, AuctionState
 from ramp.protocol.timing import Pace, earliest, moved
 from ramp.protocol.user.bidding_round import BiddingRound
-from ramp.protocol.user.evaluator import lowest_bids, over_limit, sizes_against_law
+from ramp.protocol.user.evaluator import lowest_bids, misfits, over_limit
 from ramp.protocol.user.final_refusals import FinalRefusals
 from ramp.protocol.user.offers_made import OffersMade
 from ramp.protocol.user.voting import REQUEST_ENDED, reject
@@ -258,7 +258,7 @@ class Auction(StateMachine[AuctionState]):
             effects.append(not_understood(message, f"{sender} {problem}"))
         else:
             self._final.add(sender, refusals)
-            refusals += sizes_against_law(proposal.offers, self._asked)
+            refusals += misfits(proposal.offers, self._asked, best_offers=bidding.call.best_offer)
             for offer in proposal.offers:
                 effects += self._consider(bidding, sender, offer, seal)
         if proposal.round_number != self._round_number:
