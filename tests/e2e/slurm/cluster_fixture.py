@@ -20,11 +20,11 @@ NODES, CORES = 16, 8
 PATIENCE_S = 200.0
 
 
-def wait_for(condition: Callable[[], object], what: str) -> None:
+def wait_for(condition: Callable[[], object], what: str, limit_s: float = PATIENCE_S) -> None:
     """Wait until something holds, however busy the computer is."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + limit_s
     while not condition():
-        assert time.monotonic() < until, f"after {PATIENCE_S:g} s: {what}"
+        assert time.monotonic() < until, f"after {limit_s:g} s: {what}"
         time.sleep(0.1)
 
 
