@@ -40,6 +40,7 @@ from ramp.model.contents.directory import (
     MachineStatus,
     Registered,
     Registration,
+    UnfitAgent,
 )
 from ramp.model.contents.enrolment import (
     EnrolmentDenied,
@@ -141,6 +142,7 @@ __all__ = [
     "SlotMoved",
     "StatementLine",
     "TradeLine",
+    "UnfitAgent",
     "Unverified",
 ]
 
