@@ -25,7 +25,7 @@ from ramp.errors import BatchSystemError, PluginError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.snapshot import load_shown, reservation_shown
 from ramp.plugins.windows import iso_or_empty, window_refusal
 
@@ -234,6 +234,15 @@ class BatchMachine:
         sold = SoldSlots(self.book, self.reconciler, self.elsewhere, self._monotonic, self._wanting)
         return self._told(lambda: sold.tend(owners, picture, there, now))
 
+    def moves(self, keys: Sequence[str]) -> dict[str, SlotMove]:
+        """Where sold slots were moved last; see `MovingPlugin.moves`."""
+        found: dict[str, SlotMove] = {}
+        for key in keys:
+            entry = self.book.entry(key)
+            if entry is not None and entry.slot is not None and entry.moved_at is not None:
+                found[key] = SlotMove(entry.slot.placement, entry.moved_at)
+        return found
+
     def elsewhere(self, entry: Entry, now: Instant) -> Parts:
         """Other cores for a sold slot, of the same shape and free for the whole of it; none where there are none.
 
@@ -260,7 +269,7 @@ class BatchMachine:
             found = self._told(partial(self.reconciler.find, entry.name))
             if self.reconciler.fits(found, entry, now):
                 assert found is not None
-                entry = self.reconciler.note_made(entry, found)
+                entry = self.reconciler.note_made(entry, found, now)
             elif not entry.made:
                 return None
             else:

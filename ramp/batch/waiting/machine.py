@@ -243,6 +243,7 @@ class QueueBoundMachine:
             "source": self.source,
             "time": iso(now),
             "machine_time_s": now / SECOND,
+            "picture_age_s": max(now - picture.taken_at, 0) / SECOND,
             "cores": self.capacity,
             "cores_busy": busy,
             "load": load,

@@ -40,6 +40,7 @@ from ramp.model.contents.directory import (
     MachineStatus,
     Registered,
     Registration,
+    UnfitAgent,
 )
 from ramp.model.contents.enrolment import (
     EnrolmentDenied,
@@ -61,6 +62,7 @@ from ramp.model.contents.jobs import (
     JobStatus,
 )
 from ramp.model.contents.misunderstanding import NotUnderstood, Unverified
+from ramp.model.contents.moves import SlotMoved, SlotMoveHeard
 from ramp.model.contents.orders import (
     FundsReserved,
     OrderLine,
@@ -136,8 +138,11 @@ __all__ = [
     "RevocationNotice",
     "RevocationQuery",
     "Settled",
+    "SlotMoveHeard",
+    "SlotMoved",
     "StatementLine",
     "TradeLine",
+    "UnfitAgent",
     "Unverified",
 ]
 
@@ -192,6 +197,8 @@ Content = (
     | JobStatus
     | JobRefused
     | JobOutput
+    | SlotMoved
+    | SlotMoveHeard
     | EnrolmentRequest
     | EnrolmentGranted
     | EnrolmentDenied
