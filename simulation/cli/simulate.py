@@ -265,10 +265,7 @@ def _report(run: SimulatedRun, as_json: bool) -> None:
         click.echo(json.dumps(summary if malleable is None else {**summary, "malleable": asdict(malleable)}))
         return
     if malleable is not None:
-        of_jobs = {"jobs": "malleable_jobs", "changed_jobs": "changed_jobs", "changes": "changes_of_size"}
-        summary |= {words: getattr(malleable, name) for name, words in of_jobs.items()}
-        means = ("mean_turnaround_s", "mean_malleable_wait_s", "mean_rigid_wait_s")
-        summary |= {name: value for name in means if (value := getattr(malleable, name)) is not None}
+        summary |= malleable.measures
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(justify="left")
     table.add_column(justify="right")

@@ -50,6 +50,19 @@ class MalleableSummary:
     mean_rigid_wait_s: float | None
 
     @property
+    def measures(self) -> dict[str, int | float]:
+        """What came out by the names that tables have for it, without means of no job."""
+        found = {
+            "malleable_jobs": self.jobs,
+            "changed_jobs": self.changed_jobs,
+            "changes_of_size": self.changes,
+            "mean_turnaround_s": self.mean_turnaround_s,
+            "mean_malleable_wait_s": self.mean_malleable_wait_s,
+            "mean_rigid_wait_s": self.mean_rigid_wait_s,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """How jobs were made malleable, in lines for people and for the headers of logs."""
         cost = f"a change of size costs {self.resize_cost_s} s"
