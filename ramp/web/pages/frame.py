@@ -82,6 +82,7 @@ PLACES: Final = (
     Place("/requests", "Requests", Role.USER),
     Place("/reservations", "Reservations", Role.USER),
     Place("/account", "Account", Role.USER),
+    Place("/laboratory", "Laboratory"),
 )
 """What the navigation leads to; those of a role are shown to it only."""
 
