@@ -196,7 +196,10 @@ def read_table(folder: ResultsFolder, experiment: str, name: str) -> ResultTable
         for at in range(width)
     ]
     return ResultTable(
-        headings=tuple(f"{each} ({units[each]})" if units.get(each) else each for each in map(_text, names[:width])),
+        headings=tuple(
+            f"{each} ({units[each]})" if units.get(each, each) not in ("", each) else each
+            for each in map(_text, names[:width])
+        ),
         numbers=tuple(numbers),
         rows=tuple(
             tuple(value if number else cell for value, cell, number in zip(given, line, numbers, strict=True))

@@ -95,7 +95,7 @@ def test_the_laboratory_is_looked_at(width, scheme, visitor, pages):
     page.get_by_role("slider").locator("[tabindex]").focus()
     told = page.get_by_text("units taken by")
     end = time.monotonic() + LIMIT_S
-    while "11 of 128 units taken by 3 jobs, 1 jobs wait" not in told.inner_text():  # from second 20 on
+    while "11 of 128 units taken by 3 jobs, waiting: 1 job" not in told.inner_text():  # from second 20 on
         assert time.monotonic() < end, told.inner_text()
         page.keyboard.press("ArrowRight")
     found |= look_at(page, "laboratory-torus", width, scheme)
@@ -103,7 +103,7 @@ def test_the_laboratory_is_looked_at(width, scheme, visitor, pages):
     page.get_by_text("second 355: 0 of 128 units taken").wait_for()
     page.get_by_role("button", name="Play").wait_for()
     page.goto(pages.url + "/laboratory/traces/flat.jsonl")
-    page.get_by_text("second 0: 4 processors taken by 1 jobs").wait_for()
+    page.get_by_text("second 0: 4 processors taken by 1 job,").wait_for()
     page.locator("canvas").first.wait_for()
     found |= look_at(page, "laboratory-flat", width, scheme)
     assert found == {}

@@ -64,7 +64,7 @@ async def build(visit: Visit) -> None:
     trace = await laboratory.trace(name)
     left_out = f"; {trace.left_out} lines make no sense and are left out" if trace.left_out else ""
     ui.label(
-        f"{trace.jobs} jobs from {elapsed_text(trace.begin_s)}, to {elapsed_text(trace.end_s)}{left_out}."
+        f"{_jobs(trace.jobs)} from {elapsed_text(trace.begin_s)}, to {elapsed_text(trace.end_s)}{left_out}."
     ).classes("ramp-quiet ramp-number")
     with frame.card():
         if trace.is_flat:
@@ -158,7 +158,7 @@ class FlatTrace:
         self._chart.update()
         running = self._trace.at(second)
         taken = sum(each.processors for each in running)
-        return f"{taken} processors taken by {len(running)} jobs, {self._trace.waiting(second)} jobs wait"
+        return f"{taken} processors taken by {_jobs(len(running))}, waiting: {_jobs(self._trace.waiting(second))}"
 
 
 class TorusTrace:
@@ -237,8 +237,8 @@ class TorusTrace:
         taken = len(drawn.occupied(moment))
         none = f"; {drawn.left_out} of them are none of this machine's" if drawn.left_out else ""
         return (
-            f"{taken} of {drawn.units} units taken by {len(drawn.occupants) + drawn.left_out} jobs{none}, "
-            f"{self._trace.waiting(second)} jobs wait"
+            f"{taken} of {drawn.units} units taken by {_jobs(len(drawn.occupants) + drawn.left_out)}{none}, "
+            f"waiting: {_jobs(self._trace.waiting(second))}"
         )
 
     def _pick(self, name: object) -> None:
@@ -249,6 +249,10 @@ class TorusTrace:
 
     def _clicked(self, name: str) -> None:
         self._who.set_value(name or NOBODY)
+
+
+def _jobs(count: int) -> str:
+    return f"{count} job" if count == 1 else f"{count} jobs"
 
 
 def lasting_colours(drawn: TorusMap) -> dict[str, str]:

@@ -20,6 +20,7 @@ COLUMNS = """# Columns of the tables
 |---|---|---|
 | `wait` | s | how long |
 | `name` |  | of whom |
+| `note` | note | a unit that says no more than the name |
 """
 
 
