@@ -21,7 +21,7 @@ COUNT_MAX: Final = 10_000
 WORDS: Final = {
     "rule": "Auction rule",
     "pricing": "Price strategy",
-    "swarm": "Market that comes with RAMP",
+    "swarm": "Market",
     "log": "Workload log",
 }
 """Options of the command line whose values are names, with what the form calls them."""

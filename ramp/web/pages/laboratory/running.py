@@ -78,11 +78,13 @@ class RunCard:
             self._choice = ui.select(names, value=names[0], label="Experiment", on_change=self._chosen)
             self._fields = {
                 "seed": ui.number("Seed", value=1, min=0, precision=0),
-                "processes": ui.number("Processes (one a core if empty)", min=1, precision=0),
-                "repeat": ui.number("Repetitions (the paper's if empty)", min=1, precision=0),
+                "processes": ui.number("Processes", min=1, precision=0, placeholder="one a core"),
+                "repeat": ui.number("Repetitions", min=1, precision=0, placeholder="the paper's"),
                 "mode": ui.select([ANY_MODE, *MODES], value=ANY_MODE, label="Markets run"),
                 **{name: ui.input(label) for name, label in WORDS.items()},
             }
+            for name in ("processes", "repeat"):
+                self._fields[name].props("stack-label")  # what holds where it is empty is seen
         self._about = ui.label().classes("ramp-quiet")
         with ui.element("div").classes("row items-center").style("gap: .4rem 1.2rem"):
             self._fields["quick"] = ui.checkbox("Small version (quick)", value=True)
