@@ -135,6 +135,7 @@ def test_the_keeper_runs_an_experiment_stops_one_and_hears_why_one_fails(visitor
     keeper.goto(pages.url + "/laboratory")
     keeper.get_by_role("button", name="Run").wait_for()
     choose(keeper, "units")
+    keeper.get_by_role("checkbox", name="Small version (quick)").click()  # the whole study takes minutes: it is stopped
     keeper.get_by_role("button", name="Run").click()
     keeper.get_by_role("button", name="Stop it").wait_for()
     # somebody else's page shows no such button, and what it sends in the keeper's name is heard by nobody
