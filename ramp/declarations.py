@@ -84,9 +84,8 @@ class Sort(Generic[_Declaration]):
         guests = [entry for entry in entry_points(self.group) if entry.name == name]
         if not guests:
             near = nearest_name(name, self.names())
-            raise ConfigurationError(
-                f"no {self.noun} is called {name!r}{near} (one of your own: MODULE:NAME or FILE.py:NAME)", key=self.noun
-            )
+            own = f"{name}:NAME, with a name that it defines" if Path(name).is_file() else "MODULE:NAME or FILE.py:NAME"
+            raise ConfigurationError(f"no {self.noun} is called {name!r}{near} (one of your own: {own})", key=self.noun)
         if len({entry.value for entry in guests}) > 1:
             both = " and ".join(sorted(_origin(entry) for entry in guests))
             raise ConfigurationError(f"{name!r} is declared by {both}; remove one", key=self.noun)
@@ -124,7 +123,7 @@ class Sort(Generic[_Declaration]):
             ConfigurationError: there is no such file, module or name.
         """
         where, _, name = place.rpartition(":")
-        module = _file_module(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        module = _file_module(Path(where)) if where.endswith(".py") else _named_module(where)
         try:
             return getattr(module, name)
         except AttributeError as error:
@@ -160,6 +159,20 @@ def _modules_of(package: str) -> dict[str, str]:
 
 def _origin(entry: metadata.EntryPoint) -> str:
     return f"{entry.value} ({entry.dist.name})" if entry.dist is not None else entry.value
+
+
+def _named_module(name: str) -> ModuleType:
+    """The module of a name; where there is only a file of that name, it says how to name that.
+
+    Raises:
+        ConfigurationError: there is only such a file.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name or not Path(f"{name}.py").is_file():
+            raise
+        raise ConfigurationError(f"{error}; the file is {name}.py:NAME") from error
 
 
 def _file_module(path: Path) -> ModuleType:

@@ -154,6 +154,15 @@ class HoldBook:
         found = [each for each in self._select("WHERE released = 0") if each.live(now)]
         return tuple(sorted(found, key=_by_start))
 
+    def reservations(self, now: Instant) -> tuple[Reservation, ...]:
+        """All holds and reservations that the system has been told of, by the slots' starts."""
+        return tuple(each.reservation() for each in self.live(now) if each.made)
+
+    def next_expiry(self, now: Instant) -> Instant | None:
+        """When the next hold runs out, or None."""
+        untils = (each.held_until for each in self.live(now) if not each.firm)
+        return min((until for until in untils if until is not None), default=None)
+
     def to_remove(self, now: Instant) -> tuple[Entry, ...]:
         """What the system may still have though nobody holds it: given back, run out, or ended."""
         return tuple(each for each in self._select("WHERE removed = 0 AND name <> ''") if not each.live(now))

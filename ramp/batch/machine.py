@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -28,11 +27,9 @@ from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
+from ramp.plugins.snapshot import load_shown, reservation_shown
 
 Answer = TypeVar("Answer")
-
-LOAD_SLICES: Final = 24
-"""Equal parts of the horizon for which a snapshot gives the projected load."""
 
 SNAPSHOT_AGE_S: Final = 3.0
 """Seconds for which one picture of a system serves all who ask."""
@@ -275,12 +272,11 @@ class BatchMachine:
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
         """All live holds and reservations, by start; see `ResourcePlugin.reservations`."""
-        return tuple(each.reservation() for each in self.book.live(now) if each.made)
+        return self.book.reservations(now)
 
     def next_event(self, now: Instant) -> Instant | None:
         """When the next hold runs out; see `ResourcePlugin.next_event`."""
-        untils = (each.held_until for each in self.book.live(now) if not each.firm)
-        return min((until for until in untils if until is not None), default=None)
+        return self.book.next_expiry(now)
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
         """Forget keys that are over; see `ForgettingPlugin.forget`."""
@@ -300,8 +296,6 @@ class BatchMachine:
             end = None if job.time_limit is None else begin + job.time_limit
             waiting.append(job_shown(job.job_id, job.cores, begin, end, job.submitted, job.user, now))
         busy = min(sum(job.cores for job in picture.running), self.capacity)
-        slices = min(LOAD_SLICES, max(horizon, 1))
-        bounds = [now + horizon * part // slices for part in range(slices + 1)]
         return {
             "resource": self.resource,
             "source": self.source,
@@ -314,9 +308,7 @@ class BatchMachine:
             "running": running,
             "queued": waiting,
             "reservations": [reservation_shown(each.reservation()) for each in self.book.live(now)],
-            "projected_load": [
-                {"time": iso(begin), "load": free.load(begin, end)} for begin, end in pairwise(bounds) if begin < end
-            ],
+            "projected_load": load_shown(now, horizon, free.load),
         }
 
     # -- common --------------------------------------------------------------------------------------------------
@@ -380,17 +372,4 @@ def job_shown(
         "end": iso(shown_end),
         "submitted": iso(start if submitted is None else submitted),
         "user": user,
-    }
-
-
-def reservation_shown(each: Reservation) -> dict[str, Any]:
-    """A reservation as a plug-in's snapshot shows it."""
-    return {
-        "reservation_id": each.reservation_id,
-        "key": each.key,
-        "cores": each.slot.cores,
-        "start": iso(each.slot.start),
-        "end": iso(each.slot.end),
-        "firm": each.firm,
-        "held_until": None if each.held_until is None else iso(each.held_until),
     }

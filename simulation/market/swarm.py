@@ -45,7 +45,7 @@ from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.actors import COMPOSITION
-from simulation.market.drawing.sizes import draw_sizes, of_any_size
+from simulation.market.drawing.sizes import draw_sizes, of_any_size, with_wrong_sizes
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.faults.liars import Habit, LiarSpec, draw_liar
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
@@ -268,6 +268,7 @@ def draw_liars(seed: int, roles: Mapping[str, Role], *, ruled: bool = True) -> d
         for name, spec in liars.items():
             if spec.role is Role.USER and rules.random() < 0.5:
                 liars[name] = replace(spec, habits=(*spec.habits, Habit.WRONG_PRICE))
+        return with_wrong_sizes(seed, liars)
     return liars
 
 

@@ -123,7 +123,8 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
         case c.DirectoryQuery():
             return f"who offers {content.service}?"
         case c.DirectoryListing():
-            return f"{', '.join(content.names) or 'nobody'}" + (", and more" if content.more else "")
+            unfit = f"; could not serve: {', '.join(each.name for each in content.unfit)}" if content.unfit else ""
+            return f"{', '.join(content.names) or 'nobody'}" + (", and more" if content.more else "") + unfit
         case c.Registered():
             return "registered"
         case c.Unverified():

@@ -53,6 +53,7 @@ class EndedJob:
         end_time: microseconds.
         reason: why it ended.
         earlier: the segments of its run before the last one; none where it had one size only.
+        resized: whether its size was changed, if only at the instant of its start.
     """
 
     job: Job
@@ -61,6 +62,7 @@ class EndedJob:
     end_time: int
     reason: EndReason
     earlier: tuple[Segment, ...] = ()
+    resized: bool = False
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -345,8 +347,12 @@ class QueueSimulation:
         self._scheduler.released()
         self.ended_count += 1
         if self._on_end is not None:
-            earlier = () if running.changes is None else running.changes.segments
-            self._on_end(EndedJob(running.job, running.placement, running.start_time, self._now, reason, earlier))
+            changes = running.changes
+            earlier = () if changes is None else changes.segments
+            ended = EndedJob(
+                running.job, running.placement, running.start_time, self._now, reason, earlier, changes is not None
+            )
+            self._on_end(ended)
 
     def _begin_reservation(self, reservation: AdvanceReservation) -> None:
         """Give the reservation its units; jobs beyond their request that stand in the way are ended."""

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from ramp.errors import PluginError
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
+from ramp.plugins.snapshot import load_shown, reservation_shown
 from simulation.resource.machine_clock import MachineClock
 from simulation.resource.reservation_book import Change, ReservationBook, Standing
 from simulation.workload.profile import NEVER, CoreProfile
 from simulation.workload.queue_projection import ReservedWindow
-
-LOAD_SLICES: Final = 24
-"""Equal parts of the horizon for which a snapshot gives the projected load."""
 
 
 class BookedMachine(ABC):
@@ -160,14 +157,11 @@ class BookedMachine(ABC):
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
         """The machine as `ramp qstat` shows it; see `ResourcePlugin.snapshot`.
 
-        Starts and ends of queued jobs and ends of running ones are projections; `projected_load` is the time-mean over
-        each of `LOAD_SLICES` equal parts of the horizon, `time` being the part's begin.
+        Starts and ends of queued jobs and ends of running ones are projections.
         """
         running, queued = self.jobs(now)
         machine_now = self.clock.log_time(now)
         busy = self.profile(now, machine_now + 1).max_over(machine_now, machine_now + 1)
-        slices = min(LOAD_SLICES, max(horizon, 1))
-        bounds = [now + horizon * part // slices for part in range(slices + 1)]
         return {
             "resource": self.resource,
             "source": self.source,
@@ -178,23 +172,8 @@ class BookedMachine(ABC):
             "load": busy / self.capacity,
             "running": running,
             "queued": queued,
-            "reservations": [
-                {
-                    "reservation_id": each.reservation_id,
-                    "key": each.key,
-                    "cores": each.slot.cores,
-                    "start": iso(each.slot.start),
-                    "end": iso(each.slot.end),
-                    "firm": each.firm,
-                    "held_until": None if each.held_until is None else iso(each.held_until),
-                }
-                for each in self._book.live(now)
-            ],
-            "projected_load": [
-                {"time": iso(begin), "load": self._load(begin, end, now)}
-                for begin, end in pairwise(bounds)
-                if begin < end
-            ],
+            "reservations": [reservation_shown(each) for each in self._book.live(now)],
+            "projected_load": load_shown(now, horizon, lambda begin, end: self._load(begin, end, now)),
         }
 
     def reserved_windows(self, now: Instant) -> list[ReservedWindow]:

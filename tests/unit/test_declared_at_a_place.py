@@ -71,3 +71,14 @@ def test_a_neighbour_that_is_not_found_is_told_with_a_way(tmp_path: Path) -> Non
         SCHEDULERS.find(f"{tmp_path / 'asks.py'}:Asks")
     with pytest.raises(ConfigurationError, match=r"No module named 'beside_nobody'$"):
         SCHEDULERS.find(f"{tmp_path / 'lost.py'}:Lost")
+
+
+def test_a_file_that_is_named_by_half_is_told_how_to_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "big_first.py").write_text(SCHEDULER_FILE)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"big_first\.py:NAME, with a name that it defines"):
+        SCHEDULERS.find("big_first.py")
+    with pytest.raises(ConfigurationError, match=r"No module named 'big_first'; the file is big_first\.py:NAME$"):
+        SCHEDULERS.find("big_first:BigFirst")
+    with pytest.raises(ConfigurationError, match=r"FILE\.py:NAME\)$"):
+        SCHEDULERS.find("small_first.py")

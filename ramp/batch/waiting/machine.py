@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ramp.batch.book import Entry, HoldBook
-from ramp.batch.machine import SNAPSHOT_AGE_S, job_shown, reservation_shown
+from ramp.batch.machine import SNAPSHOT_AGE_S, job_shown
 from ramp.batch.reconciling import reservation_name
 from ramp.batch.system import SystemSnapshot
 from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing, WantedJob
@@ -26,6 +26,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.probable_start import QUEUE_WAIT_MAX
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
+from ramp.plugins.snapshot import reservation_shown
 
 Answer = TypeVar("Answer")
 
@@ -213,12 +214,11 @@ class QueueBoundMachine:
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
         """All live holds and bought jobs, by their latest starts; see `ResourcePlugin.reservations`."""
-        return tuple(each.reservation() for each in self.book.live(now) if each.made)
+        return self.book.reservations(now)
 
     def next_event(self, now: Instant) -> Instant | None:
         """When the next hold runs out; see `ResourcePlugin.next_event`."""
-        untils = (each.held_until for each in self.book.live(now) if not each.firm)
-        return min((until for until in untils if until is not None), default=None)
+        return self.book.next_expiry(now)
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
         """Forget keys that are over; see `ForgettingPlugin.forget`."""

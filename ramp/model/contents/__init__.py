@@ -40,6 +40,7 @@ from ramp.model.contents.directory import (
     MachineStatus,
     Registered,
     Registration,
+    UnfitAgent,
 )
 from ramp.model.contents.enrolment import (
     EnrolmentDenied,
@@ -138,6 +139,7 @@ __all__ = [
     "Settled",
     "StatementLine",
     "TradeLine",
+    "UnfitAgent",
     "Unverified",
 ]
 

@@ -108,7 +108,7 @@ class ResourceParty:
         self.name = name
         self.deadline: Instant | None = None
         self.participants: OrderedDict[str, Participant] = OrderedDict()
-        self._entry = DirectoryEntry(name, directories, timing, draining=seller.draining)
+        self._entry = DirectoryEntry(name, directories, timing, terms=seller.terms, draining=seller.draining)
         self._bank = bank
         self._seller = seller
         self._timing = timing

@@ -125,6 +125,17 @@ async def test_what_is_wrong_for_one_machine_is_answered_for_the_other(mallory):
     assert [part.machine for part in parts] == [SMALL1]
 
 
+def test_who_is_too_small_is_not_called_and_told_all_the_same(market):
+    """Both machines have stated to the directory what they are, so the buyer knows before it calls."""
+    events = list(market.submit("alice", fresh("request"), [unit(1, 100, in_hours(1))], quote_only=True))
+    assert [event["resources"] for event in events if event["event"] == "round_opened"] == [0]
+    outcome = events[-1]["outcome"]
+    assert outcome["status"] == "no_offers", outcome
+    told = {each["resource"]: each["refusal"] for each in outcome["rounds"][0]["refusals"]}
+    assert told.keys() == {SMALL1, SMALL2}
+    assert {(each["code"], each["nearest"]) for each in told.values()} == {("machine_too_small", "64 cores")}
+
+
 def test_a_machine_whose_agent_fails_is_missing_and_its_neighbour_sells(market):
     """Its journal is damaged and its agent told to begin again: it stays down, and says why; the other sells."""
     outcome = market.buy("alice", fresh("request"), [unit(1, 8, in_hours(1))])

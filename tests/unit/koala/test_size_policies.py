@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from fractions import Fraction
+from operator import ge
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,3 +123,65 @@ def test_the_strategies_of_2026() -> None:
     assert carry(SIZE_POLICIES["average"].grow([narrow, wide], 3), all_of_it) == [(8, 3)]
     assert carry(SIZE_POLICIES["preferred"].grow([narrow, wide], 15), all_of_it) == [(8, 14), (9, 1)]
     assert carry(SIZE_POLICIES["average"].shrink([narrow, wide], 3), all_of_it) == [(9, -1), (8, -2)]
+
+
+LIMITS = (Sizes(1, 1, 3), Sizes(1, 2, 5), Sizes(2, 2, 4))
+
+
+def shares(sizes: tuple[int, ...], limits: tuple[Sizes, ...]) -> list[Fraction]:
+    """Where the sizes lie in their ranges, exactly; jobs without a range are left out."""
+    return [share_of(size, each) for size, each in zip(sizes, limits, strict=True) if each.maximum > each.minimum]
+
+
+def share_of(size: int, limits: Sizes) -> Fraction:
+    """Where a size lies in its range."""
+    return Fraction(size - limits.minimum, limits.maximum - limits.minimum)
+
+
+@pytest.mark.parametrize("name", ["average", "stealing"])
+@pytest.mark.parametrize("limits", list(itertools.combinations_with_replacement(LIMITS, 3)), ids=str)
+def test_levelling_is_as_level_as_can_be(name: str, limits: tuple[Sizes, ...]) -> None:
+    """All starts, some values. Growing: of every other way the ascending shares are not lexicographically larger.
+
+    Shrinking: each processor comes from who has the most then. Ends that are as level may differ by who is asked first.
+    """
+    ranges = [range(each.minimum, each.maximum + 1) for each in limits]
+    everything = list(itertools.product(*ranges))
+    for start in everything:
+        running = [
+            RunningMalleable(number, number, size, each)
+            for number, (size, each) in enumerate(zip(start, limits, strict=True))
+        ]
+        for value in (1, 2, 5):
+            grown = after(start, carry(SIZE_POLICIES[name].grow(running, value), all_of_it))
+            more = min(value, sum(each.maximum for each in limits) - sum(start))
+            ways = [way for way in everything if all(map(ge, way, start)) and sum(way) == sum(start) + more]
+            assert sorted(shares(grown, limits)) == max(sorted(shares(way, limits)) for way in ways)
+            shrunk = after(start, carry(SIZE_POLICIES[name].shrink(running, value), all_of_it))
+            fewer = min(value, sum(start) - sum(each.minimum for each in limits))
+            assert sum(shrunk) == sum(start) - fewer
+            assert taken_from_the_most(start, shrunk, limits)
+
+
+def taken_from_the_most(start: tuple[int, ...], shrunk: tuple[int, ...], limits: tuple[Sizes, ...]) -> bool:
+    """Whether each job that gave had, before its last processor went, no less of its range than who can still give."""
+    jobs = list(zip(start, shrunk, limits, strict=True))
+    gave = [share_of(size + 1, each) for before, size, each in jobs if size < before]
+    able = [share_of(size, each) for _, size, each in jobs if size > each.minimum]
+    return all(each.minimum <= size <= before for before, size, each in jobs) and (
+        not gave or not able or min(gave) >= max(able)
+    )
+
+
+def test_who_has_less_of_its_range_gives_none_while_another_has_more() -> None:
+    """What the check above refuses: 2 of 1 to 5 gives one while another has all of its range."""
+    limits = (Sizes(1, 1, 3), Sizes(1, 2, 5))
+    assert not taken_from_the_most((3, 2), (3, 1), limits)
+    assert taken_from_the_most((3, 2), (2, 2), limits)
+
+
+def after(start: tuple[int, ...], told: list[tuple[int, int]]) -> tuple[int, ...]:
+    """Sizes when every message has been accepted; nobody is told twice."""
+    changes = dict(told)
+    assert len(changes) == len(told)
+    return tuple(size + changes.get(number, 0) for number, size in enumerate(start))

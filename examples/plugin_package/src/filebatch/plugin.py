@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from itertools import pairwise
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,7 @@ from ramp.model.instant import iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.plugins.interface import PluginSettings, Reservation, Slot
-
-SLICES = 24
-"""Parts of the horizon over which a snapshot tells the projected load."""
+from ramp.plugins.snapshot import load_shown, reservation_shown
 
 
 def open_plugin(settings: PluginSettings) -> FileBatchPlugin:
@@ -117,7 +115,6 @@ class FileBatchPlugin:
         """The machine as `ramp qstat` shows it."""
         taken, jobs = self._batch.taken(now), [_job(row) for row in self._batch.jobs(now)]
         busy = min(self._cores, cores_taken(taken, now, now + 1))
-        bounds = [now + max(horizon, SLICES) * part // SLICES for part in range(SLICES + 1)]
         return {
             "resource": self._resource,
             "source": self.source,
@@ -128,21 +125,8 @@ class FileBatchPlugin:
             "load": busy / self._cores,
             "running": [job for job in jobs if job["start"] <= iso(now)],
             "queued": [job for job in jobs if job["start"] > iso(now)],
-            "reservations": [
-                {
-                    "reservation_id": each.reservation_id,
-                    "key": each.key,
-                    "cores": each.slot.cores,
-                    "start": iso(each.slot.start),
-                    "end": iso(each.slot.end),
-                    "firm": each.firm,
-                    "held_until": None if each.held_until is None else iso(each.held_until),
-                }
-                for each in self.reservations(now)
-            ],
-            "projected_load": [
-                {"time": iso(begins), "load": self._load(taken, begins, ends)} for begins, ends in pairwise(bounds)
-            ],
+            "reservations": [reservation_shown(each) for each in self.reservations(now)],
+            "projected_load": load_shown(now, horizon, partial(self._load, taken)),
         }
 
 
