@@ -32,6 +32,7 @@ def trace_chart(bars: Sequence[Bar], cores: int, begin_s: float, end_s: float, n
         dark: whether the page is dark.
     """
     options = core_chart(bars, cores, moment_of(begin_s), moment_of(end_s), dark, KINDS, "processors")
+    options["grid"]["top"] = 84  # on a telephone the legend takes two lines
     options["useUTC"] = True  # seconds of a log are of no time zone
     options["xAxis"]["axisLabel"] |= {":formatter": _HOURS.replace("NOW", str(_ms(now_s)))}
     options["series"][0]["markLine"] = {

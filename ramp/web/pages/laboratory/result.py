@@ -76,7 +76,7 @@ def _build_picture(result: ExperimentResult, name: str) -> None:
 
 def _build_rows(rows: tuple[ComparedRow, ...]) -> None:
     drawn = table(ROWS, told_rows(rows), "id").drawn
-    drawn.props("wrap-cells")
+    drawn.props("wrap-cells").classes("ramp-compared")
     drawn.add_slot("body-cell-verdict", VERDICT_CELL)
 
 
