@@ -62,7 +62,9 @@ class Laboratory:
             ResultsError: if it cannot be drawn.
         """
         if machine not in machine_names():
-            raise ConfigurationError(f"no machine {machine!r} comes with RAMP; right would be one of {machine_names()}")
+            raise ConfigurationError(
+                f"no machine {machine!r} comes with RAMP; right would be one of {', '.join(machine_names())}"
+            )
         if machine not in self._shapes:
             self._shapes[machine] = machine_shape(await printed(self.runs.command, "smap", machine, "--json"))
         return self._shapes[machine]
