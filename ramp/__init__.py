@@ -82,6 +82,7 @@ __all__ = [
     "Unit",
     "UnitAdvanced",
     "UnitBids",
+    "UnitMoved",
     "connect",
     "connect_async",
     "credits_text",
@@ -124,7 +125,14 @@ _PLACES = {
     "ramp.model.offer": ("Offer",),
     "ramp.protocol.rules.auction_rule": ("AuctionRule", "Bidding", "Price", "UnitBids"),
     "ramp.protocol.outcome": ("RequestStatus",),
-    "ramp.protocol.progress": ("ApprovalAsked", "RequestEnded", "RoundClosed", "RoundOpened", "UnitAdvanced"),
+    "ramp.protocol.progress": (
+        "ApprovalAsked",
+        "RequestEnded",
+        "RoundClosed",
+        "RoundOpened",
+        "UnitAdvanced",
+        "UnitMoved",
+    ),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 

@@ -172,6 +172,8 @@ def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
             return ended(outcome, file_of)
         case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced() | pr.CancellationEnded():
             return progress
+        case pr.UnitMoved():
+            return progress
         case pr.ClockCompared():
             return progress
         case pr.QueryAnswered() | pr.GuestFailed() | pr.KeeperOrdered() | pr.RecordsMissing():
@@ -187,7 +189,7 @@ def request_of(progress: pr.Progress) -> str:
     match progress:
         case pr.RequestEnded(outcome):
             return outcome.request_id
-        case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced():
+        case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced() | pr.UnitMoved():
             return progress.request_id
         case _:
             return ""
@@ -246,6 +248,7 @@ def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) ->
                 doubts.get(agreement_id, ""),
                 _text(file_of(agreement_id)),
                 _text(payment_file_of(agreement_id)),
+                moved=party.moves.last.get(agreement_id),
             )
             for agreement_id, agreement in party.agreements.items()
         )

@@ -43,9 +43,18 @@ from typing import Any, Protocol, runtime_checkable
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
-from ramp.model.slot import Reservation, Slot, StaticTerms
+from ramp.model.slot import Reservation, Slot, SlotMove, StaticTerms
 
-__all__ = ["ForgettingPlugin", "PluginSettings", "Reservation", "ResourcePlugin", "Slot", "StaticTerms", "TendedPlugin"]
+__all__ = [
+    "ForgettingPlugin",
+    "MovingPlugin",
+    "PluginSettings",
+    "Reservation",
+    "ResourcePlugin",
+    "Slot",
+    "StaticTerms",
+    "TendedPlugin",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +90,8 @@ class ResourcePlugin(Protocol):
         """The earliest slot for the unit, or why there is none, with the nearest value that would pass.
 
         Only capacity and time are looked at; static terms and price are the Resource Agent's business.
-        For `CORES_TAKEN`, `nearest` is the earliest start after the window that would be free (ISO 8601), if any.
-        Changes nothing.
+        For `CORES_TAKEN`, `nearest` is the earliest start after the window that would be free (ISO 8601), if any; a
+        window that holds no run is refused by `ramp.plugins.windows.window_refusal`. Changes nothing.
         """
         ...
 
@@ -169,5 +178,23 @@ class TendedPlugin(Protocol):
         Returns:
             Reasons by the keys of lost slots, for people. The resource pays their price back by its own signed word,
             tells the buyers, and releases them.
+        """
+        ...
+
+
+@runtime_checkable
+class MovingPlugin(Protocol):
+    """A `TendedPlugin` that may move a sold slot to other places, so that the resource can tell its buyer."""
+
+    def moves(self, keys: Sequence[str]) -> dict[str, SlotMove]:
+        """Which of these sold slots have been moved, and where each was moved last.
+
+        Asked after each `tend`; what is said again does no harm. The answer outlives the plug-in's process.
+
+        Args:
+            keys: of sold slots.
+
+        Returns:
+            The last moves by key; slots that were never moved are left out.
         """
         ...

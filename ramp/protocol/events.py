@@ -15,7 +15,7 @@ from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestForQuotation
 from ramp.model.services import RESOURCE_SERVICE
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.protocol.answers.ledger import LedgerAnswer
 from ramp.protocol.enrolment.authority import AuthorityAnswer
 from ramp.protocol.pricing import PriceRefusal
@@ -342,9 +342,10 @@ class JobFileRead:
 
 @dataclass(frozen=True, slots=True)
 class SlotsTended:
-    """The plug-in's answer to `TendSlots`: by its key, why a sold slot cannot be had any more."""
+    """The plug-in's answer to `TendSlots`: by key, why sold slots cannot be had any more, and which have moved."""
 
     lost: tuple[tuple[str, str], ...] = ()
+    moved: tuple[tuple[str, SlotMove], ...] = ()
 
 
 Answer = (

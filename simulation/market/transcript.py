@@ -116,6 +116,10 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
             return f"{content.job_id} {content.state}, delivery {content.delivery}"
         case c.JobRefused():
             return f"{content.job_id}: {content.code} ({content.detail})"
+        case c.SlotMoved():
+            return f"{content.agreement_id} as {content.reservation_id} was moved to {content.placement}"
+        case c.SlotMoveHeard():
+            return f"{content.agreement_id} moved at {_seconds(content.moved_at, start)}"
         case c.RefundClaim():
             return f"{content.failed.agreement_id} was paid, and {content.failed_seal.signer} says it has failed"
         case c.Registration() | c.Deregistration():
@@ -298,7 +302,7 @@ def _record(record: rc.Record) -> str:
             return f"{name} {record.offer_id}: {_coded(record.code, record.detail)}"
         case rc.JobTaken(order=order) | rc.JobOrdered(order=order):
             return f"{name} {order.job_id}"
-        case rc.JobEnded(status=word) | rc.JobHeard(word=word):
+        case rc.JobEnded(status=word) | rc.JobHeard(word=word) | rc.MoveHeard(word=word):
             return f"{name} {describe(word, 0)}"
         case _:
             return f"{name} {record.offer_id}"
@@ -321,6 +325,8 @@ def _progress(progress: pr.Progress) -> str:
             if ended.done:
                 return f"reports {ended.agreement_id} cancelled, refund {credits_text(ended.refund)}"
             return f"reports {ended.agreement_id} not cancelled: {_coded(ended.code, ended.detail)}"
+        case pr.UnitMoved():
+            return f"reports {progress.agreement_id} of {progress.resource} moved to {progress.placement}"
         case pr.KeeperOrdered(keeper, what):
             return f"obeys {keeper}: {what}"
         case pr.QueryAnswered(answer=None, query_id=query_id):

@@ -240,6 +240,7 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "peers": tuples_of(contents.JobPeer),
     "begin_at": instants,
     "due_at": instants,
+    "moved_at": instants,
     "started_at": st.none() | instants,
     "ended_at": st.none() | instants,
     "exit_code": st.none() | st.integers(-64, 255),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ramp.batch.system import SystemSnapshot
 from ramp.model.instant import Duration, Instant
@@ -86,4 +86,17 @@ class JobQueue(Protocol):
 
     def delete(self, job_id: str) -> None:
         """Cancel a job, waiting or running; one that is gone is no error."""
+        ...
+
+
+@runtime_checkable
+class ListedQueue(Protocol):
+    """A queue that outlives the agent and can tell all of the market's jobs, for those who look from outside."""
+
+    def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
+        """All jobs whose names begin with a prefix, with their names; those that ended long ago may be missing.
+
+        Args:
+            prefix: of a resource's names (`ramp.batch.reconciling.own_prefix`).
+        """
         ...

@@ -77,9 +77,11 @@ def _sbatch(agreement: Agreement, resource: str) -> str:
 
 def _qsub(agreement: Agreement, resource: str) -> str:
     reservation, offer, limit = _facts(agreement)
-    return (  # Grid Engine ends a job with its slot, and takes none whose h_rt would end a second later
+    # Grid Engine ends a job with its slot, and takes none whose h_rt would end a second later. It runs jobs in the home
+    # folder, and keeps in error those for whom there is none on the node: `-cwd` runs them where they are submitted.
+    return (
         f"{_where(agreement, resource)}\n"
-        f"qsub -ar {reservation} -pe mpi {offer.cores} job.sh     # Grid Engine\n"
+        f"qsub -cwd -ar {reservation} -pe mpi {offer.cores} job.sh     # Grid Engine\n"
         f"qsub -q {reservation} -l ncpus={offer.cores} -l walltime={limit} job.sh     # PBS"
     )
 
@@ -117,7 +119,8 @@ def _psij(agreement: Agreement, resource: str) -> str:
         "\n"
         f"attributes = JobAttributes(duration=timedelta(seconds={duration}), reservation_id={reservation!r})\n"
         f"resources = ResourceSpecV1({size})\n"
-        'spec = JobSpec(str(Path("job.sh").resolve()), resources=resources, attributes=attributes)\n'
+        "here = Path.cwd()\n"
+        'spec = JobSpec(str(here / "job.sh"), directory=here, resources=resources, attributes=attributes)\n'
         f'JobExecutor.get_instance("{executor}").submit(Job(spec))'
     )
 

@@ -62,6 +62,7 @@ from ramp.model.contents.jobs import (
     JobStatus,
 )
 from ramp.model.contents.misunderstanding import NotUnderstood, Unverified
+from ramp.model.contents.moves import SlotMoved, SlotMoveHeard
 from ramp.model.contents.orders import (
     FundsReserved,
     OrderLine,
@@ -137,6 +138,8 @@ __all__ = [
     "RevocationNotice",
     "RevocationQuery",
     "Settled",
+    "SlotMoveHeard",
+    "SlotMoved",
     "StatementLine",
     "TradeLine",
     "UnfitAgent",
@@ -194,6 +197,8 @@ Content = (
     | JobStatus
     | JobRefused
     | JobOutput
+    | SlotMoved
+    | SlotMoveHeard
     | EnrolmentRequest
     | EnrolmentGranted
     | EnrolmentDenied

@@ -29,6 +29,7 @@ from ramp.model.contents import (
     RefundRefused,
     Registered,
     Rejection,
+    SlotMoveHeard,
     Unverified,
 )
 from ramp.model.instant import Duration, Instant
@@ -121,9 +122,9 @@ class ResourceParty:
         self._clock = ClockComparison(name, bank)
         self._released: OrderedDict[str, None] = OrderedDict()
         self._over = Retention(timing)
-        self._queries = MachineQueries(name)
+        self._queries = MachineQueries()
         self.jobs = JobDesk(name, launching, timing)
-        self._tending = Tending(launching)
+        self._tending = Tending(name, launching, self._pace)
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -229,9 +230,9 @@ class ResourceParty:
                 effects = self.jobs.on_seen(event, now) + self._delivered(job_id, now)
             case JobFileRead():
                 effects = self.jobs.on_read(event)
-            case SlotsTended(lost):
+            case SlotsTended(lost, moved):
                 told = (self._lost(key, RefusalCode.PLUGIN_FAILED, detail, now) for key, detail in lost)
-                effects = [effect for each in told for effect in each]
+                effects = [effect for each in told for effect in each] + self._tending.moved(moved, now)
             case MachineOpened(source, tended):
                 self._seller.source = source
                 self._tending.opened(tended=tended)
@@ -286,7 +287,7 @@ class ResourceParty:
         self._over.clock_set(by)
         self._releases.clock_set(by)
         self.jobs.clock_set(by)
-        self._tending.clock_set()
+        self._tending.clock_set(by)
         self._alarms.clear()
         for participant in self.participants.values():
             participant.clock_set(by)
@@ -331,7 +332,8 @@ class ResourceParty:
             case Registered(number=number):
                 self._entry.entered(message, number)
                 return []
-            case NotUnderstood():
+            case SlotMoveHeard() | NotUnderstood():
+                self._tending.answered(message, content, now)
                 return []
             case Unverified():
                 raise RemoteProtocolError(

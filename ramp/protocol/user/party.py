@@ -30,6 +30,7 @@ from ramp.model.contents import (
     OrderVoided,
     RefundMade,
     RefundRefused,
+    SlotMoved,
 )
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
@@ -69,6 +70,7 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Pace, Timing, earliest
+from ramp.protocol.user.bought.moves import Moves
 from ramp.protocol.user.confirmed_unit import check_failure
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.incomplete_records import completed
@@ -118,6 +120,7 @@ class UserParty:
         self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions)
+        self.moves = Moves(name, self.agreements)
         self._clock = ClockComparison(name, bank)
         self._listings = Listings(self._questions, self._directories)
         self._bought: set[str] = set()
@@ -172,6 +175,7 @@ class UserParty:
         effects += self._claimed(claims, now)
         for agreement_id in self._returns.done:
             self._note_refund(agreement_id)
+        self.moves.recover(records)
         return self._armed(effects + self.jobs.recover(records, now))
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
@@ -336,6 +340,8 @@ class UserParty:
                 effects = self._returns.handle(message, content, now)
                 self._note_refund(content.agreement_id)
                 return effects
+            case SlotMoved():
+                return self.moves.told(message, content, now)
             case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
                 check_failure(content, self.agreements[agreement_id])
                 seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
@@ -441,6 +447,7 @@ class UserParty:
         """Forget what has been over for long enough, and move it to the archive."""
         references = self._ended.over(now, self._returns.__contains__)
         self.jobs.forget(references)
+        self.moves.forget(references)
         self._bought.difference_update(references)
         self._returns.done.difference_update(references)
         return [Archive(references)] if references else []

@@ -151,6 +151,15 @@ def test_people_see_ids_whole_and_units_on_numbers(script, capsys):
         assert part in text
 
 
+def test_a_start_that_is_only_probable_is_told_with_its_refund(script, capsys):
+    event = script.ended(RequestStatus.QUOTED)
+    (unit,) = event.outcome.units
+    for offer, told in ((unit.offer, False), (replace(unit.offer, start_probability=0.975, if_late="whole"), True)):
+        print_outcome(replace(event.outcome, units=(replace(unit, offer=offer),)), {}, short)
+        said = " ".join(capsys.readouterr().out.split())
+        assert ("with probability 0.975; refund of a late start: whole" in said) is told
+
+
 def test_cores_charged_beyond_what_was_asked_are_told(script, capsys):
     event = script.ended(RequestStatus.QUOTED)
     (unit,) = event.outcome.units

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from ramp.cli.views.agreement_report import agreement_object, print_agreement
 from ramp.cli.views.launch_snippets import SNIPPETS, clock_text, snippet
 from ramp.cli.views.output import (
     amount_json,
@@ -18,10 +19,13 @@ from ramp.cli.views.output import (
     print_line,
     print_pairs,
     print_rows,
+    say,
 )
+from ramp.control.events import AgreementStanding
 from ramp.errors import ConfigurationError
 from ramp.model.agreement import Agreement
-from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso
+from ramp.model.contents import SlotMoved
+from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso, iso
 from ramp.model.offer import Offer
 from ramp.model.request import Nodes, RequestUnit, TorusTerms, TotalCores
 
@@ -90,15 +94,29 @@ MIDPLANES = replace(
 HALF = replace(MIDPLANES, request=replace(ASKED, cores=TotalCores(4096)))
 
 
+def test_a_slot_that_was_moved_is_shown_where_it_is_now(capsys):
+    stays = AgreementStanding(AGREEMENT, "active")
+    word = SlotMoved(AGREEMENT.agreement_id, AGREEMENT.reservation_id, "n[2-3]", AGREEMENT.issued_at)
+    moved = replace(stays, moved=word)
+    shown = agreement_object(moved, str)
+    assert (shown["moved_to"], shown["moved_at"]) == ("n[2-3]", iso(word.moved_at))
+    assert (agreement_object(stays, str)["moved_to"], agreement_object(stays, str)["moved_at"]) == (None, None)
+    for entry, told in ((stays, False), (moved, True)):
+        print_agreement(entry, str, AGREEMENT.issued_at)
+        said = capsys.readouterr().out
+        assert ("Moved to" in said and "n[2-3] (at " in said) is told
+
+
 @pytest.mark.parametrize(
     ("style", "agreement", "expected"),
     [
         ("sbatch", AGREEMENT, "sbatch --reservation=thunder1-7 --ntasks=64 --time=01:30:00 job.sh"),
         ("sbatch", NODES, "sbatch --reservation=thunder1-7 --nodes=16 --ntasks-per-node=4 --time=01:30:00 job.sh"),
-        ("qsub", AGREEMENT, "qsub -ar thunder1-7 -pe mpi 64 job.sh"),
+        ("qsub", AGREEMENT, "qsub -cwd -ar thunder1-7 -pe mpi 64 job.sh"),
         ("qsub", AGREEMENT, "qsub -q thunder1-7 -l ncpus=64 -l walltime=01:30:00 job.sh"),
         ("psij", AGREEMENT, "duration=timedelta(seconds=5400), reservation_id='thunder1-7'"),
         ("psij", AGREEMENT, "node_count=nodes, processes_per_node=64 // nodes"),
+        ("psij", AGREEMENT, 'JobSpec(str(here / "job.sh"), directory=here, '),
         ("psij", NODES, "node_count=16, processes_per_node=4"),
         ("psij", replace(AGREEMENT, reservation_id="63"), 'get_instance("gridengine")'),
         ("parsl", AGREEMENT, r"#SBATCH --reservation=thunder1-7\n#SBATCH --ntasks-per-node={64 // nodes}"),
@@ -220,6 +238,23 @@ def test_a_sentence_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys)
     assert " ".join(lines) == words
     assert all(len(line) <= width for line in lines)
     assert len(lines) > 1
+
+
+def test_a_line_that_is_broken_already_is_broken_there_too(monkeypatch, capsys):
+    monkeypatch.setattr("ramp.cli.views.output.console", lambda *, error=False: Console(width=40, force_terminal=True))
+    print_line("one word after another and so on until the end\na second line")
+    assert capsys.readouterr().out == "one word after another and so on until\nthe end\na second line\n"
+
+
+@pytest.mark.parametrize("width", [30, 60])
+def test_chatter_fits_its_terminal_too(width, monkeypatch, capsys):
+    words = "ramp: warning: bank is up, but degraded: the disk is full"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("ramp.cli.views.output.console", lambda *, error: Console(width=width, force_terminal=True))
+    say(words)
+    lines = capsys.readouterr().err.splitlines()
+    assert " ".join(lines) == words
+    assert max(len(line) for line in lines) <= width
 
 
 def test_a_sentence_in_a_pipe_is_one_line(capsys):
