@@ -134,7 +134,7 @@ def test_the_doctor_compares_held_and_released_jobs_with_book_and_agreements(
     cluster: EmulatedCluster, tmp_path: Path
 ) -> None:
     machine = opened(cluster, tmp_path)
-    one, two = (held(machine, key, unit(TotalCores(3))) for key in ("offer-1", "offer-2"))
+    one, two = (held(machine, key, unit(TotalCores(3))) for key in ("offer-8", "offer-9"))
     look = inspection("queue-bound")
     assert look is not None
 
