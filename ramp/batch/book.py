@@ -19,6 +19,7 @@ from typing import Any, Final
 from ramp.batch.system import Parts
 from ramp.errors import StorageFailed
 from ramp.model.instant import Instant
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation, Slot
 from ramp.runtime.sqlite_file import connect, damage_named, format_version, transaction
 from ramp.runtime.storage_errors import storing
@@ -160,6 +161,16 @@ class HoldBook:
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
         """All holds and reservations that the system has been told of, by the slots' starts."""
         return tuple(each.reservation() for each in self.live(now) if each.made)
+
+    def answer(self, key: str, now: Instant) -> Reservation | Refusal:
+        """The hold or reservation of a key, or why there is none."""
+        entry = self.entry(key)
+        if entry is not None and entry.stands(now):
+            return entry.reservation()
+        if entry is not None and entry.released:
+            return Refusal(entry.unit, RefusalCode.CANCELLED, detail=f"{key} was released")
+        reason = "was never held" if entry is None else "is no longer held: its time ran out"
+        return Refusal(0 if entry is None else entry.unit, RefusalCode.HOLD_EXPIRED, detail=f"{key} {reason}")
 
     def next_expiry(self, now: Instant) -> Instant | None:
         """When the next hold runs out, or None."""

@@ -21,13 +21,13 @@ from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
 from ramp.batch.sold_nodes import parts_of, placement_of, token_of
 from ramp.batch.system import BatchSystem, Parts, SystemSnapshot
 from ramp.batch.tending import SoldSlots
-from ramp.batch.windows import iso_or_empty, window_refusal
 from ramp.errors import BatchSystemError, PluginError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.snapshot import load_shown, reservation_shown
+from ramp.plugins.windows import iso_or_empty, window_refusal
 
 Answer = TypeVar("Answer")
 
@@ -194,7 +194,7 @@ class BatchMachine:
             refusal = self._make(entry, now)
             if refusal is not None:
                 return refusal
-        return self._answer(key, now)
+        return self.book.answer(key, now)
 
     def _make(self, entry: Entry, now: Instant) -> Refusal | None:
         """Make a hold on the system, or forget it where the system surely will not have it."""
@@ -220,7 +220,7 @@ class BatchMachine:
                 self.book.release(key)
                 return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
             self.book.change(key, firm=True)
-        return self._answer(key, now)
+        return self.book.answer(key, now)
 
     def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str]:
         """Hand sold slots over to their buyers' accounts, and find those that are lost; see `TendedPlugin.tend`.
@@ -339,16 +339,6 @@ class BatchMachine:
         if sum(count for _, count in parts) != slot.cores:
             raise PluginError(self.system.name, f"a slot of {slot.cores} cores was never quoted on {slot.placement}")
         return parts
-
-    def _answer(self, key: str, now: Instant) -> Reservation | Refusal:
-        entry = self.book.entry(key)
-        if entry is not None and entry.stands(now):
-            return entry.reservation()
-        if entry is not None and entry.released:
-            return Refusal(entry.unit, RefusalCode.CANCELLED, detail=f"{key} was released")
-        reason = "was never held" if entry is None else "is no longer held: its time ran out"
-        unit = 0 if entry is None else entry.unit
-        return Refusal(unit, RefusalCode.HOLD_EXPIRED, detail=f"{key} {reason}")
 
     def _told(self, act: Callable[[], Answer]) -> Answer:
         """Act on the system; what fails is told as plug-ins tell it.

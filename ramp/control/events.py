@@ -271,3 +271,14 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "refused": Refused,
 }
 """Every event by its name on the wire."""
+
+
+def request_of(event: Event) -> str:
+    """The request that an event belongs to; empty where it belongs to none."""
+    match event:
+        case RoundOpened() | RoundClosed() | ApprovalAsked() | UnitAdvanced():
+            return event.request_id
+        case RequestEnded():
+            return event.outcome.request_id
+        case _:
+            return ""

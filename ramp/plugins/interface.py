@@ -90,8 +90,8 @@ class ResourcePlugin(Protocol):
         """The earliest slot for the unit, or why there is none, with the nearest value that would pass.
 
         Only capacity and time are looked at; static terms and price are the Resource Agent's business.
-        For `CORES_TAKEN`, `nearest` is the earliest start after the window that would be free (ISO 8601), if any.
-        Changes nothing.
+        For `CORES_TAKEN`, `nearest` is the earliest start after the window that would be free (ISO 8601), if any; a
+        window that holds no run is refused by `ramp.plugins.windows.window_refusal`. Changes nothing.
         """
         ...
 

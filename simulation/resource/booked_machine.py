@@ -17,6 +17,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.snapshot import load_shown, reservation_shown
+from ramp.plugins.windows import iso_or_empty, window_refusal
 from simulation.resource.machine_clock import MachineClock
 from simulation.resource.reservation_book import Change, ReservationBook, Standing
 from simulation.workload.profile import NEVER, CoreProfile
@@ -77,26 +78,18 @@ class BookedMachine(ABC):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """The earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
-        unfit = self._unfit(unit)
-        if unfit is not None:
-            return unfit
+        refused = self._unfit(unit) or window_refusal(unit, now)
+        if refused is not None:
+            return refused
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
-        latest = unit.deadline - duration
-        nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once
-        if unit.deadline <= now:
-            detail = f"the deadline {iso(unit.deadline)} has passed"
-            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, nearest, detail)
-        if duration <= 0 or latest < earliest:
-            detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
-            return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
-        slot = self._earliest_slot(unit, duration, earliest, latest, now)
+        slot = self._earliest_slot(unit, duration, earliest, unit.deadline - duration, now)
         if slot is None:
             later = self._earliest_slot(unit, duration, earliest, None, now)
             detail = (
                 f"{unit.cores.total} of {self.capacity} cores are not free together for {seconds(duration):g} s "
                 f"between {iso(earliest)} and {iso(unit.deadline)}"
             )
-            nearest = _iso_or_empty(None if later is None else later.start)
+            nearest = iso_or_empty(None if later is None else later.start)
             return Refusal(unit.number, RefusalCode.CORES_TAKEN, nearest, detail)
         return slot
 
@@ -247,11 +240,3 @@ class BookedMachine(ABC):
         log_start, log_end = self.clock.log_time(start), self.clock.log_time(end)
         profile = self.profile(now, log_end)
         return profile.mean_over(log_start, max(log_end, log_start + 1)) / self.capacity
-
-
-def _iso_or_empty(instant: Instant | None) -> str:
-    """An instant as text; empty where there is none or it lies behind the calendar's end."""
-    try:
-        return "" if instant is None else iso(instant)
-    except OverflowError:
-        return ""

@@ -105,7 +105,7 @@ def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: Stat
             }
         )
     else:
-        click.echo(f"Deposit {made.deposit_id}: {amount_text(made.amount)} to {account}")
+        print_line(f"Deposit {made.deposit_id}: {amount_text(made.amount)} to {account}")
 
 
 @bank.command(epilog=example("ramp bank audit", "ramp bank audit --ledger postgresql://ramp@db/market --json"))
@@ -132,7 +132,7 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
         print_json({"accounts": accounts, "findings": findings})
     else:
         for finding in findings:
-            click.echo(finding)
+            print_line(finding)
         click.echo(f"{count_text(accounts, 'account')}, {count_text(len(findings), 'finding')}")
     ctx.exit(1 if findings else 0)
 

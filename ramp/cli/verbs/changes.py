@@ -8,7 +8,7 @@ import click
 
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.time_arguments import MomentType
-from ramp.cli.views.output import moment_text, print_json, print_rows, say, waiting
+from ramp.cli.views.output import moment_text, print_json, print_line, print_rows, say, waiting
 from ramp.client.connecting import operate
 from ramp.control.market_changes import MarketChanged
 from ramp.model.instant import Instant
@@ -23,7 +23,7 @@ def show_changed(changed: MarketChanged, *, as_json: bool) -> None:
         print_json({"done": changed.done, "changes": [asdict(line) for line in changed.lines]})
         return
     for line in changed.lines:
-        click.echo(line.text)
+        print_line(line.text)
 
 
 @click.command(epilog=example("ramp restart curie1", exits=CHANGE_EXITS))
@@ -83,7 +83,7 @@ def changes(since: Instant | None, standing: bool, state: StateFolder, as_json: 
         if as_json:
             print_json(list(over))
         for each in [] if as_json else over or ["Nothing that the file does not say"]:
-            click.echo(each)
+            print_line(each)
         return
     found = list(lines_of(state, since or 0))
     if as_json:

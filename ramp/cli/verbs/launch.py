@@ -64,7 +64,7 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
         if as_json:
             print_json(status_object(found))
         else:
-            click.echo(up_text(found))
+            print_line(up_text(found))
             click.echo("`ramp ps` shows the agents, `ramp down` stops them")
         warn_of_ill(found)
         return
@@ -134,7 +134,7 @@ def _stay(config: SwarmConfig, state: StateFolder) -> int:
                 listeners[:] = [told]
                 launched({"event": "up"})
                 if found is not None:
-                    click.echo(up_text(found))
+                    print_line(up_text(found))
                     click.echo("Ctrl-C stops it")
                     warn_of_ill(found)
 

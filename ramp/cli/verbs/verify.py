@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ramp.cli.options import example, json_option, state_option
-from ramp.cli.views.output import amount_text, moment_text, price_text, print_json, print_pairs, say
+from ramp.cli.views.output import amount_text, moment_text, price_text, print_json, print_line, print_pairs, say
 from ramp.errors import DocumentError
 from ramp.model.agreement import Agreement, Cancellation
 from ramp.model.instant import iso
@@ -54,11 +54,11 @@ def verify(ctx: click.Context, file: Path, ca_file: Path | None, state: StateFol
         print_json(report.as_dict())
         ctx.exit(0 if report.holds else 1)
     for sentence in report.passed:
-        click.echo(f"passed: {sentence}")
+        print_line(f"passed: {sentence}")
     for warning in report.warnings:
         say(f"ramp: warning: {warning}")
     if not report.holds:
-        click.echo(f"FAILED: {report.failure}")
+        print_line(f"FAILED: {report.failure}")
         say(f"ramp: {file}: does not hold")
         ctx.exit(1)
     _print_what(report)
@@ -73,9 +73,9 @@ def _is_request(file: Path) -> bool:
 
 def _print_what(report: FileReport) -> None:
     if report.agreement is not None:
-        click.echo(_agreement_summary(report.agreement))
+        print_line(_agreement_summary(report.agreement))
     elif report.cancellation is not None:
-        click.echo(_cancellation_summary(report.cancellation))
+        print_line(_cancellation_summary(report.cancellation))
     elif report.message is not None:
         _print_message(report.message)
 

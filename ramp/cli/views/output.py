@@ -40,9 +40,8 @@ def say(text: str) -> None:
     """Print chatter: on standard error, so that results can be piped; on a terminal no word of it is cut."""
     is_terminal = sys.stderr.isatty()
     room = console(error=True).width if is_terminal else WIDEST
-    for part in text.split("\n"):
-        for line in _broken(part, room, is_terminal):
-            click.echo(line, err=True)
+    for line in _broken(text, room, is_terminal):
+        click.echo(line, err=True)
 
 
 def print_line(text: str, *, indent: int = 0) -> None:
@@ -58,10 +57,16 @@ def print_line(text: str, *, indent: int = 0) -> None:
 
 
 def _broken(text: str, room: int, is_terminal: bool, indent: int = 0) -> list[str]:
-    """The lines of a text; in a pipe it stays one. No word is cut, for it may be an id."""
-    if not is_terminal or len(text) <= room:
-        return [text]
-    return textwrap.wrap(text, room, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    """The lines of a text; in a pipe they stay as they are. No word is cut, for it may be an id."""
+    lines = []
+    for line in text.split("\n"):
+        if not is_terminal or len(line) <= room:
+            lines.append(line)
+        else:
+            lines += textwrap.wrap(
+                line, room, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+            )
+    return lines
 
 
 def silence_output() -> None:

@@ -13,7 +13,6 @@ from heapq import heappop, heappush
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
-    Content,
     Deregistration,
     DirectoryListing,
     DirectoryQuery,
@@ -27,7 +26,7 @@ from ramp.model.services import ROLE_OF_SERVICE
 from ramp.model.slot import StaticTerms
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.directory.listed import Listed
-from ramp.protocol.effects import Effect, Send
+from ramp.protocol.effects import Effect, reply
 from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing
@@ -152,7 +151,7 @@ class DirectoryParty:
                 self._arm()
                 if highest == number and self.changes == changes:
                     return []  # a heartbeat; only who is new, or counts too low, has to be told
-                return [self._reply(message, Registered(service, highest))]
+                return [reply(message, Performative.INFORM, Registered(service, highest))]
             case Deregistration(service, number):
                 self._check(message, service, now)
                 entry = self._entries.get((service, message.sender))
@@ -162,7 +161,7 @@ class DirectoryParty:
                 return []
             case DirectoryQuery(query_id, service, after, needs):
                 self.tick(now)
-                return [self._reply(message, self._page(query_id, service, after, needs))]
+                return [reply(message, Performative.INFORM, self._page(query_id, service, after, needs))]
             case NotUnderstood():
                 return []
             case _:
@@ -218,15 +217,3 @@ class DirectoryParty:
 
     def _arm(self) -> None:
         self.deadline = self._ends[0][0] if self._ends else None
-
-    def _reply(self, message: Message, content: Content) -> Send:
-        return Send(
-            Message(
-                Performative.INFORM,
-                self.name,
-                message.sender,
-                message.conversation_id,
-                content,
-                in_reply_to=message.reply_with,
-            )
-        )

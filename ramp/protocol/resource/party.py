@@ -122,7 +122,7 @@ class ResourceParty:
         self._clock = ClockComparison(name, bank)
         self._released: OrderedDict[str, None] = OrderedDict()
         self._over = Retention(timing)
-        self._queries = MachineQueries(name)
+        self._queries = MachineQueries()
         self.jobs = JobDesk(name, launching, timing)
         self._tending = Tending(name, launching, self._pace)
 

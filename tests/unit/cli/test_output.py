@@ -19,6 +19,7 @@ from ramp.cli.views.output import (
     print_line,
     print_pairs,
     print_rows,
+    say,
 )
 from ramp.control.events import AgreementStanding
 from ramp.errors import ConfigurationError
@@ -237,6 +238,23 @@ def test_a_sentence_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys)
     assert " ".join(lines) == words
     assert all(len(line) <= width for line in lines)
     assert len(lines) > 1
+
+
+def test_a_line_that_is_broken_already_is_broken_there_too(monkeypatch, capsys):
+    monkeypatch.setattr("ramp.cli.views.output.console", lambda *, error=False: Console(width=40, force_terminal=True))
+    print_line("one word after another and so on until the end\na second line")
+    assert capsys.readouterr().out == "one word after another and so on until\nthe end\na second line\n"
+
+
+@pytest.mark.parametrize("width", [30, 60])
+def test_chatter_fits_its_terminal_too(width, monkeypatch, capsys):
+    words = "ramp: warning: bank is up, but degraded: the disk is full"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("ramp.cli.views.output.console", lambda *, error: Console(width=width, force_terminal=True))
+    say(words)
+    lines = capsys.readouterr().err.splitlines()
+    assert " ".join(lines) == words
+    assert max(len(line) for line in lines) <= width
 
 
 def test_a_sentence_in_a_pipe_is_one_line(capsys):

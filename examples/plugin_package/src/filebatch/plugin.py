@@ -14,6 +14,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.plugins.interface import PluginSettings, Reservation, Slot
 from ramp.plugins.snapshot import load_shown, reservation_shown
+from ramp.plugins.windows import iso_or_empty, window_refusal
 
 
 def open_plugin(settings: PluginSettings) -> FileBatchPlugin:
@@ -43,14 +44,13 @@ class FileBatchPlugin:
         first, last = unit.earliest_start(now), unit.deadline - run
         if wanted > self._cores:
             return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{self._cores} cores")
-        if unit.deadline <= now:
-            return Refusal(unit.number, RefusalCode.WINDOW_PASSED)
-        if run <= 0 or last < first:
-            return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, _text(first + run))
+        refused = window_refusal(unit, now)
+        if refused is not None:
+            return refused
         taken = self._batch.taken(now)
         start = self._first_start(taken, wanted, run, first)
         if start > last:
-            return Refusal(unit.number, RefusalCode.CORES_TAKEN, _text(start))
+            return Refusal(unit.number, RefusalCode.CORES_TAKEN, iso_or_empty(start))
         return Slot(start, start + run, wanted, self._load(taken, start, start + run))
 
     def _first_start(self, taken: list[Window], wanted: int, run: int, first: int) -> int:
@@ -133,11 +133,3 @@ class FileBatchPlugin:
 def _job(row: sqlite3.Row) -> dict[str, Any]:
     times = {"start": iso(row["begins"]), "end": iso(row["ends"]), "submitted": iso(row["begins"])}
     return {"job": row["name"], "cores": row["cores"], "user": None, **times}
-
-
-def _text(instant: int) -> str:
-    """An instant in ISO 8601; empty behind the end of the calendar."""
-    try:
-        return iso(instant)
-    except OverflowError:
-        return ""
