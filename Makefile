@@ -39,7 +39,7 @@ demo-web: $(STAMP)   ## the market in a browser: machines and live tori, request
 	$(BIN)/ramp web demo --open
 
 # In CI, what fails is tried once more, and the summary tells: there nobody is at hand to look at a starved processor.
-ONCE_MORE := --reruns 1 --rerun-show-tracebacks --rerun-except "from pytest-timeout" -raR
+ONCE_MORE := --reruns 1 --rerun-show-tracebacks --rerun-except "from pytest-timeout" --rerun-except "did not end" -raR
 IN_CI := $(if $(CI),$(ONCE_MORE))
 # A file's tests stay together: two workers of a fresh clone seldom have to compile the same loops at the same time.
 # Some of them wait for processes and servers, so one file more than there are cores runs at once.
@@ -80,15 +80,15 @@ docs: $(DOCS_STAMP) ## the documentation: build/docs/html/index.html, and man pa
 	@echo "build/docs/html/index.html"
 
 # They mostly wait, so four files run at once on two cores; a file's tests share a market, and what measures times has
-# the machine for itself.
+# the machine for itself. Files begin in the order given: the pages take the longest.
 # Dozens of processes with real clocks: what hangs ends (and is not tried again, for that would have no limit); any other
 # failure is tried once more, which the summary tells.
 AT_ONCE ?= $(shell echo $$((2 * $$(nproc))))
 ON_SERVERS := --timeout 600 $(ONCE_MORE)
-E2E := tests/e2e tests/documents tests/integration/test_purchase_example.py
+E2E := tests/documents tests/e2e tests/integration/test_purchase_example.py
 e2e: $(STAMP)    ## agents in separate processes on real XMPP servers, and every command of the documentation
 	$(WITH_PSIJ)
-	$(PYTEST) $(ON_SERVERS) -n $(AT_ONCE) --dist loadfile -m "e2e and not alone and not long" $(E2E)
+	$(PYTEST) $(ON_SERVERS) -n $(AT_ONCE) --dist loadfile --no-loadscope-reorder -m "e2e and not alone and not long" $(E2E)
 	$(PYTEST) $(ON_SERVERS) -m "e2e and alone" $(E2E)
 
 e2e-long: $(STAMP) ## the rest: every kill point, more on Prosody, a hundred thousand damaged messages; not in .ci/run

@@ -45,7 +45,14 @@ if TYPE_CHECKING:
     from ramp.model.money import credits_text
     from ramp.model.offer import Offer
     from ramp.protocol.outcome import RequestStatus
-    from ramp.protocol.progress import ApprovalAsked, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
+    from ramp.protocol.progress import (
+        ApprovalAsked,
+        RequestEnded,
+        RoundClosed,
+        RoundOpened,
+        UnitAdvanced,
+        UnitMoved,
+    )
     from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 
 __all__ = [
@@ -82,6 +89,7 @@ __all__ = [
     "Unit",
     "UnitAdvanced",
     "UnitBids",
+    "UnitMoved",
     "connect",
     "connect_async",
     "credits_text",
@@ -124,7 +132,14 @@ _PLACES = {
     "ramp.model.offer": ("Offer",),
     "ramp.protocol.rules.auction_rule": ("AuctionRule", "Bidding", "Price", "UnitBids"),
     "ramp.protocol.outcome": ("RequestStatus",),
-    "ramp.protocol.progress": ("ApprovalAsked", "RequestEnded", "RoundClosed", "RoundOpened", "UnitAdvanced"),
+    "ramp.protocol.progress": (
+        "ApprovalAsked",
+        "RequestEnded",
+        "RoundClosed",
+        "RoundOpened",
+        "UnitAdvanced",
+        "UnitMoved",
+    ),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 

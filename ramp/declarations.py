@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any, Final, Generic, TypeVar
 
 from ramp.entry_points import entry_points
@@ -75,7 +76,7 @@ class Sort(Generic[_Declaration]):
             ConfigurationError: there is none, or it cannot be used.
         """
         if ":" in name:
-            return self._adopted(name, lambda: _at_place(name))
+            return self._adopted(name, lambda: self._at_place(name))
         module = _modules_of(self.package).get(name)
         if module is not None:
             declaration: _Declaration = getattr(importlib.import_module(module), self.constant)
@@ -83,9 +84,8 @@ class Sort(Generic[_Declaration]):
         guests = [entry for entry in entry_points(self.group) if entry.name == name]
         if not guests:
             near = nearest_name(name, self.names())
-            raise ConfigurationError(
-                f"no {self.noun} is called {name!r}{near} (one of your own: MODULE:NAME or FILE.py:NAME)", key=self.noun
-            )
+            own = f"{name}:NAME, with a name that it defines" if Path(name).is_file() else "MODULE:NAME or FILE.py:NAME"
+            raise ConfigurationError(f"no {self.noun} is called {name!r}{near} (one of your own: {own})", key=self.noun)
         if len({entry.value for entry in guests}) > 1:
             both = " and ".join(sorted(_origin(entry) for entry in guests))
             raise ConfigurationError(f"{name!r} is declared by {both}; remove one", key=self.noun)
@@ -116,6 +116,34 @@ class Sort(Generic[_Declaration]):
         except (Exception, SystemExit) as error:
             raise ConfigurationError(f"{name} cannot be loaded: {told(error)}", key=self.noun) from error
 
+    def _at_place(self, place: str) -> Any:
+        """The object at `module:Name` or `FILE.py:Name`.
+
+        Raises:
+            ConfigurationError: there is no such file, module or name.
+        """
+        where, _, name = place.rpartition(":")
+        module = _file_module(Path(where)) if where.endswith(".py") else _named_module(where)
+        try:
+            return getattr(module, name)
+        except AttributeError as error:
+            suitable = [each for each, value in vars(module).items() if self._is_offered(each, value, module)]
+            others = nearest_name(name, suitable) or f"; it defines no {self.noun}"
+            raise ConfigurationError(f"{where} has no {name!r}{others}") from error
+
+    def _is_offered(self, name: str, value: Any, module: ModuleType) -> bool:
+        """Whether a module's name is one of this sort that the module (or its package) defines itself."""
+        if name.startswith("_") or isinstance(value, FunctionType | ModuleType):
+            return False
+        package = module.__name__.partition(".")[0]
+        if isinstance(value, type) and value.__module__.partition(".")[0] != package:
+            return False
+        try:
+            self.adopt(value)
+        except (Exception, SystemExit):
+            return False
+        return True
+
 
 @cache
 def _modules_of(package: str) -> dict[str, str]:
@@ -133,22 +161,21 @@ def _origin(entry: metadata.EntryPoint) -> str:
     return f"{entry.value} ({entry.dist.name})" if entry.dist is not None else entry.value
 
 
-def _at_place(place: str) -> Any:
-    """The object at `module:Name` or `FILE.py:Name`.
+def _named_module(name: str) -> ModuleType:
+    """The module of a name; where there is only a file of that name, it says how to name that.
 
     Raises:
-        ConfigurationError: there is no such file, module or name.
+        ConfigurationError: there is only such a file.
     """
-    where, _, name = place.rpartition(":")
-    module = _file_module(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     try:
-        return getattr(module, name)
-    except AttributeError as error:
-        public = [each for each in vars(module) if not each.startswith("_")]
-        raise ConfigurationError(f"{where} has no {name!r}{nearest_name(name, public)}") from error
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name or not Path(f"{name}.py").is_file():
+            raise
+        raise ConfigurationError(f"{error}; the file is {name}.py:NAME") from error
 
 
-def _file_module(path: Path) -> Any:
+def _file_module(path: Path) -> ModuleType:
     """The module that a file is; run once in a process."""
     if not path.is_file():
         raise ConfigurationError(f"there is no file {path}")
@@ -161,7 +188,19 @@ def _file_module(path: Path) -> Any:
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except BaseException:
+    except BaseException as error:
         del sys.modules[name]
+        if isinstance(error, ModuleNotFoundError) and _is_neighbour(error.name, path):
+            folder = path.resolve().parent
+            raise ConfigurationError(
+                f"{error}: a file that is given by its place does not find others of its folder by itself; "
+                f"set PYTHONPATH={folder}, or install them as a package",
+            ) from error
         raise
     return module
+
+
+def _is_neighbour(name: str | None, path: Path) -> bool:
+    """Whether a module that was not found lies beside a file."""
+    first = path.resolve().with_name((name or "").partition(".")[0] or path.name)
+    return first != path.resolve() and (first.with_name(f"{first.name}.py").is_file() or first.is_dir())

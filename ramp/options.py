@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import enum
+import inspect
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -66,6 +67,15 @@ class Wanted:
 
     words: str
     holds: Callable[[Any], bool]
+
+
+_ATTRIBUTE: Final = re.compile(r"^(?P<indent> {4,8})(?P<name>\w+): (?P<words>.+(?:\n(?P=indent) +\S.*)*)", re.MULTILINE)
+"""One attribute in a docstring; the lines that go on with it stand further in."""
+
+
+def first_paragraph(about: object) -> str:
+    """The first paragraph of a docstring as one line; empty where there is none."""
+    return " ".join((inspect.getdoc(about) or "").partition("\n\n")[0].split())
 
 
 def nearest_name(word: str, known: Sequence[str]) -> str:
@@ -174,7 +184,7 @@ def described_options(options: type | None) -> list[dict[str, str]]:
         return []
     hints = get_type_hints(options, include_extras=True)
     docstrings = "\n".join(each.__doc__ or "" for each in reversed(options.__mro__[:-1]))
-    told = dict(re.findall(r"^ {4,8}(\w+): (.+)$", docstrings, flags=re.MULTILINE))
+    told = {found["name"]: " ".join(found["words"].split()) for found in _ATTRIBUTE.finditer(docstrings)}
     return [
         {
             "name": one.name,

@@ -21,6 +21,7 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Machine, has_places
 from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
+from simulation.queueing.malleable_share import MalleableShare, MalleableSummary, malleable_share_of
 from simulation.queueing.queue_simulation import EndedJob, Overrun
 from simulation.queueing.reservation_text import reservation_of
 from simulation.queueing.run_history import PlacementRecorder, amount_over_time, bars_without_places
@@ -95,6 +96,7 @@ class SimulatedRun:
         title: workload, machine and scheduler in words.
         wall_s: seconds that the simulation took.
         result: the schedule by columns, times in microseconds.
+        malleable: what came of malleable jobs; None where no share of the jobs was made malleable.
     """
 
     machine: Machine
@@ -104,6 +106,7 @@ class SimulatedRun:
     wall_s: float
     result: LogRun
     _ended: tuple[EndedJob, ...] | None
+    malleable: MalleableSummary | None = None
 
     def __repr__(self) -> str:
         metrics = self.metrics
@@ -136,7 +139,7 @@ class SimulatedRun:
             wall_s=self.wall_s,
             jobs_per_s=summary.jobs / self.wall_s if self.wall_s > 0 else 0.0,
             refused=run.refused,
-            ended_at_request=int((run.schedule.end_time - run.schedule.start_time < run.jobs.run_time).sum()),
+            ended_at_request=int(run.cut.sum()),
             reservations_granted=sum(one is not None for one in run.reservations),
         )
 
@@ -172,10 +175,9 @@ class SimulatedRun:
 
     def write_swf(self, path: str | Path) -> None:
         """Write the schedule as a workload log."""
-        write_swf(
-            Path(path),
-            schedule_as_swf(self.log, self.result, f"simulated on {self.machine.name} with {self.scheduler}"),
-        )
+        notes = () if self.malleable is None else self.malleable.notes
+        note = f"simulated on {self.machine.name} with {self.scheduler}"
+        write_swf(Path(path), schedule_as_swf(self.log, self.result, note, *notes))
 
     def gantt(self, path: str | Path | None = None) -> Figure:
         """Draw which units each job held when; as a PNG file, too, where a path is given."""
@@ -230,6 +232,7 @@ class PreparedRun:
         jobs: its jobs and what each asks of the machine.
         options: the scheduler.
         reservations: to ask for before the first job comes.
+        malleable: who may change its size; None where all jobs are rigid.
     """
 
     machine: Machine
@@ -238,11 +241,12 @@ class PreparedRun:
     jobs: ShapedJobs
     options: SchedulerOptions
     reservations: tuple[ReservationRequest, ...] = ()
+    malleable: MalleableShare | None = None
 
     @property
     def counts_only(self) -> bool:
         """Whether a compiled loop runs it at once, of which nothing is told on the way."""
-        return counts_only(self.machine, self.options, self.reservations)
+        return self.malleable is None and counts_only(self.machine, self.options, self.reservations)
 
     def run(self, on_end: Callable[[EndedJob], None] | None = None) -> SimulatedRun:
         """Simulate.
@@ -269,13 +273,17 @@ class PreparedRun:
             self.options,
             requests=self.jobs.requests,
             reservations=self.reservations,
+            malleability=None if self.malleable is None else self.malleable.malleability,
             on_end=None if ended is None else record,
         )
         wall_s = time.perf_counter() - began
         scheduler = self.options.name
         title = f"{self.log_name} on {self.machine.name}, {scheduler}: {len(result.jobs):,} jobs"
+        malleable = None if self.malleable is None else self.malleable.summary(result)
+        if malleable is not None:
+            title += f", {malleable.jobs:,} of them malleable"
         told = None if ended is None else tuple(ended)
-        return SimulatedRun(self.machine, self.log, scheduler, title, wall_s, result, told)
+        return SimulatedRun(self.machine, self.log, scheduler, title, wall_s, result, told, malleable)
 
 
 def simulate(
@@ -295,6 +303,8 @@ def simulate(
     overrun: Overrun | str = Overrun.CUT,
     event_order: EventOrder | str = EventOrder.BATCH,
     reservations: Iterable[str | ReservationRequest] = (),
+    malleable_share: float | None = None,
+    resize_cost_s: int = 0,
     seed: int = 1,
     watch: Callable[[PreparedRun], Callable[[EndedJob], None] | None] | None = None,
 ) -> SimulatedRun:
@@ -316,7 +326,10 @@ def simulate(
         overrun: what happens to a job that outruns its requested time: `cut` or `keep`.
         event_order: of one instant: `batch` or `pyss`.
         reservations: advance reservations, written as on the command line or as objects.
-        seed: of the drawn shapes, connections and synthetic jobs.
+        malleable_share: probability that a job is malleable (`simulation.malleable.assignment`); all are rigid by
+            default.
+        resize_cost_s: seconds for which a malleable job stands still at every change of its size.
+        seed: of the drawn shapes, connections, synthetic jobs and speed-ups.
         watch: is shown the run when all is checked; what it gives back is told of every job that ends.
 
     Raises:
@@ -348,7 +361,8 @@ def simulate(
     if load is not None:
         jobs = jobs.with_load(chosen.capacity, load)
     _check_fit(chosen, jobs, workload)
-    prepared = PreparedRun(chosen, workload, name, jobs, options, asked)
+    malleable = malleable_share_of(jobs, chosen, malleable_share, resize_cost_s, options.event_order, seed)
+    prepared = PreparedRun(chosen, workload, name, jobs, options, asked, malleable)
     return prepared.run(None if watch is None else watch(prepared))
 
 

@@ -94,7 +94,7 @@ class Changing:
     Args:
         agents: its agents.
         config: what it is now.
-        overlay: its file as it was taken, and what stands over it.
+        overlay: its file as it was taken, and what was changed since by verbs.
         state: its state folder.
         clock: the time.
     """
@@ -326,7 +326,7 @@ class Changing:
         lines = [_line(step, standings.get(step.name, ([], []))[0]) for step in steps]
         comers = [step.name for step in steps if step.kind is StepKind.ADD and config.roles()[step.name] is Role.USER]
         lines += [line for name in comers for line in _unmapped(config, name)]
-        lines += [ChangeLine("stands", "", f"{each}, and stands over the file") for each in then.standing]
+        lines += [ChangeLine("stands", "", f"{each}, whatever the file says") for each in then.standing]
         if dry_run:
             return MarketChanged(tuple(lines), done=False)
         for name, (still_open, _) in standings.items():

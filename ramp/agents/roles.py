@@ -30,6 +30,7 @@ from ramp.protocol.progress import (
     Progress,
     RecordsMissing,
     RequestEnded,
+    UnitMoved,
 )
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import PriceRange
@@ -209,6 +210,9 @@ class UserAgent(BuyingThroughSites, ComparingAgent, CommandedAgent):
         """Pass progress on to the watchers; of comparisons of the clock those that tell something new."""
         if isinstance(progress, RequestEnded | CancellationEnded):
             record(str(self.jid), event_of(progress), ending_text(progress))
+        if isinstance(progress, UnitMoved):
+            moved = f"{progress.agreement_id} was moved by {progress.resource} to {progress.placement}"
+            record(str(self.jid), "move", moved, agreement_id=progress.agreement_id, request_id=progress.request_id)
         if not isinstance(progress, ClockCompared) or self.take_comparison(progress):
             super().watch(progress)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,12 +19,13 @@ from typing import Any, Final
 from ramp.batch.system import Parts
 from ramp.errors import StorageFailed
 from ramp.model.instant import Instant
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation, Slot
 from ramp.runtime.sqlite_file import connect, damage_named, format_version, transaction
 from ramp.runtime.storage_errors import storing
 
-BOOK_VERSION: Final = 2
-"""Of the file's format; 2 has when the job of a slot has started that is not reserved."""
+BOOK_VERSION: Final = 3
+"""Of the file's format; 2 has when the job of a slot has started that is not reserved, 3 when a slot was moved."""
 
 _SCHEMA: Final = """
 CREATE TABLE hold (
@@ -41,13 +43,20 @@ CREATE TABLE hold (
     released       INTEGER NOT NULL,
     removed        INTEGER NOT NULL,
     lost           TEXT NOT NULL,
-    started        INTEGER
+    started        INTEGER,
+    moved_at       INTEGER
 ) STRICT
 """
 
+_WHAT: Final = "book of holds"
+_BROKEN: Final = "this is no book of holds, or it is broken"
+
+_ADDED: Final = ("started", "moved_at")
+"""Columns that versions 2, 3, ... have added."""
 
 _COLUMNS: Final = (
-    "key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started"
+    "key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started, "
+    "moved_at"
 )
 
 
@@ -70,6 +79,7 @@ class Entry:
         removed: whether the system was seen without it after that.
         lost: why the slot cannot be delivered any more; empty where it can.
         started: when the job started that stands for the slot; None before, and where the slot is reserved.
+        moved_at: when it was moved last to other cores; None where it never was. It grows with every move.
     """
 
     key: str
@@ -86,6 +96,7 @@ class Entry:
     removed: bool = False
     lost: str = ""
     started: Instant | None = None
+    moved_at: Instant | None = None
 
     def stands(self, now: Instant) -> bool:
         """Whether it is a hold within its deadline, or firm; also after its slot's end."""
@@ -96,6 +107,10 @@ class Entry:
     def live(self, now: Instant) -> bool:
         """Whether it stands and takes cores, now or later."""
         return self.stands(now) and self.slot is not None and self.slot.end > now
+
+    def moving(self, now: Instant) -> Instant:
+        """When a move that is made now counts as made: later than the one before, whatever the clock says."""
+        return now if self.moved_at is None else max(now, self.moved_at + 1)
 
     def reservation(self) -> Reservation:
         """As the interface of plug-ins tells of it."""
@@ -122,20 +137,9 @@ class HoldBook:
         if folder is not None:
             with storing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-        self._connection = connect(self.path, "book of holds")
+        self._connection = connect(self.path, _WHAT)
         try:
-            with storing(self.path), damage_named(self.path, "this is no book of holds, or it is broken"):
-                version = format_version(self._connection, self.path, "book of holds", BOOK_VERSION)
-                if version == 0:
-                    with transaction(self._connection):
-                        if format_version(self._connection, self.path, "book of holds", BOOK_VERSION) == 0:
-                            self._connection.execute(_SCHEMA)
-                            self._connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
-                elif version == 1:
-                    with transaction(self._connection):
-                        if format_version(self._connection, self.path, "book of holds", BOOK_VERSION) == 1:
-                            self._connection.execute("ALTER TABLE hold ADD COLUMN started INTEGER")
-                            self._connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
+            _bring_up_to_date(self._connection, self.path)
         except BaseException:
             self._connection.close()
             raise
@@ -153,6 +157,25 @@ class HoldBook:
         """What takes cores now or later, by the slots' starts."""
         found = [each for each in self._select("WHERE released = 0") if each.live(now)]
         return tuple(sorted(found, key=_by_start))
+
+    def reservations(self, now: Instant) -> tuple[Reservation, ...]:
+        """All holds and reservations that the system has been told of, by the slots' starts."""
+        return tuple(each.reservation() for each in self.live(now) if each.made)
+
+    def answer(self, key: str, now: Instant) -> Reservation | Refusal:
+        """The hold or reservation of a key, or why there is none."""
+        entry = self.entry(key)
+        if entry is not None and entry.stands(now):
+            return entry.reservation()
+        if entry is not None and entry.released:
+            return Refusal(entry.unit, RefusalCode.CANCELLED, detail=f"{key} was released")
+        reason = "was never held" if entry is None else "is no longer held: its time ran out"
+        return Refusal(0 if entry is None else entry.unit, RefusalCode.HOLD_EXPIRED, detail=f"{key} {reason}")
+
+    def next_expiry(self, now: Instant) -> Instant | None:
+        """When the next hold runs out, or None."""
+        untils = (each.held_until for each in self.live(now) if not each.firm)
+        return min((until for until in untils if until is not None), default=None)
 
     def to_remove(self, now: Instant) -> tuple[Entry, ...]:
         """What the system may still have though nobody holds it: given back, run out, or ended."""
@@ -199,7 +222,7 @@ class HoldBook:
         row = (
             *(entry.key, entry.name, entry.reservation_id, entry.unit, slot, json.dumps(entry.parts)),
             *(entry.held_until, entry.firm, entry.account, entry.made, entry.released, entry.removed, entry.lost),
-            entry.started,
+            *(entry.started, entry.moved_at),
         )
         updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
         marks = ", ".join("?" * len(row))
@@ -226,19 +249,38 @@ def book_path(folder: Path, resource: str) -> Path:
 
 
 def read_book(path: Path) -> tuple[Entry, ...]:
-    """All entries of a book, without changing the file; for those who look from outside.
+    """All entries of a book, of an older version too, without changing the file; for those who look from outside.
 
     Raises:
         StorageFailed: if it cannot be read.
+        StateDamaged: if it is no such book, or broken.
+        VersionTooNew: if it is of a later version.
     """
-    with storing(path):
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     book = HoldBook.__new__(HoldBook)
-    book.path, book._connection = path, connection  # noqa: SLF001
-    try:
+    book.path = path
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as book._connection:  # noqa: SLF001
+        with (
+            storing(path),
+            damage_named(path, _BROKEN),
+            closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file,
+        ):
+            file.backup(book._connection)  # noqa: SLF001
+        _bring_up_to_date(book._connection, path)  # noqa: SLF001
         return tuple(book._select(""))  # noqa: SLF001
-    finally:
-        connection.close()
+
+
+def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the table of an empty file, and give that of an older version the columns that it lacks."""
+    with storing(path), damage_named(path, _BROKEN):
+        if format_version(connection, path, _WHAT, BOOK_VERSION) == BOOK_VERSION:
+            return
+        with transaction(connection):
+            version = format_version(connection, path, _WHAT, BOOK_VERSION)
+            if version == 0:
+                connection.execute(_SCHEMA)
+            for column in _ADDED[version - 1 :] if version else ():
+                connection.execute(f"ALTER TABLE hold ADD COLUMN {column} INTEGER")
+            connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
 
 
 def _by_start(entry: Entry) -> tuple[Instant, Instant, str]:
@@ -247,9 +289,8 @@ def _by_start(entry: Entry) -> tuple[Instant, Instant, str]:
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started = (
-        row
-    )
+    key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost = row[:13]
+    started, moved_at = row[13:]
     return Entry(
         key,
         name,
@@ -265,4 +306,5 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         bool(removed),
         lost,
         started,
+        moved_at,
     )

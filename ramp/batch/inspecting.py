@@ -3,7 +3,7 @@
 Three memories tell of the same slots: the resource's journal (which offers were accepted, agreed on and paid), the
 plug-in's book (what is set aside, under which name) and the system itself. The agent brings them to agree while it
 runs; these functions say where they do not, for `ramp doctor`. Each kind of system brings a module of its own with
-`open_system` and `remarks`.
+`read` and `remarks`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ramp.plugins.interface import PluginSettings
 INSPECTED: Final[Mapping[str, str]] = {
     "slurm": "ramp.batch.slurm.inspection",
     "gridengine": "ramp.batch.gridengine.inspection",
+    "queue-bound": "ramp.batch.waiting.inspection",
 }
 """Plug-ins whose systems can be looked at, and where that is written."""
 
@@ -74,11 +75,19 @@ class Promise:
         return now < self.end and (self.ends_as_hold is None or now < self.ends_as_hold)
 
 
+Comparing = Callable[[Sequence[Entry], Sequence[Promise], Instant], tuple[Remark, ...]]
+"""Says where a system differs from a resource's book and journal, which are read after it: what is read last was
+written first, so a purchase that goes on meanwhile is no orphan."""
+
+
 class Inspection(Protocol):
     """What a kind of system's module has."""
 
-    def open_system(self, settings: PluginSettings) -> BatchSystem:
-        """The live system, nothing swept or changed."""
+    def read(self, settings: PluginSettings) -> Comparing | None:
+        """What the live system has of ours, read now and to be compared with what was promised; nothing is changed.
+
+        None where there is no system beside the agent.
+        """
         ...
 
     def remarks(self, settings: PluginSettings, now: Instant) -> Sequence[Remark]:
@@ -90,6 +99,14 @@ def inspection(plugin: str) -> Inspection | None:
     """The module that looks at a plug-in's system; None where there is none."""
     place = INSPECTED.get(plugin)
     return None if place is None else cast("Inspection", importlib.import_module(place))
+
+
+def reading(resource: str, system: BatchSystem) -> Comparing:
+    """The reservations that a system has now, to be compared by `disagreements`."""
+    there = system.reservations()
+    return lambda entries, promises, now: disagreements(
+        resource, entries, promises, there, system, now, system.running_in
+    )
 
 
 def disagreements(
@@ -112,7 +129,6 @@ def disagreements(
         now: the present.
         jobs_of: tells which jobs use a reservation; asked of those that nobody holds.
     """
-    covered = {each.key for each in promises if each.live(now)}
     live = {each.name: each for each in entries if each.live(now)}
     known = {each.name: each for each in entries if each.name}
     found = {each.name: each for each in there}
@@ -132,18 +148,37 @@ def disagreements(
                 f"{name} is {kind} until {_end(entry)}, and {system.name} {wrong}",
                 "the agent makes it again within a minute, or moves the slot, or pays it back: look again then",
             )
+    do = "the agent pays the buyer back by itself while it is up; else put back the book from a backup"
+    return (*remarks, *of_book(resource, list(live.values()), promises, now, do))
+
+
+def of_book(
+    resource: str, live: Sequence[Entry], promises: Sequence[Promise], now: Instant, do: str
+) -> tuple[Remark, ...]:
+    """Where journal and book do not say the same; one remark each.
+
+    Args:
+        resource: the resource's name.
+        live: what its book has that is not over.
+        promises: what its journal says.
+        now: the present.
+        do: what is to be done where something is paid that the book does not have.
+    """
+    covered = {each.key for each in promises if each.live(now)}
+    firm = {each.key for each in live if each.firm}
+    remarks = []
+    for entry in live:
         if entry.key not in covered:
-            differs(
-                f"{name} is {kind} in the plug-in's book until {_end(entry)}, and no agreement covers it",
-                f"put back the journal of {resource} from a backup; what nobody paid for goes with its row of the book",
+            kind = "sold" if entry.firm else "held"
+            says = f"{entry.name} is {kind} in the plug-in's book until {_end(entry)}, and no agreement covers it"
+            put = (
+                f"put back the journal of {resource} from a backup; what nobody paid for goes with its row of the book"
             )
-    firm = {each.key for each in live.values() if each.firm}
+            remarks.append(Remark("reservations", resource, says, put))
     for promise in promises:
         if promise.paid and promise.live(now) and promise.key not in firm:
-            differs(
-                f"agreement {promise.agreement_id} is paid until {iso(promise.end)}, and the book has no slot for it",
-                "the agent pays the buyer back by itself while it is up; else put back the book from a backup",
-            )
+            until = f"is paid until {iso(promise.end)}, and the book has no slot for it"
+            remarks.append(Remark("reservations", resource, f"agreement {promise.agreement_id} {until}", do))
     return tuple(remarks)
 
 

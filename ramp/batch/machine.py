@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -22,17 +21,15 @@ from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
 from ramp.batch.sold_nodes import parts_of, placement_of, token_of
 from ramp.batch.system import BatchSystem, Parts, SystemSnapshot
 from ramp.batch.tending import SoldSlots
-from ramp.batch.windows import iso_or_empty, window_refusal
 from ramp.errors import BatchSystemError, PluginError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation, Slot, SlotMove
+from ramp.plugins.snapshot import load_shown, reservation_shown
+from ramp.plugins.windows import iso_or_empty, window_refusal
 
 Answer = TypeVar("Answer")
-
-LOAD_SLICES: Final = 24
-"""Equal parts of the horizon for which a snapshot gives the projected load."""
 
 SNAPSHOT_AGE_S: Final = 3.0
 """Seconds for which one picture of a system serves all who ask."""
@@ -197,7 +194,7 @@ class BatchMachine:
             refusal = self._make(entry, now)
             if refusal is not None:
                 return refusal
-        return self._answer(key, now)
+        return self.book.answer(key, now)
 
     def _make(self, entry: Entry, now: Instant) -> Refusal | None:
         """Make a hold on the system, or forget it where the system surely will not have it."""
@@ -223,7 +220,7 @@ class BatchMachine:
                 self.book.release(key)
                 return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
             self.book.change(key, firm=True)
-        return self._answer(key, now)
+        return self.book.answer(key, now)
 
     def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str]:
         """Hand sold slots over to their buyers' accounts, and find those that are lost; see `TendedPlugin.tend`.
@@ -236,6 +233,15 @@ class BatchMachine:
         there = {each.name: each for each in self._told(self.system.reservations)}
         sold = SoldSlots(self.book, self.reconciler, self.elsewhere, self._monotonic, self._wanting)
         return self._told(lambda: sold.tend(owners, picture, there, now))
+
+    def moves(self, keys: Sequence[str]) -> dict[str, SlotMove]:
+        """Where sold slots were moved last; see `MovingPlugin.moves`."""
+        found: dict[str, SlotMove] = {}
+        for key in keys:
+            entry = self.book.entry(key)
+            if entry is not None and entry.slot is not None and entry.moved_at is not None:
+                found[key] = SlotMove(entry.slot.placement, entry.moved_at)
+        return found
 
     def elsewhere(self, entry: Entry, now: Instant) -> Parts:
         """Other cores for a sold slot, of the same shape and free for the whole of it; none where there are none.
@@ -263,7 +269,7 @@ class BatchMachine:
             found = self._told(partial(self.reconciler.find, entry.name))
             if self.reconciler.fits(found, entry, now):
                 assert found is not None
-                entry = self.reconciler.note_made(entry, found)
+                entry = self.reconciler.note_made(entry, found, now)
             elif not entry.made:
                 return None
             else:
@@ -275,12 +281,11 @@ class BatchMachine:
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
         """All live holds and reservations, by start; see `ResourcePlugin.reservations`."""
-        return tuple(each.reservation() for each in self.book.live(now) if each.made)
+        return self.book.reservations(now)
 
     def next_event(self, now: Instant) -> Instant | None:
         """When the next hold runs out; see `ResourcePlugin.next_event`."""
-        untils = (each.held_until for each in self.book.live(now) if not each.firm)
-        return min((until for until in untils if until is not None), default=None)
+        return self.book.next_expiry(now)
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
         """Forget keys that are over; see `ForgettingPlugin.forget`."""
@@ -300,8 +305,6 @@ class BatchMachine:
             end = None if job.time_limit is None else begin + job.time_limit
             waiting.append(job_shown(job.job_id, job.cores, begin, end, job.submitted, job.user, now))
         busy = min(sum(job.cores for job in picture.running), self.capacity)
-        slices = min(LOAD_SLICES, max(horizon, 1))
-        bounds = [now + horizon * part // slices for part in range(slices + 1)]
         return {
             "resource": self.resource,
             "source": self.source,
@@ -314,9 +317,7 @@ class BatchMachine:
             "running": running,
             "queued": waiting,
             "reservations": [reservation_shown(each.reservation()) for each in self.book.live(now)],
-            "projected_load": [
-                {"time": iso(begin), "load": free.load(begin, end)} for begin, end in pairwise(bounds) if begin < end
-            ],
+            "projected_load": load_shown(now, horizon, free.load),
         }
 
     # -- common --------------------------------------------------------------------------------------------------
@@ -338,16 +339,6 @@ class BatchMachine:
         if sum(count for _, count in parts) != slot.cores:
             raise PluginError(self.system.name, f"a slot of {slot.cores} cores was never quoted on {slot.placement}")
         return parts
-
-    def _answer(self, key: str, now: Instant) -> Reservation | Refusal:
-        entry = self.book.entry(key)
-        if entry is not None and entry.stands(now):
-            return entry.reservation()
-        if entry is not None and entry.released:
-            return Refusal(entry.unit, RefusalCode.CANCELLED, detail=f"{key} was released")
-        reason = "was never held" if entry is None else "is no longer held: its time ran out"
-        unit = 0 if entry is None else entry.unit
-        return Refusal(unit, RefusalCode.HOLD_EXPIRED, detail=f"{key} {reason}")
 
     def _told(self, act: Callable[[], Answer]) -> Answer:
         """Act on the system; what fails is told as plug-ins tell it.
@@ -380,17 +371,4 @@ def job_shown(
         "end": iso(shown_end),
         "submitted": iso(start if submitted is None else submitted),
         "user": user,
-    }
-
-
-def reservation_shown(each: Reservation) -> dict[str, Any]:
-    """A reservation as a plug-in's snapshot shows it."""
-    return {
-        "reservation_id": each.reservation_id,
-        "key": each.key,
-        "cores": each.slot.cores,
-        "start": iso(each.slot.start),
-        "end": iso(each.slot.end),
-        "firm": each.firm,
-        "held_until": None if each.held_until is None else iso(each.held_until),
     }

@@ -109,8 +109,13 @@ class Reconciler:
             return sum(count for _, count in found.parts) == sum(count for _, count in entry.parts)
         return _same_cores(found, entry)
 
-    def make(self, entry: Entry, now: Instant) -> Entry:
+    def make(self, entry: Entry, now: Instant, patience_s: float = RESTART_S) -> Entry:
         """Make sure that the system has what an entry promises; the entry as it then stands in the book.
+
+        Args:
+            entry: of the book.
+            now: the present.
+            patience_s: for so long the system may say that it is busy, where it had the reservation before.
 
         Raises:
             SystemRefused: the system surely has it not, and nothing is left behind.
@@ -120,7 +125,7 @@ class Reconciler:
         if found is not None and not self.fits(found, entry, now):
             self._remove(found)
             found = None
-        patience = RESTART_S if entry.made else 0.0
+        patience = patience_s if entry.made else 0.0
         while found is None:
             try:
                 found = self._made(entry, now)
@@ -130,10 +135,10 @@ class Reconciler:
                     raise
                 self._wait(PAUSE_S)
                 patience -= PAUSE_S
-        return self.note_made(entry, found)
+        return self.note_made(entry, found, now)
 
-    def make_anew(self, entry: Entry, now: Instant) -> Entry:
-        """Make what an entry promises now, in place of whatever the system has under its name.
+    def make_anew(self, entry: Entry, now: Instant, patience_s: float = RESTART_S) -> Entry:
+        """Make what an entry promises now, in place of whatever the system has under its name; see `make`.
 
         Raises:
             SystemRefused: the system surely has it not, and nothing is left behind.
@@ -142,15 +147,17 @@ class Reconciler:
         found = self.find(entry.name)
         if found is not None:
             self._remove(found)
-        return self.make(entry, now)
+        return self.make(entry, now, patience_s)
 
-    def note_made(self, entry: Entry, found: SystemReservation) -> Entry:
-        """Write down that the system has what an entry promises, and where."""
+    def note_made(self, entry: Entry, found: SystemReservation, now: Instant) -> Entry:
+        """Write down that the system has what an entry promises, and where; what was sold elsewhere has moved."""
         changes: dict[str, Any] = {"made": True, "reservation_id": found.reservation_id}
         if self._chooses_parts and sorted(found.parts) != sorted(entry.parts):
             assert entry.slot is not None
             where = replace(entry.slot, placement=placement_of(found.parts), token=token_of(found.parts))
             changes |= {"parts": found.parts, "slot": where}
+            if entry.firm:
+                changes["moved_at"] = entry.moving(now)
         return self._book.change(entry.key, **changes)
 
     def _made(self, entry: Entry, now: Instant) -> SystemReservation:
@@ -172,13 +179,15 @@ class Reconciler:
     def hand_over(self, entry: Entry, now: Instant) -> Entry:
         """Make the account of an entry the only one that may run in its reservation.
 
+        Who calls this calls it again, so a system that is busy is not waited for.
+
         Raises:
             SystemRefused: there is no such account.
             BatchSystemError: nobody knows.
         """
         found = self.find(entry.name)
         if found is None or not self._same_cores(found, entry):
-            return self.make(entry, now)
+            return self.make(entry, now, 0.0)
         if found.users != (entry.account,):
             self._system.hand_over(found, entry.account)
             found = self.find(entry.name)

@@ -22,11 +22,15 @@ from ramp.batch.book import Entry, HoldBook
 from ramp.batch.reconciling import Reconciler
 from ramp.batch.sold_nodes import placement_of, token_of
 from ramp.batch.system import Parts, SystemReservation, SystemSnapshot
-from ramp.errors import SystemRefused
+from ramp.errors import BatchSystemError, SystemRefused
 from ramp.model.instant import Instant
 
 LOST_AFTER_S: Final = 60.0
 """Seconds for which a sold slot must not be as it should before it is moved or given up."""
+
+MOVING_PATIENCE_S: Final = 5.0
+"""Seconds that one time of tending may wait, for all its moves together, while the system says that it is busy: many
+slots may be in trouble at once, and a plug-in that takes too long is killed and forgets since when they are."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -42,6 +46,7 @@ class SoldSlots:
             none.
         monotonic: seconds that pass.
         wanting: since when slots are not as they should be, by key; kept from one time to the next.
+        patience_s: seconds that may be waited still.
     """
 
     book: HoldBook
@@ -49,6 +54,7 @@ class SoldSlots:
     elsewhere: Callable[[Entry, Instant], Parts]
     monotonic: Callable[[], float]
     wanting: dict[str, float] = field(default_factory=dict)
+    patience_s: float = MOVING_PATIENCE_S
 
     def tend(
         self,
@@ -58,6 +64,9 @@ class SoldSlots:
         now: Instant,
     ) -> dict[str, str]:
         """See to every slot; reasons of those that are lost, by key.
+
+        What fails at one slot keeps none of the others from being seen to. It is raised where nothing is lost, else it
+        is found again the next time.
 
         Args:
             owners: by the key of each sold slot the buyer's local account, empty where there is none.
@@ -69,19 +78,40 @@ class SoldSlots:
             BatchSystemError: the system cannot be asked; then nothing is lost.
         """
         lost: dict[str, str] = {}
+        failure: BatchSystemError | None = None
         for key, account in owners.items():
-            entry = self.book.entry(key)
-            if entry is not None and entry.stands(now) and not entry.live(now):
-                continue  # it has ended
-            reason = self._trouble(entry, account, picture, there, now)
-            if not reason:
-                self.wanting.pop(key, None)
-            elif self.monotonic() - self.wanting.setdefault(key, self.monotonic()) >= LOST_AFTER_S:
-                if self._moved(key, reason, now):
-                    self.wanting.pop(key, None)
-                else:
-                    lost[key] = reason
+            try:
+                reason = self._seen_to(key, account, picture, there, now)
+            except BatchSystemError as error:
+                failure = error
+                _log.warning("%s cannot be seen to now: %s", key, error)
+                continue
+            if reason:
+                lost[key] = reason
+        if failure is not None and not lost:
+            raise failure
         return lost
+
+    def _seen_to(
+        self,
+        key: str,
+        account: str,
+        picture: SystemSnapshot,
+        there: Mapping[str, SystemReservation],
+        now: Instant,
+    ) -> str:
+        """See to one slot; why it is lost, empty where it is not, or not yet."""
+        entry = self.book.entry(key)
+        if entry is not None and entry.stands(now) and not entry.live(now):
+            return ""  # it has ended
+        reason = self._trouble(entry, account, picture, there, now)
+        if not reason:
+            self.wanting.pop(key, None)
+        elif self.monotonic() - self.wanting.setdefault(key, self.monotonic()) >= LOST_AFTER_S:
+            if not self._moved(key, reason, now):
+                return reason
+            self.wanting.pop(key, None)
+        return ""
 
     def _trouble(
         self,
@@ -116,12 +146,15 @@ class SoldSlots:
         if not parts or sorted(parts) == sorted(entry.parts):
             return False
         slot = replace(entry.slot, placement=placement_of(parts), token=token_of(parts))
-        after = self.book.change(entry.key, parts=parts, slot=slot)
+        after = self.book.change(entry.key, parts=parts, slot=slot, moved_at=entry.moving(now))
+        begun = self.monotonic()
         try:
-            self.reconciler.make_anew(after, now)
+            self.reconciler.make_anew(after, now, max(self.patience_s, 0.0))
         except SystemRefused as refused:
             _log.warning("%s cannot be moved to %s: %s", entry.name, slot.placement, refused)
             return False
+        finally:
+            self.patience_s -= self.monotonic() - begun
         _log.warning("%s was moved from %s to %s: %s", entry.name, entry.slot.placement, slot.placement, reason)
         return True
 

@@ -222,7 +222,9 @@ def _sentence(error: click.ClickException) -> str:
 def _failed(text: str, exit_code: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    click.echo(f"ramp: {text}", err=True)
+    from ramp.cli.views.output import say
+
+    say(f"ramp: {text}")
     return exit_code
 
 

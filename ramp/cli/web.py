@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 import sys
+import threading
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +27,9 @@ OPENER: Final = """<!doctype html>
 <meta charset="utf-8"><title>RAMP</title><meta http-equiv="refresh" content="0;url={link}">
 """
 """A page that leads to a login link: on a browser's command line everybody on this computer could read it."""
+
+SCREENS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+"""Environment variables of which one tells that a browser can be opened: its screen, or which browser it is."""
 
 
 class WebGroup(click.Group):
@@ -49,6 +54,7 @@ class WebGroup(click.Group):
     epilog=example(
         "ramp web --open                # serve, and open the first user's pages",
         "ramp web link --user bob       # a login link for bob, while it is served",
+        "ramp web --results results     # with the experiments whose results are there",
     ),
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the first login link in a browser.")
@@ -57,6 +63,8 @@ class WebGroup(click.Group):
 @click.option("--name", help="What browsers call this computer, where that is not --host.")
 @click.option("--tls-certificate", type=click.Path(path_type=Path), help="PEM file: the certificate with its chain.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="PEM file: the certificate's private key.")
+@click.option("--results", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+              help="Results of experiments and traces to show [default: results in the state folder].")  # fmt: skip
 @state_option
 @click.pass_context
 def web(
@@ -67,27 +75,32 @@ def web(
     name: str | None,
     tls_certificate: Path | None,
     tls_key: Path | None,
+    results: Path | None,
     state: StateFolder,
 ) -> None:
     """Serve the running market's pages, until Ctrl-C.
 
     Prints a login link for every user and one for the market's keeper, each good once and for fifteen minutes. A
     session is one user's and signs by that user's agent. The market may stop and start meanwhile.
+
+    The pages of the laboratory show what `ramp experiment run ... --out DIR` and `ramp simulate ... --trace
+    DIR/NAME.jsonl` write; the keeper runs experiments there.
     """
     if ctx.invoked_subcommand is not None:
         return
     check_installed()
     address = served_address(host, port, name=name, certificate=tls_certificate, key=tls_key)
-    serve_pages(state, address, open_it)
+    serve_pages(state, address, open_it, results)
 
 
-def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool) -> None:
+def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool, results: Path | None = None) -> None:
     """Serve the pages of the market that runs until they are ended, and print the login links.
 
     Args:
         state: the market's state folder.
         address: where.
         open_it: whether a browser is opened.
+        results: folder of results of experiments; that of the state folder by default.
 
     Raises:
         NoMarket: if none is running.
@@ -110,16 +123,27 @@ def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool) -> No
         sys.stdout.flush()
         if open_it and links:
             write_private(state.web_opener, OPENER.format(link=links[0][1]))
-            webbrowser.open(state.web_opener.as_uri())
+            _open_browser(state.web_opener.as_uri())
 
     logging.basicConfig(level=logging.WARNING, format="ramp web: %(name)s: %(message)s")
     try:
-        serve(state, sessions, address, ready)
+        serve(state, sessions, address, ready, results)
     finally:
         sessions.close()
         if _served_at(state) in served:  # it may be another server's
             for path in (state.web_address, state.web_opener):
                 path.unlink(missing_ok=True)
+
+
+def _open_browser(address: str) -> None:
+    """Open a page in a browser with a screen, or the one that the user names; a text browser would take the terminal.
+
+    A browser may take its time to come up, or stay in the foreground: nobody waits for it.
+    """
+    if sys.platform == "darwin" or any(os.environ.get(each) for each in SCREENS):
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    else:
+        say("There is no screen for a browser here; open one of the links where there is one")
 
 
 @web.command(epilog=example("ramp web link --user bob", "ramp web link --keeper --json"))

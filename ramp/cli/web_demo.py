@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import click
 
+from ramp.cli.interruption import CLOSED, interrupted_by
 from ramp.cli.options import example
 from ramp.cli.verbs.launch import launch_in_background, up_text
 from ramp.cli.views.output import say, waiting
@@ -26,6 +27,9 @@ from ramp.web.security.address import PORT_DEFAULT, served_address
 
 PAUSE_S: Final = 6.0
 """Seconds between two requests of a buyer: so many that something always moves, so few that one can follow."""
+
+BUYER_END_S: Final = 1.0
+"""How long a buyer is waited for once the market has ended, in seconds."""
 
 PRICES: Final = (40, 90)
 """Most that the stream's buyers pay, credits per core-hour, from and to; what Table 2's machines ask."""
@@ -51,41 +55,53 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
     """Launch a market of machines and live tori, let requests come, and serve its pages until Ctrl-C.
 
     Every user asks for something every few seconds, single machines and tori, and gives some of it back. Everything is
-    stopped at the end; nothing stays but a temporary folder's agreements.
+    stopped at the end, whenever Ctrl-C comes; nothing stays.
     """
     from ramp.runtime.config_file import load_config
 
     check_installed()
     address = served_address("127.0.0.1", port)
     config = load_config(find_config(name))
-    with tempfile.TemporaryDirectory(prefix="ramp-web-demo-") as folder:
-        state = StateFolder(Path(folder) / "state")
-        found = launch_in_background(config, state)
+    buyers = _Buyers(seed)
+    # an impatient second Ctrl-C may leave the folder in use by what is just ending
+    folder = tempfile.TemporaryDirectory(prefix="ramp-web-demo-", ignore_cleanup_errors=True)
+    with interrupted_by(*CLOSED), folder as path:
+        state = StateFolder(Path(path) / "state")
         try:
+            found = launch_in_background(config, state, parent=os.getpid())
             say(up_text(found))
-            with _requests_come(state, found.names("user"), seed):
-                serve_pages(state, address, open_it)
+            buyers.begin(state, found.names("user"))
+            serve_pages(state, address, open_it)
         finally:
+            buyers.ended.set()
             with waiting("stopping the market"):
                 stop(state)
+            buyers.wait()  # what they asked last has ended with the market
 
 
-@contextmanager
-def _requests_come(state: StateFolder, users: tuple[str, ...], seed: int) -> Iterator[None]:
-    """Requests of every user for as long as the block runs."""
-    ended = threading.Event()
-    buyers = [
-        threading.Thread(target=_buy, args=(state, user, random.Random(f"{seed} {user}"), ended), daemon=True)
-        for user in users
-    ]
-    for buyer in buyers:
-        buyer.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        for buyer in buyers:
-            buyer.join(2 * PAUSE_S)
+class _Buyers:
+    """Requests of every user, each in a thread of its own.
+
+    Attributes:
+        ended: set once no more are to come.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.ended = threading.Event()
+        self._seed = seed
+        self._threads: list[threading.Thread] = []
+
+    def begin(self, state: StateFolder, users: Sequence[str]) -> None:
+        """Let requests come."""
+        for user in users:
+            drawn = random.Random(f"{self._seed} {user}")
+            self._threads.append(threading.Thread(target=_buy, args=(state, user, drawn, self.ended), daemon=True))
+            self._threads[-1].start()
+
+    def wait(self) -> None:
+        """Wait for those who are just hearing that the market has ended, but not long: they end with the program."""
+        for each in self._threads:
+            each.join(BUYER_END_S)
 
 
 def _buy(state: StateFolder, user: str, drawn: random.Random, ended: threading.Event) -> None:

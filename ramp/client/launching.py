@@ -129,8 +129,16 @@ async def launch_async(
         await asyncio.to_thread(market.close)
 
 
-def launch_detached(config: SwarmConfig, state: StateFolder, on_event: OnEvent | None = None) -> list[str]:
+def launch_detached(
+    config: SwarmConfig, state: StateFolder, on_event: OnEvent | None = None, *, parent: int | None = None
+) -> list[str]:
     """Launch a market that outlives this program, and wait until its resources can be found.
+
+    Args:
+        config: the market.
+        state: its state folder.
+        on_event: told what happens to agents while waiting.
+        parent: process id of a program with which the market ends nevertheless, or None.
 
     Returns:
         Names of the resources that could not be found in time.
@@ -138,7 +146,7 @@ def launch_detached(config: SwarmConfig, state: StateFolder, on_event: OnEvent |
     Raises:
         RampError: if it does not come up.
     """
-    start_detached(config.path.absolute(), state, on_event)
+    start_detached(config.path.absolute(), state, on_event, parent=parent)
     return wait_registered(config, state)
 
 

@@ -197,8 +197,9 @@ class Market(MarketUser[Access]):
         """What goes on: of one request until it ends, or of all of this user's, without end.
 
         Yields:
-            `ramp.Submitted`, `RoundOpened`, `RoundClosed`, `ApprovalAsked`, `UnitAdvanced`, `RequestEnded`; their times
-            are integers of microseconds (`ramp.to_datetime`).
+            `ramp.Submitted`, `RoundOpened`, `RoundClosed`, `ApprovalAsked`, `UnitAdvanced`, `RequestEnded`, and
+            `UnitMoved` of what a resource has moved to other nodes later; their times are integers of microseconds
+            (`ramp.to_datetime`).
 
         Raises:
             RampError: see the class.

@@ -128,7 +128,8 @@ class Posting:
         counterparty: with whom.
         amount: minor units, negative for what was paid.
         balance: minor units, after it.
-        agreement_id: what for, or empty.
+        agreement_id: what for; empty for a deposit.
+        deposit_id: a deposit's own id; empty for all others.
         line: the model's value.
     """
 
@@ -138,6 +139,7 @@ class Posting:
     amount: int
     balance: int
     agreement_id: str
+    deposit_id: str
     line: StatementLine = field(repr=False)
 
 
@@ -318,7 +320,8 @@ def account_of(statement: AccountStatement) -> Account:
                 counterparty=line.counterparty,
                 amount=line.amount,
                 balance=line.balance,
-                agreement_id=line.agreement_id,
+                agreement_id="" if line.deposit_id else line.agreement_id,
+                deposit_id=line.deposit_id,
                 line=line,
             )
             for line in statement.lines

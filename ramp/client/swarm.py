@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -24,6 +25,10 @@ STATUS_LIMIT_S: Final = 3.0
 
 WAITING_TOLD_S: Final = 10.0
 """Pause between two words about a launch that gets on with nobody, in seconds."""
+
+ENDING_LIMIT_S: Final = 3 * STOP_LIMIT_S + 30
+"""How long a market may take to end, in seconds: its supervisor gives agents, those that hang, and the server
+`STOP_LIMIT_S` each, and on a busy computer all of it takes its time."""
 
 OnEvent = Callable[[dict[str, str]], None]
 """Told what happens to agents: `agent`, `event`, `detail`; and, without an agent, what a launch is `waiting` for."""
@@ -62,7 +67,7 @@ def start_detached(
     try:
         found = _wait_up(state, process, on_event)
     except BaseException:  # an impatient Ctrl-C leaves nothing behind
-        process.terminate()
+        _end(process)
         raise
     if found is not None:
         return found
@@ -73,16 +78,23 @@ def start_detached(
     raise TransportError(f"the market did not come up: {said or 'no answer in time'}")
 
 
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a supervisor that has been begun, with all that it has begun."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(ENDING_LIMIT_S)
+
+
 def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnEvent | None) -> SwarmStatus | None:
     """Wait for a supervisor in the background; its status once up, None if it ended or took too long."""
     seen: dict[str, str] = {}
-    end = time.monotonic() + READY_LIMIT_S + 10
-    told = time.monotonic()
+    begin = told = time.monotonic()
+    end = begin + READY_LIMIT_S + 10
     while time.monotonic() < end:
         found = status(state)
         if on_event is not None and time.monotonic() - told >= WAITING_TOLD_S:
             told = time.monotonic()
-            on_event({"agent": "", "event": WAITING, "detail": _waited_for(found, state)})
+            on_event({"agent": "", "event": WAITING, "detail": _waited_for(found, state, told - begin)})
         problem = found.server.problem if found is not None else ""
         if on_event is not None and problem != seen.get("", ""):
             seen[""] = problem
@@ -99,14 +111,14 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
     return None
 
 
-def _waited_for(found: SwarmStatus | None, state: StateFolder) -> str:
-    """What a launch waits for, in a sentence."""
-    logs = f"what they say is in {state.logs}"
+def _waited_for(found: SwarmStatus | None, state: StateFolder, waited_s: float) -> str:
+    """What a launch waits for, and has waited for so long, in a sentence."""
+    begin, logs = f"{waited_s:.0f} s: waiting for", f"what they say is in {state.logs}"
     if found is None:
-        return f"waiting for the supervisor; {logs}"
+        return f"{begin} the supervisor; {logs}"
     starting = [agent.name for agent in found.agents if not agent.is_up]
     agents = f"{len(starting)} of {len(found.agents)} agents"
-    return f"waiting for {agents} to come up on {_server_text(found)}; {logs}"
+    return f"{begin} {agents} to come up on {_server_text(found)}; {logs}"
 
 
 def _server_text(found: SwarmStatus | None) -> str:
@@ -134,7 +146,7 @@ def stop(state: StateFolder) -> bool:
         return False
     pid = found.pid
     os.kill(pid, signal.SIGTERM)
-    end = time.monotonic() + STOP_LIMIT_S + 10
+    end = time.monotonic() + ENDING_LIMIT_S
     while time.monotonic() < end:
         if status(state) is None and not _is_alive(pid):
             return True

@@ -184,7 +184,7 @@ def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
             return ended(outcome, file_of)
         case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced() | pr.CancellationEnded():
             return progress
-        case pr.ClockCompared() | pr.AmendmentAdvanced() | pr.AmendmentEnded():
+        case pr.ClockCompared() | pr.UnitMoved() | pr.AmendmentAdvanced() | pr.AmendmentEnded():
             return progress
         case pr.QueryAnswered() | pr.GuestFailed() | pr.KeeperOrdered() | pr.RecordsMissing():
             return None
@@ -199,7 +199,7 @@ def request_of(progress: pr.Progress) -> str:
     match progress:
         case pr.RequestEnded(outcome):
             return outcome.request_id
-        case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced():
+        case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced() | pr.UnitMoved():
             return progress.request_id
         case _:
             return ""
@@ -259,6 +259,7 @@ def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) ->
                 _text(file_of(agreement_id)),
                 _text(payment_file_of(agreement_id)),
                 amendments=party.changes.posted(agreement_id),
+                moved=party.moves.last.get(agreement_id),
             )
             for agreement_id, agreement in party.agreements.items()
         )

@@ -23,6 +23,7 @@ from ramp.model.contents import (
     JobStatus,
     MachineStatus,
     MarketOverview,
+    SlotMoved,
 )
 from ramp.model.instant import Instant
 from ramp.protocol.outcome import RequestOutcome
@@ -35,6 +36,7 @@ from ramp.protocol.progress import (
     RoundClosed,
     RoundOpened,
     UnitAdvanced,
+    UnitMoved,
 )
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 
@@ -156,6 +158,7 @@ class AgreementStanding:
         payment_file: path of the bank's sealed word that it is paid, None where there is none.
         archived: whether it is in the user's archive only.
         amendments: those that hold, in their order; the last one says what size the slot has now.
+        moved: the resource's last word of where it is now; None where it is where the agreement says.
     """
 
     agreement: Agreement
@@ -164,6 +167,7 @@ class AgreementStanding:
     file: str | None = None
     payment_file: str | None = None
     archived: bool = False
+    moved: SlotMoved | None = None
     amendments: tuple[Amendment, ...] = ()
 
     @property
@@ -233,7 +237,15 @@ class JobsListed:
 
 
 Progress = (
-    Watching | Submitted | RoundOpened | RoundClosed | ApprovalAsked | UnitAdvanced | ClockCompared | AmendmentAdvanced
+    Watching
+    | Submitted
+    | RoundOpened
+    | RoundClosed
+    | ApprovalAsked
+    | UnitAdvanced
+    | UnitMoved
+    | ClockCompared
+    | AmendmentAdvanced
 )
 """What is told while a request goes on."""
 
@@ -269,6 +281,7 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "round_closed": RoundClosed,
     "approval_asked": ApprovalAsked,
     "unit_advanced": UnitAdvanced,
+    "unit_moved": UnitMoved,
     "clock_compared": ClockCompared,
     "request_ended": RequestEnded,
     "cancellation_ended": CancellationEnded,
@@ -290,3 +303,14 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "refused": Refused,
 }
 """Every event by its name on the wire."""
+
+
+def request_of(event: Event) -> str:
+    """The request that an event belongs to; empty where it belongs to none."""
+    match event:
+        case RoundOpened() | RoundClosed() | ApprovalAsked() | UnitAdvanced():
+            return event.request_id
+        case RequestEnded():
+            return event.outcome.request_id
+        case _:
+            return ""

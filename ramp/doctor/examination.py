@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ramp.batch.book import book_path, read_book
-from ramp.batch.inspecting import Inspection, Remark, disagreements, inspection
+from ramp.batch.inspecting import Inspection, Remark, inspection
 from ramp.client.access import find_market
 from ramp.client.machine_state import MachineState
 from ramp.client.market import Market
@@ -148,9 +148,11 @@ def _machine(
         return
     yield from look.remarks(plugin_settings(resource, 0, None), clock())
     first = _compared(resource, state, look, clock)
+    if first is None:
+        return
     if any(each.is_finding for each in first) and is_up:
         wait(SETTLING_S)
-        again = _compared(resource, state, look, clock)
+        again = _compared(resource, state, look, clock) or ()
         first = [each for each in again if each in first]
     yield from first
     if not first:
@@ -159,11 +161,10 @@ def _machine(
 
 def _compared(
     resource: ResourceConfig, state: StateFolder, look: Inspection, clock: Callable[[], Instant]
-) -> Sequence[Remark]:
-    # what is read last was written first: a purchase that goes on meanwhile is then no orphan
-    system = look.open_system(plugin_settings(resource, 0, None))
-    there = system.reservations()
+) -> Sequence[Remark] | None:
+    compare = look.read(plugin_settings(resource, 0, None))
+    if compare is None:
+        return None
     book = book_path(state.reservations, resource.name)
     entries = read_book(book) if book.exists() else ()
-    promises = promises_of(read_records(state.journal(resource.name)))
-    return disagreements(resource.name, entries, promises, there, system, clock(), system.running_in)
+    return compare(entries, promises_of(read_records(state.journal(resource.name))), clock())

@@ -37,6 +37,19 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotMove:
+    """A sold slot that was given other places of its machine.
+
+    Attributes:
+        placement: where it is now, in the machine's words.
+        moved_at: when; later moves of one slot have later instants, whatever the clock says.
+    """
+
+    placement: str
+    moved_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
 class Reservation:
     """Capacity set aside.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from ramp.model.instant import Instant, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation, Slot, SlotMove
 
 CORES_MAX: Final = 10**9
 """Most cores of a slot; far above any machine."""
@@ -129,6 +129,29 @@ def lost_problem(owners: Mapping[str, str], answer: Any) -> str:
             return f"{key!r:.50} is said to be lost, of which it was not told"
         if wrong := text_problem("reason", reason, PLACEMENT_MAX):
             return wrong
+    return ""
+
+
+def moves_problem(keys: Collection[str], answer: Any) -> str:
+    """What is impossible about the slots that are said to be moved, or the empty string.
+
+    Args:
+        keys: the slots that the plug-in was told of.
+        answer: moves by key.
+    """
+    if not isinstance(answer, dict):
+        return no("dict", answer)
+    for key, move in answer.items():
+        if key not in keys:
+            return f"{key!r:.50} is said to be moved, of which it was not told"
+        if not isinstance(move, SlotMove):
+            return no("SlotMove", move)
+        if wrong := text_problem("placement", move.placement, PLACEMENT_MAX):
+            return wrong
+        if not move.placement:
+            return "a slot is said to be moved nowhere; right would be its placement"
+        if type(move.moved_at) is not int or not 0 <= move.moved_at < INSTANT_MAX:
+            return f"moved_at is {move.moved_at!r:.50}; right would be an instant in microseconds"
     return ""
 
 

@@ -43,10 +43,11 @@ from typing import Any, Protocol, runtime_checkable
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
-from ramp.model.slot import Reservation, Slot, StaticTerms
+from ramp.model.slot import Reservation, Slot, SlotMove, StaticTerms
 
 __all__ = [
     "ForgettingPlugin",
+    "MovingPlugin",
     "PluginSettings",
     "Reservation",
     "ResizablePlugin",
@@ -90,8 +91,8 @@ class ResourcePlugin(Protocol):
         """The earliest slot for the unit, or why there is none, with the nearest value that would pass.
 
         Only capacity and time are looked at; static terms and price are the Resource Agent's business.
-        For `CORES_TAKEN`, `nearest` is the earliest start after the window that would be free (ISO 8601), if any.
-        Changes nothing.
+        For `CORES_TAKEN`, `nearest` is the earliest start after the window that would be free (ISO 8601), if any; a
+        window that holds no run is refused by `ramp.plugins.windows.window_refusal`. Changes nothing.
         """
         ...
 
@@ -142,8 +143,8 @@ class ResourcePlugin(Protocol):
         Keys: `resource`, `source`, `time` (ISO), `machine_time_s` (log time), `cores`, `cores_busy`, `load`,
         `running` and `queued` (lists of {`job`, `cores`, `start`, `end`, `submitted`, `user`}), `reservations`
         (list of {`reservation_id`, `key`, `cores`, `start`, `end`, `firm`, `held_until`}), `projected_load`
-        (list of {`time`, `load`} over the horizon). The resource adds `operating_system`, `architecture` and
-        `start_price` of its own configuration.
+        (list of {`time`, `load`} over the horizon); `ramp.plugins.snapshot` makes the last two. The resource adds
+        `operating_system`, `architecture` and `start_price` of its own configuration.
         """
         ...
 
@@ -201,5 +202,23 @@ class ResizablePlugin(Protocol):
             cores: from now on; at least 1.
             until: the slot's end from now on.
             now: the present.
+        """
+        ...
+
+
+@runtime_checkable
+class MovingPlugin(Protocol):
+    """A `TendedPlugin` that may move a sold slot to other places, so that the resource can tell its buyer."""
+
+    def moves(self, keys: Sequence[str]) -> dict[str, SlotMove]:
+        """Which of these sold slots have been moved, and where each was moved last.
+
+        Asked after each `tend`; what is said again does no harm. The answer outlives the plug-in's process.
+
+        Args:
+            keys: of sold slots.
+
+        Returns:
+            The last moves by key; slots that were never moved are left out.
         """
         ...

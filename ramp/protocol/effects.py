@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
-from ramp.model.contents import JobInput, NotUnderstood, OrderLine
+from ramp.model.contents import Content, JobInput, NotUnderstood, OrderLine
 from ramp.model.instant import Instant
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
@@ -38,14 +38,18 @@ class Send:
 
 def not_understood(message: Message, reason: str) -> Send:
     """The answer to a message that broke the protocol."""
-    answer = NotUnderstood(reason)
+    return reply(message, Performative.NOT_UNDERSTOOD, NotUnderstood(reason))
+
+
+def reply(message: Message, performative: Performative, content: Content) -> Send:
+    """The answer of whom a message was sent to, in its conversation."""
     return Send(
         Message(
-            Performative.NOT_UNDERSTOOD,
+            performative,
             message.receiver,
             message.sender,
             message.conversation_id,
-            answer,
+            content,
             in_reply_to=message.reply_with,
         )
     )

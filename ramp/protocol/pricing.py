@@ -84,7 +84,7 @@ def _bounded(bid: int, question: PriceQuestion) -> int | PriceRefusal:
 
 
 def paper_price(question: PriceQuestion) -> int | PriceRefusal:
-    """The paper's formula with the exact quotient; the default strategy `ramp`."""
+    """The paper's formula with the exact quotient (default)."""
     if question.own_last is not None and question.own_last == question.asking and not question.best_offer:
         return PriceRefusal(RefusalCode.OWN_OFFER_STANDS)
     load = max(LOAD_FLOOR, min(Fraction(1), Fraction(question.load)))
@@ -98,7 +98,7 @@ def _single(value: float) -> float:
 
 
 def original_price(question: PriceQuestion) -> int | PriceRefusal:
-    """The original system's exact rule (strategy `ramp-2014`): integer division by 4 before the multiplication.
+    """The original system's exact rule: integer division by 4 before the multiplication.
 
     Kept so that its price paths can be compared. `rounds_expected` is not looked at.
     """

@@ -19,7 +19,7 @@ from ramp.model.contents import (
     MachineStatus,
     MarketOverview,
 )
-from ramp.model.instant import Duration
+from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
 from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RoundRecord
@@ -81,6 +81,25 @@ class UnitAdvanced:
     resource: str
     stage: str
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitMoved:
+    """What was bought has been moved to other places of its machine, says its resource.
+
+    Attributes:
+        request_id: the auction that it was bought in.
+        agreement_id: which.
+        resource: whose machine it is.
+        placement: where it is now, in the machine's words.
+        moved_at: when it was moved, by the machine's record.
+    """
+
+    request_id: str
+    agreement_id: str
+    resource: str
+    placement: str
+    moved_at: Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +228,7 @@ Progress = (
     | RoundClosed
     | ApprovalAsked
     | UnitAdvanced
+    | UnitMoved
     | RequestEnded
     | CancellationEnded
     | AmendmentAdvanced

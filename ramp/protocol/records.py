@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.model.agreement import Agreement, Cancellation, Signed
-from ramp.model.contents import Failed, FundsReserved, JobOrder, JobRefused, JobStatus, PaymentMade
+from ramp.model.contents import Failed, FundsReserved, JobOrder, JobRefused, JobStatus, PaymentMade, SlotMoved
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit
@@ -301,6 +301,16 @@ class JobHeard:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveHeard:
+    """User: what was bought has been moved, in the resource's own words and under its seal."""
+
+    request_id: str
+    word: SlotMoved
+    seal: Seal
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
 class SlotReleased:
     """Resource: the slot is free again; the last record of its offer, with the seal of whoever ended it."""
 
@@ -375,6 +385,7 @@ Record = (
     | CapacityTaken
     | AmendmentSettled
     | AmendmentDropped
+    | MoveHeard
 )
 
 

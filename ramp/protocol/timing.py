@@ -108,9 +108,9 @@ class Pace:
         self._variation += (abs(self._smoothed - round_trip) - self._variation) // 4
         self._smoothed += (round_trip - self._smoothed) // 8
 
-    def back_off(self, pause: Duration) -> Duration:
+    def back_off(self, pause: Duration, longest: Duration | None = None) -> Duration:
         """The pause after one that has passed without an answer: twice as long, up to the longest."""
-        return min(2 * pause, self.timing.retry_longest)
+        return min(2 * pause, self.timing.retry_longest if longest is None else longest)
 
 
 class Retry:
@@ -118,14 +118,16 @@ class Retry:
 
     Args:
         pace: of the party.
+        longest: no pause is longer; None for the limit of all others.
 
     Attributes:
         due: the next time to send again, or None when nothing is awaited.
     """
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Pace, longest: Duration | None = None) -> None:
         self.due: Instant | None = None
         self._pace = pace
+        self._longest = longest
         self._pause: Duration = 0
         self._sent_once = False
         self._begun: Instant = 0
@@ -138,12 +140,12 @@ class Retry:
     def again(self, now: Instant) -> None:
         """It has just been sent again."""
         self._sent_once = False
-        self._wait(self._pace.back_off(self._pause), now)
+        self._wait(self._pace.back_off(self._pause, self._longest), now)
 
     def wait(self, now: Instant) -> None:
         """It is not done yet: ask again after a pause twice as long; this was no answer's time."""
         self._sent_once = False
-        self._wait(self._pace.back_off(self._pause), now)
+        self._wait(self._pace.back_off(self._pause, self._longest), now)
 
     def heard(self, now: Instant) -> None:
         """The peer has it and is at work, but its last word is still awaited."""

@@ -5,23 +5,44 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.model import contents
+from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.slot import StaticTerms
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element
 from ramp.rfql.xml.record import BOOLEAN, DURATION, INTEGER, TEXT, Record
 
-REGISTRATION: Final = Record(contents.Registration, {"service": TEXT, "lease": DURATION, "number": INTEGER})
+_PROPERTIES: Final = {
+    "operating_system": TEXT,
+    "os_version": TEXT,
+    "architecture": TEXT,
+    "cpu_speed_mhz": INTEGER,
+    "inter_node_bandwidth_mbps": INTEGER,
+    "ram_per_core_mb": INTEGER,
+    "total_disk_space_gb": INTEGER,
+    "node_disk_space_gb": INTEGER,
+    "torus": BOOLEAN,
+}
+_TERMS: Final = Record(StaticTerms, {"cores": INTEGER, "cores_per_node": INTEGER, **_PROPERTIES})
+_NEEDS: Final = Record(StaticNeeds, {"cores": INTEGER, "cores_per_node": INTEGER, "nodes": INTEGER, **_PROPERTIES})
+
+REGISTRATION: Final = Record(
+    contents.Registration, {"service": TEXT, "lease": DURATION, "number": INTEGER}, children={"terms": _TERMS}
+)
 REGISTERED: Final = Record(contents.Registered, {"service": TEXT, "number": INTEGER})
 DEREGISTRATION: Final = Record(contents.Deregistration, {"service": TEXT, "number": INTEGER})
-DIRECTORY_QUERY: Final = Record(contents.DirectoryQuery, {"query_id": TEXT, "service": TEXT, "after": TEXT})
+DIRECTORY_QUERY: Final = Record(
+    contents.DirectoryQuery, {"query_id": TEXT, "service": TEXT, "after": TEXT}, children={"needs": _NEEDS}
+)
 MACHINE_QUERY: Final = Record(contents.MachineQuery, {"query_id": TEXT, "horizon": DURATION})
 MACHINE_STATUS: Final = Record(contents.MachineStatus, {"query_id": TEXT}, text="snapshot")
 
 LISTING: Final = "DirectoryListing"
 _AGENT: Final = f"{{{MARKET}}}Agent"
+_UNFIT: Final = Record(contents.UnfitAgent, {"name": TEXT}, children={"terms": _TERMS})
 
 
 def write_listing(listing: contents.DirectoryListing) -> str:
-    """Write the directory's answer, one element a name.
+    """Write the directory's answer, one element a name, then those who could not serve.
 
     Raises:
         MeaningViolation: for names that XML cannot carry.
@@ -32,6 +53,7 @@ def write_listing(listing: contents.DirectoryListing) -> str:
     )
     if listing.more:
         head += ' more="true"'
+    agents += "".join([_UNFIT.write(each, root=False) for each in listing.unfit])
     return f"{head}>{agents}</{LISTING}>" if agents else f"{head}/>"
 
 
@@ -42,4 +64,5 @@ def read_listing(element: Element) -> contents.DirectoryListing:
         service=element.get("service", ""),
         names=tuple([child.get("name", "") for child in element.iterchildren(_AGENT)]),
         more=BOOLEAN.read(element.get("more", "false")),
+        unfit=tuple([_UNFIT.read(child) for child in element.iterchildren(_UNFIT.tag)]),
     )

@@ -18,10 +18,11 @@ from ramp.model import contents
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.instant import Instant
-from ramp.rfql import agreements, directory, jobs, keeper, offers, orders, payments, statements
+from ramp.rfql import agreements, directory, keeper, offers, orders, payments, statements
 from ramp.rfql.joining import enrolment
 from ramp.rfql.signing import proofs
 from ramp.rfql.signing.proofs import Verifier
+from ramp.rfql.sold import jobs, moves
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.later_versions import pass_over_unknown
 from ramp.rfql.xml.namespaces import MARKET
@@ -52,7 +53,7 @@ def _plain(content: type, write: Callable[[Any], str], read: Callable[[Element],
 
 def _flat() -> Iterator[_Document]:
     """The documents of all records of the families whose contents are said in messages of their own."""
-    for family in (agreements, directory, enrolment, jobs, keeper, offers, orders, payments, statements):
+    for family in (agreements, directory, enrolment, jobs, keeper, moves, offers, orders, payments, statements):
         for record in vars(family).values():
             if isinstance(record, Record) and record.content in DECLARED:
                 assert record.element == record.content.__name__, "it is named after its content"

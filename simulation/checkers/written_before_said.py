@@ -84,6 +84,8 @@ def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
             return rc.AgreementPaid, offer_id
         case c.RefundClaim(failed=failed):
             return rc.RefundClaimed, failed.agreement_id
+        case c.SlotMoveHeard(agreement_id=agreement_id):
+            return rc.MoveHeard, agreement_id
         case c.CancellationDone(agreement_id=agreement_id):
             return rc.SlotReleased, agreement_id
         case Signed(body=Agreement() as agreement):
@@ -103,6 +105,8 @@ def _subject_of_record(record: rc.Record) -> str:
             return record.order_id
         case rc.FailureTold() | rc.RefundClaimed():
             return record.failed.agreement_id
+        case rc.MoveHeard(word=word):
+            return word.agreement_id
         case rc.CancellationStarted():
             return record.cancellation.agreement_id
         case rc.CancellationConcluded() | AmendmentConcluded():

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from ramp.cli.views.output import print_rows
+from ramp.cli.views.output import print_rows, say
 from ramp.errors import WorkloadError
 from simulation.workload.fetch import fetch_log
 from simulation.workload.logs import find_log, known_log, known_logs, logs_cache_dir
@@ -37,9 +37,11 @@ def list_command(as_json: bool) -> None:
     shown = ("name", "machine", "cores", "jobs", "start", "months")
     print_rows(
         columns,
-        [(*(row[key] for key in shown), row["path"] or f"missing: ramp logs fetch {row['name']}") for row in rows],
+        [(*(row[key] for key in shown), row["path"] or "missing") for row in rows],
         right=("Cores", "Jobs", "Months"),
     )
+    if not all(row["found"] for row in rows):
+        say("`ramp logs fetch NAME` gets one that is missing, `ramp logs fetch` says from where")
 
 
 def _row(name: str) -> dict[str, Any]:

@@ -12,10 +12,10 @@ import click
 from ramp.cli.main import VERB_GROUP
 from ramp.cli.options import example
 from ramp.cli.verbs.plugins import check
-from ramp.cli.views.output import print_json, say
+from ramp.cli.views.output import print_json, print_line, say
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
-from ramp.options import described_options, nearest_name, options_of
+from ramp.options import described_options, first_paragraph, nearest_name, options_of
 from ramp.queue_bound.predictor import PREDICTORS
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.config import PLUGIN_GROUP, PRICING_GROUP
@@ -99,11 +99,17 @@ def _of_group(sort: str, group: str) -> Callable[[], Iterator[Plugin]]:
                 why = f"cannot be loaded: {type(error).__name__}: {error}"
                 yield Plugin(sort, entry.name, entry.value, error=why)
                 continue
-            told: Any = loaded if isinstance(loaded, click.Command) else inspect.getmodule(loaded)
-            words = (inspect.getdoc(getattr(loaded, "callback", None) or told) or "").partition("\n")[0]
+            words = first_paragraph(_told(loaded, group))
             yield Plugin(sort, entry.name, entry.value, words, tuple(described_options(options_of(loaded))))
 
     return listed
+
+
+def _told(loaded: Any, group: str) -> object:
+    """What tells of a thing: a verb's function, a strategy itself, the module of what opens a plug-in."""
+    if isinstance(loaded, click.Command):
+        return loaded.callback
+    return loaded if group == PRICING_GROUP and inspect.getdoc(loaded) else inspect.getmodule(loaded)
 
 
 SORTS: Final[dict[str, Callable[[], Iterator[Plugin]]]] = {
@@ -154,7 +160,8 @@ def list_installed(sorts: tuple[str, ...], as_json: bool) -> None:
 
 def _print(plugin: Plugin) -> None:
     foreign = "" if plugin.origin.startswith(("ramp.", "simulation.")) else f"  [{plugin.origin}]"
-    click.echo(f"  {plugin.name:<18} {plugin.error and 'cannot be used: '}{plugin.error or plugin.about}{foreign}")
+    about = f"{plugin.error and 'cannot be used: '}{plugin.error or plugin.about}{foreign}"
+    print_line(f"  {plugin.name:<18} {about}", indent=6)
     for option in plugin.options:
         default = f" [{option['default']}]" if option["default"] else ""
-        click.echo(f"      {option['name']}: {option['type']}{default}  {option['about']}".rstrip())
+        print_line(f"      {option['name']}: {option['type']}{default}  {option['about']}".rstrip(), indent=10)

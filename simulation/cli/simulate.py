@@ -79,7 +79,22 @@ _PROBABILITY = click.FloatRange(0, 1)
     help="Of one instant: all ends, all submissions, one decision; or as the simulator pyss does (easy on flat:N).",
 )
 @click.option("--reservation", "reservations", multiple=True, metavar="B:E:SIZE", help=RESERVATION_FORM)
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the drawn shapes and connections.")
+@click.option(
+    "--malleable-share",
+    type=_PROBABILITY,
+    metavar="SHARE",
+    help="Share of jobs that may change their size while they run [default: none]; with --scheduler malleable.",
+)
+@click.option(
+    "--resize-cost",
+    "resize_cost_s",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For which a malleable job stands still at every change of its size.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Of drawn shapes, connections and speed-ups.")
 @click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write one JSON line a job, and "
               "one a reservation.")  # fmt: skip
 @click.option("--swf", type=click.Path(dir_okay=False, path_type=Path), help="Write the schedule as a workload log.")
@@ -115,6 +130,8 @@ def simulate(
     overrun: str,
     event_order: str,
     reservations: tuple[str, ...],
+    malleable_share: float | None,
+    resize_cost_s: int,
     seed: int,
     trace: Path | None,
     swf: Path | None,
@@ -131,6 +148,10 @@ def simulate(
     Of what happens in one instant all ends come first, then all submissions, then one decision. With --event-order
     pyss it is as in that simulator: submissions before ends, a decision after each, and the plan counts a job as gone
     from its expected end on.
+
+    With --malleable-share some jobs are malleable: they prefer the log's size, may have a fourth of it to four times
+    it, and speed up by Downey's model, drawn for each. A job works for as long as its speed-up says; logs that are
+    written have the mean of its sizes.
     """
     _check_outputs(log_name, {"trace": trace, "swf": swf, "gantt": gantt, "timeline": timeline})
     scheduler_options = _options_of(options, "--option")
@@ -163,6 +184,8 @@ def simulate(
             overrun=overrun,
             event_order=event_order,
             reservations=reservations,
+            malleable_share=malleable_share,
+            resize_cost_s=resize_cost_s,
             seed=seed,
             watch=watch,
         )
@@ -235,12 +258,19 @@ def _report(run: SimulatedRun, as_json: bool) -> None:
         del summary["reservations_granted"]
     if refused := run.metrics.refused:
         click.echo(f"{refused} jobs do not fit {run.machine.name} even when it is empty (--size-divisor?)", err=True)
+    malleable = run.malleable
+    if malleable is not None and malleable.jobs and not malleable.changed_jobs:
+        click.echo(f"the scheduler {run.scheduler} has changed no job's size (--scheduler malleable does)", err=True)
     if as_json:
-        click.echo(json.dumps(summary))
+        click.echo(json.dumps(summary if malleable is None else {**summary, "malleable": asdict(malleable)}))
         return
+    if malleable is not None:
+        summary |= malleable.measures
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(justify="left")
     table.add_column(justify="right")
     for key, value in summary.items():
         table.add_row(key, f"{value:,.3f}" if isinstance(value, float) else f"{value:,}")
     Console(highlight=False).print(table)
+    for note in () if malleable is None else malleable.notes:
+        click.echo(note)

@@ -80,11 +80,13 @@ class Comparison:
             parts.append(f"at most {self.at_most:g}")
         return ", ".join(parts)
 
-    def as_dict(self, marks: Sequence[str] = ()) -> dict[str, Any]:
+    def as_dict(self, marks: Sequence[str] = (), instead: str = "") -> dict[str, Any]:
         """For `summary.json` and `comparison.csv`.
 
         Args:
             marks: what a verdict must be read with, such as `quick`; stands behind agreement and difference.
+            instead: why a run like this one may differ from the paper, where `why`, which is said of whole runs on real
+                logs, would not be true of it; empty where it is.
         """
         verdict = str(self.verdict)
         if marks and self.verdict is not Verdict.NO_NUMBER:
@@ -96,9 +98,14 @@ class Comparison:
             "unit": self.unit,
             "agrees_if": self.agrees_if,
             "verdict": verdict,
-            "why": "" if self.verdict is Verdict.AGREES else self.why,
+            "why": self._told_why(instead),
             "picture": self.picture,
         }
+
+    def _told_why(self, instead: str) -> str:
+        if self.verdict is Verdict.AGREES:
+            return ""
+        return instead if instead and self.verdict is Verdict.DIFFERS else self.why
 
 
 def count_verdicts(comparisons: Sequence[Comparison]) -> dict[str, int]:

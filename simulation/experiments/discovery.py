@@ -2,7 +2,8 @@
 
 An experiment is a module somewhere in `simulation.experiments` with a constant `EXPERIMENTS`: a tuple of `Experiment`.
 Adding a study means adding such a file; nothing else lists it. Another package brings an `Experiment` by an entry point
-of the group `ramp.experiments`, under the name that it has itself, and one of your own is had by its place.
+of the group `ramp.experiments`, under the name that it has itself, and one of your own is named by
+its file, `FILE.py:NAME`.
 """
 
 from __future__ import annotations

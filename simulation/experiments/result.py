@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -13,6 +14,7 @@ from simulation.experiments.comparison import COMPARISON_COLUMNS, Comparison, co
 DICTIONARY_FILE: Final = "columns.md"
 SUMMARY_FILE: Final = "summary.json"
 COMPARISON_FILE: Final = "comparison.csv"
+_STAND_INS: Final = re.compile(r"(?P<some>\d+) of (?P<all>\d+) stand-ins")
 
 
 class Column(NamedTuple):
@@ -84,7 +86,8 @@ def write_summary(
         What was written to `summary.json`.
     """
     marks = [mark for mark in (stand_ins, "quick" if quick else "") if mark]
-    table = [comparison.as_dict(marks) for comparison in comparisons]
+    instead = _why_no_measure(stand_ins, quick)
+    table = [comparison.as_dict(marks, instead) for comparison in comparisons]
     write_rows(out / COMPARISON_FILE, table, COMPARISON_COLUMNS)
     (out / DICTIONARY_FILE).write_text(_data_dictionary(out, {**COMMON_COLUMNS, **columns}), encoding="utf-8")
     summary: dict[str, Any] = {
@@ -99,6 +102,29 @@ def write_summary(
     }
     (out / SUMMARY_FILE).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     return summary
+
+
+def _why_no_measure(stand_ins: str, quick: bool) -> str:
+    """Why a run is no measure of the paper's numbers, and what would be; empty for a whole run on real logs.
+
+    What a study says of its differences was found with whole runs. In a small one, or where every log has a stand-in,
+    it may even contradict the row that it stands beside.
+    """
+    found = _STAND_INS.fullmatch(stand_ins)
+    is_all = stand_ins != "" and (found is None or found["some"] == found["all"])
+    if not quick and not is_all:
+        return ""
+    reasons, steps = [], []
+    if found is not None:
+        reasons.append(f"{found['some']} of {found['all']} machines have stand-ins for their logs")
+    elif stand_ins:
+        reasons.append(f"workloads are stand-ins ({stand_ins})")
+    if stand_ins:
+        steps.append("fetch the logs (`ramp logs fetch all`)")
+    if quick:
+        reasons.append("this is the quick version")
+        steps.append("run without --quick")
+    return f"{' and '.join(reasons)}: to compare, {' and '.join(steps)}"
 
 
 def _data_dictionary(out: Path, columns: Columns) -> str:

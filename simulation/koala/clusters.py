@@ -48,9 +48,14 @@ class Cluster:
         """Processors that managed jobs may have beyond those that they have, were all of them idle."""
         return self.processors - self.threshold - self._managed
 
+    @property
+    def free(self) -> int:
+        """Processors that managed jobs can have now: idle, and not within the threshold."""
+        return max(0, min(self.idle, self.room))
+
     def take(self, job: int, processors: int) -> int:
         """Give a job as many processors as can be had now, within the threshold; how many it got."""
-        got = max(0, min(processors, self.idle, self.room))
+        got = max(0, min(processors, self.free))
         if got:
             self.held[job] = self.held.get(job, 0) + got
             self._managed += got

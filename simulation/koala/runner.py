@@ -136,8 +136,11 @@ class Runner:
             self._closed(change)
             return 0
         # offers are made right after a poll, so nobody can have been quicker
-        if self._clusters[cluster].take(self.number, usable) < usable:
-            raise InvariantViolated("processors", f"job {self.number} is offered what {cluster} does not have")
+        if usable > (free := self._clusters[cluster].free):
+            raise InvariantViolated(
+                "processors", f"job {self.number} is offered {usable} of {cluster}, where {free} are"
+            )
+        self._clusters[cluster].take(self.number, usable)
         change.step(Stimulus.ACCEPT)
         change.processors = usable
         self.change = change

@@ -117,9 +117,9 @@ class Koala:
             options.fills,
         )
         self._claimer = ProcessorClaimer(self.clusters, self._information)
-        self.manager = MalleabilityManager(
-            SIZE_POLICIES[options.sizes], self._information, self.runners, lambda: self._agenda.now
-        )
+        policy = SIZE_POLICIES[options.sizes]
+        self._steals = policy.steals
+        self.manager = MalleabilityManager(policy, self._information, self.runners, lambda: self._agenda.now)
         self._records = [Record(job) for job in jobs]
         self._unfinished = len(self._records)
         self._used: list[tuple[int, int]] = [(0, 0)]
@@ -258,10 +258,15 @@ class Koala:
     def _freed(self, number: int) -> None:
         """A job has given processors back: who waited for them goes on, local users first."""
         self._stale = True
-        was_awaited = any(self.manager.shrinking(name) for name in self.clusters)
+        was_awaited = self._shrinks
         self.manager.released(number)
-        if was_awaited and not any(self.manager.shrinking(name) for name in self.clusters):
+        if was_awaited and (self._steals or not self._shrinks):
             self._scan()
+
+    @property
+    def _shrinks(self) -> bool:
+        """Whether processors of some cluster are awaited."""
+        return any(self.manager.shrinking(name) for name in self.clusters)
 
     def _wish(self, runner: Runner) -> None:
         if runner.wishes() is not None:
@@ -299,14 +304,14 @@ class Koala:
             self._scan()
             return
         unplaced = self._scan()
-        if unplaced is not None and self._shrink_for(unplaced):
+        if unplaced is not None and (self._shrink_for_all() if self._steals else self._shrink_for(unplaced)):
             return
         for name in self.clusters:
             self.manager.grow(name)
 
     def _scan(self) -> Record | None:
         """Try the waiting jobs from head to tail; the first that could not be placed."""
-        closed = {name for name in self.clusters if self.manager.shrinking(name)}
+        closed = {name for name in self.clusters if self.manager.shrinking(name) and not self._steals}
         if self._options.approach is Approach.PRA:
             closed |= {name for name in self.clusters if self.manager.can_still_grow(name)}
         first: Record | None = None
@@ -324,7 +329,7 @@ class Koala:
 
         Of the clusters where idle processors and what can be freed are enough that one is taken which has the most.
         """
-        if any(self.manager.shrinking(name) for name in self.clusters):
+        if self._shrinks:
             return True
         wanted = max(component.processors for component in record.job.components)
         best, most = None, wanted - 1
@@ -336,6 +341,29 @@ class Koala:
             return False
         self.manager.shrink(best, wanted - self._information.available(best))
         return True
+
+    def _shrink_for_all(self) -> bool:
+        """Let running jobs shrink for every waiting job for which that is enough, from the head of the queue on.
+
+        Whether processors are awaited then. Of the clusters that do not shrink already that one gives which has the
+        most left. Who of the queue gets what is released is decided when it is (stealing).
+        """
+        left = {
+            name: self._information.available(name) + self.manager.can_be_freed(name)
+            for name in self.clusters
+            if not self.manager.shrinking(name)
+        }
+        wanted = dict.fromkeys(left, 0)
+        for record in self.queue.jobs:
+            processors = max(component.processors for component in record.job.components)
+            best = max(left, key=left.__getitem__, default=None)
+            if best is not None and left[best] >= processors:
+                left[best] -= processors
+                wanted[best] += processors
+        for name, processors in wanted.items():
+            if processors > self._information.available(name):
+                self.manager.shrink(name, processors - self._information.available(name))
+        return self._shrinks
 
     def _answer_wishes(self) -> None:
         """Applications that ask for processors come before policies and queue, those that cannot go on first."""

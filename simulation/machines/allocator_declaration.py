@@ -10,14 +10,13 @@ Guests give such a constant, or just the class, as an entry point of the group `
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from ramp.declarations import Sort
 from ramp.errors import ConfigurationError
-from ramp.options import read_options
+from ramp.options import first_paragraph, read_options
 from simulation.machines.bluegene.cable_policy import CablePolicy
 from simulation.machines.boxes.policy import BoxPolicy
 
@@ -43,7 +42,7 @@ def allocator(make: type[Policy], *, about: str = "") -> AllocatorDeclaration:
 
     Args:
         make: derived from `BoxPolicy`, for a torus of boxes, or from `CablePolicy`, for a machine of cabled lines.
-        about: one line; by default the first of the docstring.
+        about: one line; by default the first paragraph of the docstring.
 
     Raises:
         ConfigurationError: the class is not derived from one of the two.
@@ -52,7 +51,7 @@ def allocator(make: type[Policy], *, about: str = "") -> AllocatorDeclaration:
         raise ConfigurationError(
             f"{make!r} is no allocator: it is derived neither from BoxPolicy nor from CablePolicy", key="allocator"
         )
-    return AllocatorDeclaration(make, about or (inspect.getdoc(make) or "").partition("\n")[0])
+    return AllocatorDeclaration(make, about or first_paragraph(make))
 
 
 def _adopt(given: Any) -> AllocatorDeclaration:

@@ -47,7 +47,7 @@ from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.actors import COMPOSITION
 from simulation.market.drawing.changes import change_some, draw_changes
-from simulation.market.drawing.sizes import draw_sizes, of_any_size
+from simulation.market.drawing.sizes import draw_sizes, of_any_size, with_wrong_sizes
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.faults.liars import Habit, LiarSpec, draw_liar
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
@@ -184,7 +184,7 @@ def run_seed(
     with bug:
         world = _new_world(seed, listen, faults, observer, wired=wired, lying=lying, ruled=ruled)
         try:
-            _run_world(world, seed, ruled=ruled, changes=draw_changes(seed) if resized else None)
+            _run_world(world, seed, ruled=ruled, changes=draw_changes(seed, resized=resized))
         except InvariantViolated as violation:
             report.violation, report.checker = violation.reason, violation.checker
         except Exception as error:  # a harness: whatever a party or checker raises is a finding of this seed
@@ -273,6 +273,7 @@ def draw_liars(seed: int, roles: Mapping[str, Role], *, ruled: bool = True) -> d
         for name, spec in liars.items():
             if spec.role is Role.USER and rules.random() < 0.5:
                 liars[name] = replace(spec, habits=(*spec.habits, Habit.WRONG_PRICE))
+        return with_wrong_sizes(seed, liars)
     return liars
 
 

@@ -118,6 +118,10 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
             return f"{content.job_id} {content.state}, delivery {content.delivery}"
         case c.JobRefused():
             return f"{content.job_id}: {content.code} ({content.detail})"
+        case c.SlotMoved():
+            return f"{content.agreement_id} as {content.reservation_id} was moved to {content.placement}"
+        case c.SlotMoveHeard():
+            return f"{content.agreement_id} moved at {_seconds(content.moved_at, start)}"
         case c.RefundClaim():
             return f"{content.failed.agreement_id} was paid, and {content.failed_seal.signer} says it has failed"
         case c.Registration() | c.Deregistration():
@@ -125,7 +129,8 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
         case c.DirectoryQuery():
             return f"who offers {content.service}?"
         case c.DirectoryListing():
-            return f"{', '.join(content.names) or 'nobody'}" + (", and more" if content.more else "")
+            unfit = f"; could not serve: {', '.join(each.name for each in content.unfit)}" if content.unfit else ""
+            return f"{', '.join(content.names) or 'nobody'}" + (", and more" if content.more else "") + unfit
         case c.Registered():
             return "registered"
         case c.Unverified():
@@ -338,7 +343,7 @@ def _record(record: rc.Record) -> str:
             return f"{name} {record.offer_id}: {_coded(record.code, record.detail)}"
         case rc.JobTaken(order=order) | rc.JobOrdered(order=order):
             return f"{name} {order.job_id}"
-        case rc.JobEnded(status=word) | rc.JobHeard(word=word):
+        case rc.JobEnded(status=word) | rc.JobHeard(word=word) | rc.MoveHeard(word=word):
             return f"{name} {describe(word, 0)}"
         case _:
             return f"{name} {rc.reference_of(record)}"
@@ -368,6 +373,8 @@ def _progress(progress: pr.Progress) -> str:
                 back = credits_text(changed.refund)
                 return f"reports {changed.agreement_id} at {changed.cores} cores, {back} back"
             return f"reports {changed.agreement_id} not changed: {_coded(changed.code, changed.detail)}"
+        case pr.UnitMoved():
+            return f"reports {progress.agreement_id} of {progress.resource} moved to {progress.placement}"
         case pr.KeeperOrdered(keeper, what):
             return f"obeys {keeper}: {what}"
         case pr.QueryAnswered(answer=None, query_id=query_id):

@@ -14,9 +14,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from ramp.errors import RampError, SchedulerError
-from simulation.kernel import EventQueue
+from simulation.kernel import MICROSECONDS_PER_SECOND, EventQueue
 from simulation.machines.interface import JobRequest, Machine, Placement, Reallocation
 from simulation.planning.plan import Plan
 from simulation.queueing.size_changes import changed, completes_at, ends_at
@@ -52,6 +53,7 @@ class EndedJob:
         end_time: microseconds.
         reason: why it ended.
         earlier: the segments of its run before the last one; none where it had one size only.
+        resized: whether its size was changed, if only at the instant of its start.
     """
 
     job: Job
@@ -60,6 +62,7 @@ class EndedJob:
     end_time: int
     reason: EndReason
     earlier: tuple[Segment, ...] = ()
+    resized: bool = False
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -229,11 +232,13 @@ class QueueSimulation:
         except Exception as error:
             raise self._wrong(f"raises {type(error).__name__}: {error}") from error
         if wake is not None and wake <= self._now:
-            raise self._wrong(f"wants to be asked again at {wake} us, which is not later")
+            raise self._wrong(f"wants to be asked again at {_seconds_text(wake)}, which is not later")
         return wake
 
     def _wrong(self, what: str) -> SchedulerError:
-        return SchedulerError(f"the scheduler {type(self._scheduler).__name__} {what}; it is {self._now} us")
+        return SchedulerError(
+            f"the scheduler {type(self._scheduler).__name__} {what} (at simulated time {_seconds_text(self._now)})"
+        )
 
     def advance(self, until: int) -> None:
         """Let everything happen up to and including a time, which then is `now`."""
@@ -342,8 +347,12 @@ class QueueSimulation:
         self._scheduler.released()
         self.ended_count += 1
         if self._on_end is not None:
-            earlier = () if running.changes is None else running.changes.segments
-            self._on_end(EndedJob(running.job, running.placement, running.start_time, self._now, reason, earlier))
+            changes = running.changes
+            earlier = () if changes is None else changes.segments
+            ended = EndedJob(
+                running.job, running.placement, running.start_time, self._now, reason, earlier, changes is not None
+            )
+            self._on_end(ended)
 
     def _begin_reservation(self, reservation: AdvanceReservation) -> None:
         """Give the reservation its units; jobs beyond their request that stand in the way are ended."""
@@ -373,3 +382,12 @@ class QueueSimulation:
             self._wake_ticket = None
         if time is not None:
             self._wake_ticket = self._events.schedule(time, (_Kind.WAKE, 0), _Kind.WAKE)
+
+
+def _seconds_text(time: int) -> str:
+    """A simulated time for people: seconds, with a fraction where it has one.
+
+    Args:
+        time: microseconds.
+    """
+    return f"{Decimal(time) / MICROSECONDS_PER_SECOND:,f} s"

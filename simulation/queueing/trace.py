@@ -47,7 +47,7 @@ def _seconds(microseconds: int) -> int | float:
     return whole if rest == 0 else microseconds / MICROSECONDS_PER_SECOND
 
 
-def schedule_as_swf(log: SwfLog, run: LogRun, note: str) -> SwfLog:
+def schedule_as_swf(log: SwfLog, run: LogRun, *notes: str) -> SwfLog:
     """The log as it would read had this machine and scheduler run it.
 
     Submission, wait, run time and processors are the simulation's; all other fields are the log's, but for the status
@@ -59,7 +59,7 @@ def schedule_as_swf(log: SwfLog, run: LogRun, note: str) -> SwfLog:
     Args:
         log: the log the jobs come from.
         run: what came out.
-        note: put into the header as a `Note` line.
+        notes: put into the header, a `Note` line each.
     """
     columns = np.array(log.columns[:, run.jobs.line], dtype=np.int64)
     schedule = run.schedule
@@ -68,23 +68,22 @@ def schedule_as_swf(log: SwfLog, run: LogRun, note: str) -> SwfLog:
         for times in (schedule.submit_time, schedule.start_time, schedule.end_time)
     )
     known = columns[FIELD_NAMES.index("status")]
-    cut = schedule.end_time - schedule.start_time < run.jobs.run_time
     new = {
         "submit_time": submit,
         "wait_time": start - submit,
         "run_time": end - start,
         "allocated_processors": schedule.held,
         "requested_processors": schedule.size,
-        "status": np.where(cut, _ENDED_BY_THE_SYSTEM, np.where(known < 0, _COMPLETED, known)),
+        "status": np.where(run.cut, _ENDED_BY_THE_SYSTEM, np.where(known < 0, _COMPLETED, known)),
     }
     for name, values in new.items():
         columns[FIELD_NAMES.index(name)] = values
     counted = {"MaxJobs": len(schedule), "MaxRecords": len(schedule), "MaxProcs": schedule.capacity}
-    notes = [f" Note: {note}"]
+    said = [f" Note: {note}" for note in notes]
     if schedule.pieces is not None:
         jobs = len(np.unique(schedule.pieces.job))
-        notes.append(f" Note: the sizes of {jobs} jobs changed while they ran; processors are the mean, rounded")
-    comments = (*_with_counts(log.comments, counted), *notes)
+        said.append(f" Note: the sizes of {jobs} jobs changed while they ran; processors are the mean, rounded")
+    comments = (*_with_counts(log.comments, counted), *said)
     return SwfLog(columns, comments)
 
 

@@ -90,12 +90,14 @@ class LogRun:
     Attributes:
         jobs: the jobs that ran, in order of submission.
         schedule: when they ran, in the same order.
+        cut: whether a job was ended before its work was done, in the same order, shape (jobs,).
         refused: jobs that would not fit the empty machine.
         reservations: those granted, in the order asked for; None for one that was not.
     """
 
     jobs: JobTable
     schedule: Schedule
+    cut: NDArray[np.bool_]
     refused: int
     reservations: tuple[AdvanceReservation | None, ...] = ()
 
@@ -143,6 +145,7 @@ def run_log(
     start = np.full(count, -1, dtype=np.int64)
     end = np.zeros(count, dtype=np.int64)
     held = np.zeros(count, dtype=np.int64)
+    cut = np.zeros(count, dtype=np.bool_)
     index_of = {number: index for index, number in enumerate(jobs.job_number.tolist())}
     pieces: list[tuple[int, int, int, int]] = []
 
@@ -151,7 +154,8 @@ def run_log(
         start[index] = ended.start_time
         end[index] = ended.end_time
         held[index] = ended.placement.size
-        if ended.earlier:
+        cut[index] = ended.reason is not EndReason.COMPLETED
+        if ended.resized:
             pieces.extend((index, each.begin, each.end, each.placement.size) for each in ended.segments)
         if on_end is not None:
             on_end(ended)
@@ -169,7 +173,7 @@ def run_log(
         changed = np.flatnonzero(ran)[resized.job]
         held[changed] = size[changed] = mean[resized.job]
     schedule = Schedule(jobs.submit_time[ran], start[ran], end[ran], size[ran], held[ran], machine.capacity, resized)
-    return LogRun(jobs.select(ran), schedule, len(simulation.refused), granted)
+    return LogRun(jobs.select(ran), schedule, cut[ran], len(simulation.refused), granted)
 
 
 def _pieces(rows: Sequence[tuple[int, int, int, int]], ran: NDArray[np.bool_]) -> Pieces | None:
@@ -283,7 +287,7 @@ def _run_flat(
         raise SchedulerError(f"the compiled version of {options.name} gives no start to some job, or an early one")
     end = start + duration
     schedule = Schedule(ran.submit_time, start, end, ran.size, ran.size, machine.capacity)
-    return LogRun(ran, schedule, len(jobs) - len(ran))
+    return LogRun(ran, schedule, duration < ran.run_time, len(jobs) - len(ran))
 
 
 def replay_ends(run: LogRun, on_end: Callable[[EndedJob], None]) -> None:

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from ramp.errors import PluginError
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
+from ramp.plugins.snapshot import load_shown, reservation_shown
+from ramp.plugins.windows import iso_or_empty, window_refusal
 from simulation.resource.machine_clock import MachineClock
 from simulation.resource.reservation_book import Change, ReservationBook, Standing
 from simulation.workload.profile import NEVER, CoreProfile
 from simulation.workload.queue_projection import ReservedWindow
-
-LOAD_SLICES: Final = 24
-"""Equal parts of the horizon for which a snapshot gives the projected load."""
 
 
 class BookedMachine(ABC):
@@ -80,26 +78,18 @@ class BookedMachine(ABC):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """The earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
-        unfit = self._unfit(unit)
-        if unfit is not None:
-            return unfit
+        refused = self._unfit(unit) or window_refusal(unit, now)
+        if refused is not None:
+            return refused
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
-        latest = unit.deadline - duration
-        nearest = _iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once
-        if unit.deadline <= now:
-            detail = f"the deadline {iso(unit.deadline)} has passed"
-            return Refusal(unit.number, RefusalCode.WINDOW_PASSED, nearest, detail)
-        if duration <= 0 or latest < earliest:
-            detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
-            return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
-        slot = self._earliest_slot(unit, duration, earliest, latest, now)
+        slot = self._earliest_slot(unit, duration, earliest, unit.deadline - duration, now)
         if slot is None:
             later = self._earliest_slot(unit, duration, earliest, None, now)
             detail = (
                 f"{unit.cores.total} of {self.capacity} cores are not free together for {seconds(duration):g} s "
                 f"between {iso(earliest)} and {iso(unit.deadline)}"
             )
-            nearest = _iso_or_empty(None if later is None else later.start)
+            nearest = iso_or_empty(None if later is None else later.start)
             return Refusal(unit.number, RefusalCode.CORES_TAKEN, nearest, detail)
         return slot
 
@@ -160,14 +150,11 @@ class BookedMachine(ABC):
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
         """The machine as `ramp qstat` shows it; see `ResourcePlugin.snapshot`.
 
-        Starts and ends of queued jobs and ends of running ones are projections; `projected_load` is the time-mean over
-        each of `LOAD_SLICES` equal parts of the horizon, `time` being the part's begin.
+        Starts and ends of queued jobs and ends of running ones are projections.
         """
         running, queued = self.jobs(now)
         machine_now = self.clock.log_time(now)
         busy = self.profile(now, machine_now + 1).max_over(machine_now, machine_now + 1)
-        slices = min(LOAD_SLICES, max(horizon, 1))
-        bounds = [now + horizon * part // slices for part in range(slices + 1)]
         return {
             "resource": self.resource,
             "source": self.source,
@@ -178,23 +165,8 @@ class BookedMachine(ABC):
             "load": busy / self.capacity,
             "running": running,
             "queued": queued,
-            "reservations": [
-                {
-                    "reservation_id": each.reservation_id,
-                    "key": each.key,
-                    "cores": each.slot.cores,
-                    "start": iso(each.slot.start),
-                    "end": iso(each.slot.end),
-                    "firm": each.firm,
-                    "held_until": None if each.held_until is None else iso(each.held_until),
-                }
-                for each in self._book.live(now)
-            ],
-            "projected_load": [
-                {"time": iso(begin), "load": self._load(begin, end, now)}
-                for begin, end in pairwise(bounds)
-                if begin < end
-            ],
+            "reservations": [reservation_shown(each) for each in self._book.live(now)],
+            "projected_load": load_shown(now, horizon, lambda begin, end: self._load(begin, end, now)),
         }
 
     def reserved_windows(self, now: Instant) -> list[ReservedWindow]:
@@ -268,11 +240,3 @@ class BookedMachine(ABC):
         log_start, log_end = self.clock.log_time(start), self.clock.log_time(end)
         profile = self.profile(now, log_end)
         return profile.mean_over(log_start, max(log_end, log_start + 1)) / self.capacity
-
-
-def _iso_or_empty(instant: Instant | None) -> str:
-    """An instant as text; empty where there is none or it lies behind the calendar's end."""
-    try:
-        return "" if instant is None else iso(instant)
-    except OverflowError:
-        return ""

@@ -43,7 +43,7 @@ class FakeQstatOptions:
         synthetic_load: offered load of a synthetic workload.
     """
 
-    log: Annotated[str, Wanted("the name or path of a workload log, or 'synthetic',", bool)]
+    log: Annotated[str, Wanted("the name or path of a workload log, or 'synthetic'", bool)]
     base_time_s: Annotated[int, Bounds(0)] = 0
     speed: Annotated[Fraction, Bounds(1, 10**9)] = Fraction(1)
     synthetic_load: Annotated[float, _ABOVE_0] = DEFAULT_LOAD

@@ -11,14 +11,13 @@ Guests give such a constant, or just the class, as an entry point of the group `
 from __future__ import annotations
 
 import importlib
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from typing import Any, Final
 
 from ramp.declarations import Sort
 from ramp.errors import ConfigurationError, RampError
-from ramp.options import read_options
+from ramp.options import first_paragraph, read_options
 from simulation.schedulers.interface import Scheduler
 
 FlatLoop = Callable[..., Any]
@@ -91,7 +90,7 @@ def scheduler(
     compiled: str | FlatLoop | None = None,
     compiled_by_event: str | FlatLoop | None = None,
 ) -> SchedulerDeclaration:
-    """Declare a scheduler; arguments as of `SchedulerDeclaration`, `about` by default the docstring's first line.
+    """Declare a scheduler; arguments as of `SchedulerDeclaration`, `about` by default the docstring's first paragraph.
 
     Raises:
         ConfigurationError: `make` cannot be called, or is a class that lacks a scheduler's methods.
@@ -105,8 +104,7 @@ def scheduler(
         )
     if options is not None and not is_dataclass(options):
         raise ConfigurationError(f"{options!r} is no dataclass of options", key="scheduler")
-    first_line = (inspect.getdoc(make) or "").partition("\n")[0]
-    return SchedulerDeclaration(make, about or first_line, options, compiled, compiled_by_event)
+    return SchedulerDeclaration(make, about or first_paragraph(make), options, compiled, compiled_by_event)
 
 
 def _adopt(given: Any) -> SchedulerDeclaration:

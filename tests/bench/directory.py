@@ -1,30 +1,55 @@
 """The directory: renewals per second in the pure machine, and listings while the market is large.
 
 Reference: a directory that keeps a list and looks through all of it for each heartbeat and for each lease that may have
-ended. Seals are verified before the machine sees a message; `signatures` tells what that costs.
+ended; and for listings by need, one that looks at one machine after the other until the page is full. Seals are
+verified before the machine sees a message; `signatures` tells what that costs.
 """
 
 from __future__ import annotations
 
-from time import perf_counter
+import random
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+from unittest.mock import patch
 
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import DirectoryQuery, Registration
-from ramp.model.instant import SECOND, Instant
+from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
+from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.services import RESOURCE_SERVICE
-from ramp.protocol.directory.party import DirectoryParty
-from ramp.protocol.events import MessageReceived
+from ramp.model.slot import StaticTerms
+from ramp.protocol.directory.party import PAGE_NAMES_MAX, UNFIT_MAX, DirectoryParty
+from ramp.protocol.events import AuctionOptions, MessageReceived, RequestSubmitted
+from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.timing import Timing
+from ramp.runtime.config_file import load_config
+from simulation.market.specs import UserSpec, configured
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.wire import Wire
-from simulation.market.world import START
+from simulation.market.world import START, World
 
 AGENTS = 1_000
 HEARTBEATS = 10
 SCANNED_HEARTBEATS = 2
 SIGNERS = 200
 LISTINGS = 200
+MACHINES = 100_000
+FILTERED = 15
+TABLE2 = Path(__file__).parents[2] / "agents_config" / "swarms" / "table2.toml"
+LARGE_CORES = 16_384
+"""Ten of the twenty machines of Table 2 have fewer."""
+
+NEEDS = {
+    "one in fifty": StaticNeeds(30_000, operating_system="AIX", ram_per_core_mb=4_096, cpu_speed_mhz=3_000),
+    "every other one": StaticNeeds(10_000, 1, 2),
+    "nobody": StaticNeeds(1_000, architecture="sparc", node_disk_space_gb=100),
+    "nearly all": StaticNeeds(64),
+}
+"""What is looked for, by how many of the machines meet it, roughly."""
 
 
 def run() -> list[tuple[str, float, str]]:
@@ -54,6 +79,8 @@ def run() -> list[tuple[str, float, str]]:
             "%",
         ),
         (f"directory: pages of {AGENTS} agents", listings, "1/s"),
+        *_filtered_listings(timing),
+        *_purchases(),
     ]
 
 
@@ -95,6 +122,100 @@ def _verified_renewals(timing: Timing) -> float:
     for name, encoded in sent:
         party.handle(MessageReceived(wire.decode(name, "directory", encoded, START)), START)
     return len(sent) / (perf_counter() - started)
+
+
+def _machine(draw: random.Random) -> StaticTerms:
+    return StaticTerms(
+        draw.randrange(1, 40_000),
+        draw.choice((1, 4, 16, 64)),
+        draw.choice(("LINUX", "LINUX", "AIX", "Solaris", None)),
+        draw.choice(("5.10", "6.1", None)),
+        draw.choice(("x86_64", "ppc", "ia64", None)),
+        draw.randrange(1_000, 5_000),
+        ram_per_core_mb=draw.choice((1_024, 2_048, 4_096, 8_192, None)),
+        torus=draw.random() < 0.05,
+    )
+
+
+def _filtered_listings(timing: Timing) -> list[tuple[str, float, str]]:
+    """First pages of 100 000 machines by what is needed, ours and by looking at one after the other."""
+    draw = random.Random(0)
+    party = DirectoryParty("directory", timing=timing)
+    machines = {f"resource{number:06}": _machine(draw) for number in range(MACHINES)}
+    began = perf_counter()
+    for name, terms in machines.items():
+        content = Registration(RESOURCE_SERVICE, 10 * MINUTE, 1, (terms,))
+        message = Message(Performative.SUBSCRIBE, name, "directory", name, content)
+        party.handle(MessageReceived(VirtualNotary(name, Role.RESOURCE).seal(message, 0)), 0)
+    rows = [(f"directory: {MACHINES} machines registered with their terms", MACHINES / (perf_counter() - began), "1/s")]
+    in_order = sorted(machines.items())
+    for share, need in NEEDS.items():
+        query = DirectoryQuery("q", RESOURCE_SERVICE, "", (need,))
+        asked = MessageReceived(Message(Performative.QUERY_REF, "alice", "directory", "q", query))
+        ours = _middle(lambda asked=asked: party.handle(asked, 0), FILTERED)
+        began_scan = process_time()
+        scanned = _scanned(in_order, need)
+        scan = 1_000 * (process_time() - began_scan)
+        (sent,) = party.handle(asked, 0)
+        listing = sent.message.content
+        assert (list(listing.names), [each.name for each in listing.unfit]) == scanned
+        what = f"directory: a filtered listing of {MACHINES}, {share} fits"
+        rows += [(what, ours, "ms CPU"), (f"{what}, by scan", scan, "ms CPU"), (f"{what}, faster by", scan / ours, "x")]
+    return rows
+
+
+def _middle(work: Callable[[], object], times: int) -> float:
+    """The middle processor time of several, in milliseconds: what else the computer does makes no difference."""
+    taken = []
+    for _ in range(times):
+        began = process_time()
+        work()
+        taken.append(1_000 * (process_time() - began))
+    return median(taken)
+
+
+def _scanned(machines: list[tuple[str, StaticTerms]], need: StaticNeeds) -> tuple[list[str], list[str]]:
+    """What one writes first: the page, and who does not fit, by one look at each machine until both are full."""
+    fit: list[str] = []
+    unfit: list[str] = []
+    for name, terms in machines:
+        if len(fit) == PAGE_NAMES_MAX and len(unfit) == UNFIT_MAX:
+            break
+        (fit if need.met_by(terms) else unfit).append(name)
+    return fit[:PAGE_NAMES_MAX], unfit[:UNFIT_MAX]
+
+
+def _purchases() -> list[tuple[str, float, str]]:
+    """Messages of purchases for which most machines are too small: these are called, or are not."""
+    rows = []
+    for rounds in (1, 10):
+        fewer = _purchase(rounds)
+        with patch("ramp.protocol.user.auction.needs_of", lambda _: ()):
+            everybody = _purchase(rounds)
+        what = f"directory: messages of a purchase of {LARGE_CORES} cores in Table 2, {rounds} rounds"
+        rows += [
+            (what, fewer, "messages"),
+            (f"{what}, everybody called", everybody, "messages"),
+            (f"{what}, saved", 100 * (1 - fewer / everybody), "%"),
+        ]
+    return rows
+
+
+def _purchase(rounds: int) -> int:
+    ended: list[Progress] = []
+    world = World(
+        configured(load_config(TABLE2).resources, START - HOUR),
+        [UserSpec("user1", 10**12)],
+        seed=1,
+        listen=lambda _, progress, __: ended.append(progress) if isinstance(progress, RequestEnded) else None,
+    )
+    world.run(limit=SECOND)
+    before = world.network.counts.sent
+    begin = START // MINUTE * MINUTE + 5 * MINUTE
+    unit = RequestUnit(1, 70, begin + 24 * HOUR, TotalCores(LARGE_CORES), not_before=begin, wall_time=HOUR)
+    world.command("user1", RequestSubmitted("request", RequestForQuotation((unit,)), AuctionOptions(rounds=rounds)))
+    world.run(until=lambda: bool(ended), limit=HOUR)
+    return world.network.counts.sent - before
 
 
 class _LinearScan:

@@ -25,6 +25,7 @@ _BLOCK: Final = re.compile(
     r"(?:^\*Not run by the tests: (?P<reason>[^*]+)\.\*\n+)?^```(?P<kind>\w+)[^\n]*\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+_LEFT_OUT: Final = re.compile(r"^\*Not run\b[^\n]*", re.MULTILINE)
 _END: Final = "END_OF_THE_PROGRAM"
 _WORD: Final = re.compile(r"[A-Za-z]{3,}")
 _EXIT: Final = re.compile(r"#\s*exit code (\d+)")
@@ -57,11 +58,19 @@ def read_page(text: str) -> Page:
     """Collect the commands of a page in their order.
 
     Raises:
-        ValueError: for a block whose commands have no prompt, or a kind of block that hides commands.
+        ValueError: for a block whose commands have no prompt, a kind of block that hides commands, or a line that looks
+            as if it left out a block and leaves out none.
     """
     commands: list[Command] = []
     left_out: list[str] = []
-    for block in _BLOCK.finditer(text):
+    blocks = list(_BLOCK.finditer(text))
+    effective = {block.start() for block in blocks if block["reason"]}
+    for line in _LEFT_OUT.finditer(text):
+        if line.start() not in effective:
+            number = text[: line.start()].count("\n") + 1
+            right = "'*Not run by the tests: REASON.*' right before one"
+            raise ValueError(f"line {number}: {line[0]!r} leaves out no block; right would be {right}")
+    for block in blocks:
         line = text[: block.start("text")].count("\n") + 1
         if block["kind"] in {"sh", "bash", "shell"}:
             raise ValueError(f"line {line}: commands stand in blocks of the kind console, with prompts")

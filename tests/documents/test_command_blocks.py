@@ -107,3 +107,17 @@ def test_numbers_and_names_with_digits_may_differ() -> None:
     output = "unit 2: thunder3: settled\nRequest request-77 committed in 0.3 s\n"
     assert missing_lines(["unit 1: curie1: settled", "...", "Request request-1: committed"], output) == []
     assert missing_lines(["unit 1: curie1: refused"], output) == ["unit 1: curie1: refused"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*Not run by the tests here: both stay.*\n\n```console\n$ sleep inf\n```\n",
+        "*Not run by the tests: both stay*\n\n```console\n$ sleep inf\n```\n",
+        "*Not run by the tests: both stay.* Indeed.\n\n```console\n$ sleep inf\n```\n",
+        "*Not run by the tests: both stay.*\n\nSome words.\n\n```console\n$ sleep inf\n```\n",
+    ],
+)
+def test_a_line_that_leaves_out_nothing_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"line 3: '\*Not run .* leaves out no block"):
+        read_page("One page.\n\n" + text)

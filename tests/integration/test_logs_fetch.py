@@ -186,9 +186,10 @@ def test_commands_list_and_fetch(archive: Archive, tmp_path: Path, monkeypatch: 
     assert after[LOG.name] == {**before[LOG.name], "found": True, "path": str(expected), "source": "log"}
     told = runner.invoke(cli_logs.logs, ["fetch"], catch_exceptions=False)
     assert [line.split()[0] for line in told.stdout.splitlines()] == ["RICC-2010-2"]
-    table = runner.invoke(cli_logs.logs, ["list"]).stdout
-    assert str(expected) in table
-    assert "missing: ramp logs fetch RICC-2010-2" in table
+    table = runner.invoke(cli_logs.logs, ["list"])
+    assert str(expected) in table.stdout
+    assert [line.split()[0] for line in table.stdout.splitlines() if line.endswith("missing")] == ["RICC-2010-2"]
+    assert "`ramp logs fetch NAME` gets one that is missing" in table.stderr
 
 
 def test_folders_of_the_variable_come_before_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

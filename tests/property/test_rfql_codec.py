@@ -19,6 +19,7 @@ from ramp.model.acl import CONTENT_OF, ROLES_OF, Message, Performative
 from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Cancellation, Signed
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import SECOND, from_iso
+from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import (
     MoldableTerms,
@@ -31,6 +32,7 @@ from ramp.model.request import (
     TotalDiskSpace,
 )
 from ramp.model.seal import Role
+from ramp.model.slot import StaticTerms
 from ramp.rfql import codec, documents, request_for_quotation
 from ramp.rfql.signing.notary import PublicNotary, XmlNotary
 from ramp.rfql.signing.trust import Trust
@@ -238,6 +240,7 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "peers": tuples_of(contents.JobPeer),
     "begin_at": instants,
     "due_at": instants,
+    "moved_at": instants,
     "started_at": st.none() | instants,
     "ended_at": st.none() | instants,
     "exit_code": st.none() | st.integers(-64, 255),
@@ -254,7 +257,17 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "offset": ordinals,
     "size": ordinals,
 }
+_words = st.none() | identifiers
+_amounts = st.none() | ordinals
+_properties = (_words, _words, _words, _amounts, _amounts, _amounts, _amounts, _amounts, st.booleans())
+static_terms = st.builds(StaticTerms, counts, counts, *_properties)
+static_needs = st.builds(StaticNeeds, counts, counts, ordinals, *_properties)
 BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
+    (contents.Registration, "terms"): st.just(()) | st.tuples(static_terms),
+    (contents.DirectoryQuery, "needs"): st.lists(static_needs, max_size=3).map(tuple),
+    (contents.DirectoryListing, "unfit"): st.lists(
+        st.builds(contents.UnfitAgent, identifiers, st.tuples(static_terms)), max_size=3
+    ).map(tuple),
     (contents.DirectoryQuery, "after"): st.just("") | identifiers,
     (contents.DepositOrder, "amount"): st.integers(1, 2**62),
     (contents.DepositMade, "amount"): st.integers(1, 2**62),

@@ -62,7 +62,7 @@ from ramp.model.money import credits_text
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
-from ramp.model.slot import Slot, StaticTerms
+from ramp.model.slot import Slot, SlotMove, StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -308,6 +308,11 @@ class ScriptedMarket:
     def do_loses(self, options: _Options) -> None:
         name, offer_id = options.words
         self.world._answer(name, ev.SlotsTended(((offer_id, "node 3 is down"),)))
+
+    def do_moves(self, options: _Options) -> None:
+        name, offer_id, placement = options.words
+        move = SlotMove(placement, START + options.duration("at", 0))
+        self.world._answer(name, ev.SlotsTended((), ((offer_id, move),)))
 
     def do_user(self, options: _Options) -> None:
         (name,) = options.words

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from ramp.composition import Composition
-from ramp.model.contents import DirectoryListing
+from ramp.model.contents import DirectoryListing, UnfitAgent
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND, Duration
+from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol.directory.party import DirectoryParty
@@ -88,22 +89,39 @@ def test_with_one_directory_its_loss_would_have_been_noticed() -> None:
 
 
 class _Liar(DirectoryParty):
-    """A directory that invents resources and conceals the cheapest."""
+    """A directory that invents resources and conceals the cheapest, or says that its machine is too small."""
 
-    def _page(self, query_id: str, service: str, after: str) -> DirectoryListing:
-        honest = super()._page(query_id, service, after)
-        return replace(honest, names=("ghost0", "ghost1", *(name for name in honest.names if name != "res0")))
+    belittling = False
+
+    def _page(self, query_id: str, service: str, after: str, needs: tuple[StaticNeeds, ...]) -> DirectoryListing:
+        honest = super()._page(query_id, service, after, needs)
+        names = ("ghost0", "ghost1", *(name for name in honest.names if name != "res0"))
+        unfit = (UnfitAgent("res0", (StaticTerms(1),)),) if self.belittling else ()
+        return replace(honest, names=names, unfit=unfit)
+
+
+class _Belittler(_Liar):
+    belittling = True
 
 
 class _Lying(Composition):
     """A market whose directories lie."""
 
+    liar: type[_Liar] = _Liar
+
     def directory_party(self, name: str, known: object = ()) -> DirectoryParty:
-        return _Liar(name, timing=self.timing)
+        return self.liar(name, timing=self.timing)
 
 
-def test_a_directory_that_lies_costs_a_round_and_the_offer_that_it_conceals_and_nothing_else() -> None:
-    world, ended = market(_Lying(TWO.bank, TWO.directories, TWO.keeper))
+class _Belittling(_Lying):
+    liar = _Belittler
+
+
+@pytest.mark.parametrize("lying", [_Lying, _Belittling])
+def test_a_directory_that_lies_costs_a_round_and_the_offer_that_it_conceals_and_nothing_else(
+    lying: type[_Lying],
+) -> None:
+    world, ended = market(lying(TWO.bank, TWO.directories, TWO.keeper))
     outcome, _ = bought(world, ended, "r1")
     assert outcome.status is RequestStatus.COMMITTED
     assert [unit.offer.resource for unit in outcome.units] == ["res1"]

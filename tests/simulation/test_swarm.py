@@ -83,6 +83,7 @@ CAUGHT_BY = {
     "second_price_as_first": (7, "price_owed"),
     "dearest_sets_price": (12, "price_owed"),
     "ideal_speed_up": (7, "size_owed"),
+    "length_believed": (15, "size_owed"),
     "paid_before_its_start": (19, "paid_for_its_start"),
 }
 """Of each planted bug, the first seed that shows it, and by which invariant."""

@@ -142,8 +142,8 @@ class Faulty(EasyBackfill):
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("raises", "the scheduler Faulty raises KeyError: 'x'; it is 0 us"),
-        ("asks at once again", "wants to be asked again at 0 us, which is not later"),
+        ("raises", "the scheduler Faulty raises KeyError: 'x' \\(at simulated time 0 s\\)"),
+        ("asks at once again", "wants to be asked again at 0 s, which is not later"),
         ("forgets", "never starts 3 jobs, first job 1"),
         ("starts twice", "starts job 1, which does not wait"),
     ],

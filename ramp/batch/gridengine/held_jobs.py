@@ -77,6 +77,11 @@ class GridEngineQueue:
         found = sorted((job for job in report.jobs if job.name == name), key=lambda job: job.number)
         return tuple(_told(job) for job in found)
 
+    def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
+        """See `ListedQueue.own`."""
+        report = ask(questions.queues(self._system.programs), self._system.run)
+        return tuple((job.name, _told(job)) for job in report.jobs if job.name.startswith(prefix))
+
     def submit(self, wanted: WantedJob) -> None:
         """See `JobQueue.submit`."""
         begin = () if wanted.not_before is None else ("-a", f"{to_datetime(wanted.not_before):%Y%m%d%H%M.%S}")

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ramp.batch.gridengine.plugin import GridEngineOptions
-from ramp.batch.gridengine.plugin import open_system as _open_system
-from ramp.batch.gridengine.system import GridEngine
-from ramp.batch.inspecting import Remark
+from ramp.batch.gridengine.plugin import GridEngineOptions, open_system
+from ramp.batch.inspecting import Comparing, Remark, reading
 from ramp.model.instant import Instant
 from ramp.options import read_options
 from ramp.plugins.interface import PluginSettings
 
 
-def open_system(settings: PluginSettings) -> GridEngine:
+def read(settings: PluginSettings) -> Comparing:
     """See `ramp.batch.inspecting.Inspection`; queue, parallel environment, rights and limits are checked on the way."""
-    return _open_system(settings, read_options(settings.options, GridEngineOptions, within=settings.resource))
+    options = read_options(settings.options, GridEngineOptions, within=settings.resource)
+    return reading(settings.resource, open_system(settings, options))
 
 
 def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
-    """See `ramp.batch.inspecting.Inspection`: what there is to say, `open_system` raises."""
+    """See `ramp.batch.inspecting.Inspection`: what there is to say, `read` raises."""
     del now
     options = read_options(settings.options, GridEngineOptions, within=settings.resource)
     return [Remark("privilege", settings.resource, f"this account may reserve in {options.parallel_environment}")]

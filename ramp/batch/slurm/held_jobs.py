@@ -28,7 +28,10 @@ _PARTITION: Final = Wanted("a partition's name", lambda text: re.fullmatch(r"[\w
 _RAN: Final = frozenset(
     {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "COMPLETED", "TIMEOUT", "FAILED", "NODE_FAIL", "PREEMPTED"}
 )
+_RUNS: Final = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED"})
 _WAITS: Final = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
+_JOB: Final = "%i|%T|%S|%M|%r"
+"""Id, state, start, time that it ran, reason; the last may have anything in it."""
 _HELD: Final = ("JobHeldUser", "JobHeldAdmin")
 _NUMBER: Final = re.compile(r"(\d+)(;[\w.-]+)?")
 _NEVER: Final = ("Invalid partition", "Invalid account", "configuration is not available", "more processors", "limit")
@@ -55,6 +58,10 @@ class SlurmQueue:
     def find(self, name: str) -> tuple[OwnJob, ...]:
         """See `JobQueue.find`; Slurm forgets jobs some minutes after their end."""
         return ask(_jobs_named(name), self._run)
+
+    def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
+        """See `ListedQueue.own`."""
+        return ask(_jobs_of(prefix), self._run)
 
     def submit(self, wanted: WantedJob) -> None:
         """See `JobQueue.submit`."""
@@ -91,7 +98,16 @@ class SlurmQueue:
 
 
 def _jobs_named(name: str) -> Question[tuple[OwnJob, ...]]:
-    return Question(("squeue", "-a", "-h", "-t", "all", "-n", name, "-o", "%i|%T|%S|%M|%r"), parse_jobs)
+    return Question(("squeue", "-a", "-h", "-t", "all", "-n", name, "-o", _JOB), parse_jobs)
+
+
+def _jobs_of(prefix: str) -> Question[tuple[tuple[str, OwnJob], ...]]:
+    def parse(text: str) -> tuple[tuple[str, OwnJob], ...]:
+        # a stranger's job may have any name; only lines that begin as ours do are read
+        ours = (line.partition("|") for line in text.splitlines() if line.startswith(prefix))
+        return tuple((name, job) for name, _, rest in ours for job in parse_jobs(rest))
+
+    return Question(("squeue", "-a", "-h", "-t", "all", "-o", f"%j|{_JOB}"), parse)
 
 
 def parse_jobs(text: str) -> tuple[OwnJob, ...]:
@@ -112,7 +128,7 @@ def parse_jobs(text: str) -> tuple[OwnJob, ...]:
             began = instant_of(start)
             if began is None:
                 raise ValueError(f"job {job_id} is {state} and has no start")
-            found.append(OwnJob(job_id, Standing.STARTED, began))
+            found.append(OwnJob(job_id, Standing.STARTED, began, ended=state not in _RUNS))
         elif state in _WAITS:
             held = reason in _HELD
             found.append(OwnJob(job_id, Standing.HELD if held else Standing.WAITING))

@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from ramp.batch.commands import CommandRunner, Question, ask
-from ramp.batch.inspecting import Remark
-from ramp.batch.slurm.plugin import SlurmOptions, runner_of
-from ramp.batch.slurm.plugin import open_system as _open_system
-from ramp.batch.slurm.system import SlurmSystem
+from ramp.batch.inspecting import Comparing, Remark, reading
+from ramp.batch.slurm.plugin import SlurmOptions, open_system, runner_of
 from ramp.batch.slurm.times import instant_of
 from ramp.errors import BatchSystemError
 from ramp.model.instant import SECOND, Instant
@@ -42,9 +40,10 @@ _USER: Final = re.compile(r"^SlurmUser\s*=\s*(\S+?)\(\d+\)", re.MULTILINE)
 _VERSION: Final = re.compile(r"^SLURM_VERSION\s*=\s*(\S+)", re.MULTILINE)
 
 
-def open_system(settings: PluginSettings) -> SlurmSystem:
+def read(settings: PluginSettings) -> Comparing:
     """See `ramp.batch.inspecting.Inspection`."""
-    return _open_system(settings, read_options(settings.options, SlurmOptions, within=settings.resource))
+    options = read_options(settings.options, SlurmOptions, within=settings.resource)
+    return reading(settings.resource, open_system(settings, options))
 
 
 def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:

@@ -6,9 +6,9 @@ raises a `ramp.errors.BatchSystemError`; what was to be done may have been done 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ramp.batch.system import SystemSnapshot
 from ramp.model.instant import Duration, Instant
@@ -51,11 +51,13 @@ class OwnJob:
         job_id: its id in the system.
         standing: held, waiting, started (and perhaps ended since), or gone without having started.
         started_at: when it started; None before.
+        ended: whether it has started and ended since; some systems tell of such jobs for minutes.
     """
 
     job_id: str
     standing: Standing
     started_at: Instant | None = None
+    ended: bool = field(default=False, compare=False)
 
 
 class JobQueue(Protocol):
@@ -86,4 +88,17 @@ class JobQueue(Protocol):
 
     def delete(self, job_id: str) -> None:
         """Cancel a job, waiting or running; one that is gone is no error."""
+        ...
+
+
+@runtime_checkable
+class ListedQueue(Protocol):
+    """A queue that outlives the agent and can tell all of the market's jobs, for those who look from outside."""
+
+    def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
+        """All jobs whose names begin with a prefix, with their names; those that ended long ago may be missing.
+
+        Args:
+            prefix: of a resource's names (`ramp.batch.reconciling.own_prefix`).
+        """
         ...

@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ramp.batch.book import Entry, HoldBook
-from ramp.batch.machine import SNAPSHOT_AGE_S, job_shown, reservation_shown
+from ramp.batch.machine import SNAPSHOT_AGE_S, job_shown
 from ramp.batch.reconciling import reservation_name
 from ramp.batch.system import SystemSnapshot
 from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing, WantedJob
 from ramp.batch.waiting.learning import QueueLearning
-from ramp.batch.windows import window_refusal
 from ramp.errors import AnswerUnreadable, BatchSystemError, PluginError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.probable_start import QUEUE_WAIT_MAX
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
+from ramp.plugins.snapshot import reservation_shown
+from ramp.plugins.windows import window_refusal
 
 Answer = TypeVar("Answer")
 
@@ -133,7 +134,7 @@ class QueueBoundMachine:
             except _Refused as refused:
                 self.book.drop(key)
                 return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=refused.reason)
-        return self._answer(key, now)
+        return self.book.answer(key, now)
 
     def _submit(self, entry: Entry, unit: RequestUnit) -> None:
         """Have the system hold exactly one job of the entry's name."""
@@ -170,7 +171,7 @@ class QueueBoundMachine:
                 return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=f"the held job of {key} is gone")
             firm = self.book.change(key, firm=True)
             self._told(lambda: self._followed(firm, job))
-        return self._answer(key, now)
+        return self.book.answer(key, now)
 
     def _followed(self, entry: Entry, job: OwnJob) -> None:
         """Let a bought job go that is held still, and note its start."""
@@ -208,17 +209,16 @@ class QueueBoundMachine:
                 return None
             if entry.firm:
                 self._told(lambda: self._followed(entry, job))
-        found = self._answer(key, now)
+        found = self.book.answer(key, now)
         return found if isinstance(found, Reservation) else None
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
         """All live holds and bought jobs, by their latest starts; see `ResourcePlugin.reservations`."""
-        return tuple(each.reservation() for each in self.book.live(now) if each.made)
+        return self.book.reservations(now)
 
     def next_event(self, now: Instant) -> Instant | None:
         """When the next hold runs out; see `ResourcePlugin.next_event`."""
-        untils = (each.held_until for each in self.book.live(now) if not each.firm)
-        return min((until for until in untils if until is not None), default=None)
+        return self.book.next_expiry(now)
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
         """Forget keys that are over; see `ForgettingPlugin.forget`."""
@@ -243,6 +243,7 @@ class QueueBoundMachine:
             "source": self.source,
             "time": iso(now),
             "machine_time_s": now / SECOND,
+            "picture_age_s": max(now - picture.taken_at, 0) / SECOND,
             "cores": self.capacity,
             "cores_busy": busy,
             "load": load,
@@ -264,15 +265,6 @@ class QueueBoundMachine:
         if bought + cores <= self._sellable:
             return ""
         return f"jobs of the market want {bought} cores already, and may want {self._sellable} together"
-
-    def _answer(self, key: str, now: Instant) -> Reservation | Refusal:
-        entry = self.book.entry(key)
-        if entry is not None and entry.stands(now):
-            return entry.reservation()
-        if entry is not None and entry.released:
-            return Refusal(entry.unit, RefusalCode.CANCELLED, detail=f"{key} was released")
-        reason = "was never held" if entry is None else "is no longer held: its time ran out"
-        return Refusal(0 if entry is None else entry.unit, RefusalCode.HOLD_EXPIRED, detail=f"{key} {reason}")
 
     def _told(self, act: Callable[[], Answer]) -> Answer:
         """Act on the queue; what fails is told as plug-ins tell it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -59,17 +59,8 @@ def open_plugin(settings: PluginSettings) -> QueueBoundMachine:
     options = read_options(settings.options, QueueBoundOptions, within=settings.resource)
     within = f"{settings.resource}.predictor_options"
     predictor = PREDICTORS.find(options.predictor).new(options.predictor_options, within=within)
-    own = PluginSettings(
-        f"{settings.resource}.queue",
-        settings.cores,
-        settings.cores_per_node,
-        settings.started_at,
-        options.queue,
-        settings.state_dir,
-        settings.seed,
-    )
     try:
-        queue = _opened(options.system, f"{settings.resource}.system")(own)
+        queue = open_queue(settings, options)
         waits = None if settings.state_dir is None else settings.state_dir / f"{settings.resource}.waits.jsonl"
         learning = QueueLearning(predictor, waits)
     except (BatchSystemError, StorageFailed) as error:
@@ -84,6 +75,21 @@ def open_plugin(settings: PluginSettings) -> QueueBoundMachine:
         script=_script(options.script, settings.resource),
         snapshot_age_s=options.snapshot_age_s,
     )
+
+
+def open_queue(settings: PluginSettings, options: QueueBoundOptions) -> JobQueue:
+    """The live queue that the options name.
+
+    Args:
+        settings: of the plug-in.
+        options: read from them.
+
+    Raises:
+        ConfigurationError: there is no such kind of queue, one of its options is wrong, or it is not as configured.
+        BatchSystemError: it cannot be asked now.
+    """
+    own = replace(settings, resource=f"{settings.resource}.queue", options=options.queue)
+    return _opened(options.system, f"{settings.resource}.system")(own)
 
 
 def _opened(name: str, key: str) -> OpenQueue:

@@ -10,10 +10,10 @@ from ramp.cli.connection import ask, open_market
 from ramp.cli.options import example, market_options
 from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.output import amount_json, amount_text, moment_text, print_json, print_line, print_pairs, print_rows
+from ramp.cli.views.postings import FOR, reference_object, reference_texts
 from ramp.client import dialogues
-from ramp.client.identifiers import shortened
 from ramp.client.jobs.job import deliveries, job_of
-from ramp.client.results import Account
+from ramp.client.results import Account, short_name
 from ramp.model.contents import StatementLine
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
@@ -61,8 +61,10 @@ def statement(
 ) -> None:
     """Show every payment and refund with the balance after it, and how the slots were delivered that jobs ran on.
 
+    --json tells what a line was for by `agreement_id`, for a deposit by `deposit_id`; `transfer_id` is the bank's own.
+
     Delivery is what the resource has measured: `on_time`, `late`, `undelivered` (its refund is a line of its own), or
-    `pending`; empty where no job was launched (`ramp jobs` has more of it).
+    `pending`; it is told of slots on which a job was launched (`ramp jobs` has more of it).
     """
     if since is not None and until is not None and since > until:
         raise click.UsageError(f"--since {iso(since)} lies after --until {iso(until)}")
@@ -74,22 +76,22 @@ def statement(
     if as_json:
         print_json({**account_object(account), "lines": [_line_object(line, delivered) for line in lines]})
         return
-    columns = ("Time", "Kind", "With", "Amount (credits)", "Balance (credits)", "Agreement", "Delivery", "Transfer")
-    short = shortened([line.agreement_id for line in lines])
+    some = bool(delivered.keys() & {line.agreement_id for line in lines})
+    columns = ("Time", "Kind", "With", "Amount (credits)", "Balance (credits)", FOR, *["Delivery"] * some)
+    domain = market.access.domain
     print_rows(
         columns,
         [
             (
                 moment_text(line.posted_at),
                 line.kind,
-                line.counterparty,
+                short_name(line.counterparty, domain),
                 credits_text(line.amount),
                 credits_text(line.balance),
-                short[line.agreement_id],
-                delivered.get(line.agreement_id, ""),
-                line.transfer_id,
+                reference,
+                *[delivered.get(line.agreement_id, "")] * some,
             )
-            for line in lines
+            for line, reference in zip(lines, reference_texts(lines, domain), strict=True)
         ],
         right=columns[3:5],
     )
@@ -105,7 +107,7 @@ def _line_object(line: StatementLine, delivered: Mapping[str, str]) -> dict[str,
         "time": iso(line.posted_at),
         "kind": line.kind,
         "counterparty": line.counterparty,
-        "agreement_id": line.agreement_id,
+        **reference_object(line),
         "transfer_id": line.transfer_id,
         "amount": amount_json(line.amount),
         "balance": amount_json(line.balance),

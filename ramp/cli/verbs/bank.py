@@ -19,12 +19,14 @@ from ramp.cli.views.output import (
     print_rows,
     waiting,
 )
+from ramp.cli.views.postings import FOR, reference_object, reference_texts
 from ramp.client import dialogues
-from ramp.client.access import running
+from ramp.client.access import market_domain, running
 from ramp.client.dialogues import Dialogue
 from ramp.client.identifiers import shortened
 from ramp.client.line import SocketLine
 from ramp.client.market import converse
+from ramp.client.results import short_name
 from ramp.ledger.interface import Ledger
 from ramp.model.contents import AccountLine, TradeLine
 from ramp.model.instant import Instant, iso
@@ -49,7 +51,12 @@ def bank() -> None:
 @state_option
 @json_option
 def overview(since: Instant | None, until: Instant | None, state: StateFolder, as_json: bool) -> None:
-    """Show every account and everything that was paid, refunded and deposited."""
+    """Show every account and everything that was paid, refunded and deposited.
+
+    Deposits come from the account `market`: its balance is minus all money that there is, and nothing limits it
+    (--json: `credit_limit` is null). --json tells what a transfer was for by `agreement_id`, for a deposit by
+    `deposit_id`.
+    """
     if since is not None and until is not None and since > until:
         raise click.UsageError(f"--since {iso(since)} lies after --until {iso(until)}")
     found = ask_keeper(state, dialogues.overview(since, until))
@@ -62,8 +69,9 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
             }
         )
         return
-    _print_accounts(found.accounts)
-    _print_trades(found.trades)
+    domain = market_domain(state, running(state))
+    _print_accounts(found.accounts, domain)
+    _print_trades(found.trades, domain)
     reserved = sum(account.reserved for account in found.accounts)
     print_line(
         f"{count_text(len(found.accounts), 'account')}, {count_text(len(found.trades), 'transfer')}, "
@@ -97,7 +105,7 @@ def deposit(account: str, credits_: str, memo: str, deposit_id: str, state: Stat
             }
         )
     else:
-        click.echo(f"Deposit {made.deposit_id}: {amount_text(made.amount)} to {account}")
+        print_line(f"Deposit {made.deposit_id}: {amount_text(made.amount)} to {account}")
 
 
 @bank.command(epilog=example("ramp bank audit", "ramp bank audit --ledger postgresql://ramp@db/market --json"))
@@ -124,7 +132,7 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
         print_json({"accounts": accounts, "findings": findings})
     else:
         for finding in findings:
-            click.echo(finding)
+            print_line(finding)
         click.echo(f"{count_text(accounts, 'account')}, {count_text(len(findings), 'finding')}")
     ctx.exit(1 if findings else 0)
 
@@ -158,7 +166,7 @@ def _account_object(account: AccountLine) -> dict[str, object]:
         "kind": account.kind,
         "balance": amount_json(account.balance),
         "reserved": amount_json(account.reserved),
-        "credit_limit": amount_json(account.credit_limit),
+        "credit_limit": amount_json(account.credit_limit) if account.is_limited else None,
     }
 
 
@@ -169,37 +177,43 @@ def _trade_object(trade: TradeLine) -> dict[str, object]:
         "from": trade.debit_account,
         "to": trade.credit_account,
         "amount": amount_json(trade.amount),
-        "agreement_id": trade.agreement_id,
+        **reference_object(trade),
         "order_id": trade.order_id,
         "transfer_id": trade.transfer_id,
     }
 
 
-def _print_accounts(accounts: Sequence[AccountLine]) -> None:
+def _print_accounts(accounts: Sequence[AccountLine], domain: str) -> None:
     columns = ("Account", "Kind", "Balance (credits)", "Set aside (credits)", "Overdraft (credits)")
     rows = [
-        (each.account, each.kind, *(credits_text(part) for part in (each.balance, each.reserved, each.credit_limit)))
+        (
+            short_name(each.account, domain),
+            each.kind,
+            credits_text(each.balance),
+            credits_text(each.reserved),
+            credits_text(each.credit_limit) if each.is_limited else "no limit",
+        )
         for each in accounts
     ]
-    print_rows(columns, rows, right=columns[2:])
+    print_rows(columns, rows, right=columns[2:], title="Accounts")
 
 
-def _print_trades(trades: Sequence[TradeLine]) -> None:
+def _print_trades(trades: Sequence[TradeLine], domain: str) -> None:
     if not trades:
         click.echo("Nothing was posted in that time")
         return
-    short = shortened([trade.order_id for trade in trades] + [trade.agreement_id for trade in trades])
-    columns = ("Time", "Kind", "From", "To", "Amount (credits)", "Order", "Agreement")
+    short = shortened([trade.order_id for trade in trades])
+    columns = ("Time", "Kind", "From", "To", "Amount (credits)", "Order", FOR)
     rows = [
         (
             moment_text(trade.posted_at),
             trade.kind,
-            trade.debit_account,
-            trade.credit_account,
+            short_name(trade.debit_account, domain),
+            short_name(trade.credit_account, domain),
             credits_text(trade.amount),
             short[trade.order_id],
-            short[trade.agreement_id],
+            reference,
         )
-        for trade in trades
+        for trade, reference in zip(trades, reference_texts(trades, domain), strict=True)
     ]
-    print_rows(columns, rows, right=("Amount (credits)",))
+    print_rows(columns, rows, right=("Amount (credits)",), title="Transfers")

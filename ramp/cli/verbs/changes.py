@@ -8,7 +8,7 @@ import click
 
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.time_arguments import MomentType
-from ramp.cli.views.output import moment_text, print_json, print_rows, say, waiting
+from ramp.cli.views.output import moment_text, print_json, print_line, print_rows, say, waiting
 from ramp.client.connecting import operate
 from ramp.control.market_changes import MarketChanged
 from ramp.model.instant import Instant
@@ -23,7 +23,7 @@ def show_changed(changed: MarketChanged, *, as_json: bool) -> None:
         print_json({"done": changed.done, "changes": [asdict(line) for line in changed.lines]})
         return
     for line in changed.lines:
-        click.echo(line.text)
+        print_line(line.text)
 
 
 @click.command(epilog=example("ramp restart curie1", exits=CHANGE_EXITS))
@@ -51,7 +51,7 @@ def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> Non
 
     Users and resources that the file has or has not any more are added or removed; a resource takes up new prices, and
     is restarted where its machine, plug-in or price strategy is another one. What verbs have changed (`ramp resource
-    set`, ...) stands over the file, except where the file itself has been edited since. Everything else in the file
+    set`, ...) counts, whatever the file says, except where the file was edited since. Everything else in the file
     ([server], [timing], ...) waits for the next `ramp up`, and is told. --json: `done`, and `changes` with `kind`
     (`add`, `remove`, `update`, `rebuild`, `later`, `stands`), `name` and `text`.
     """
@@ -66,7 +66,7 @@ def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> Non
 
 @click.command(epilog=example("ramp changes", "ramp changes --since yesterday --json"))
 @click.option("--since", type=MomentType(), metavar="TIME", help="First moment (default: the beginning).")
-@click.option("--standing", is_flag=True, help="Only what stands over the configuration's file at present.")
+@click.option("--standing", is_flag=True, help="Only what counts in place of the configuration's file at present.")
 @state_option
 @json_option
 def changes(since: Instant | None, standing: bool, state: StateFolder, as_json: bool) -> None:
@@ -82,8 +82,8 @@ def changes(since: Instant | None, standing: bool, state: StateFolder, as_json: 
     if standing:
         if as_json:
             print_json(list(over))
-        for each in [] if as_json else over or ["Nothing stands over the file"]:
-            click.echo(each)
+        for each in [] if as_json else over or ["Nothing that the file does not say"]:
+            print_line(each)
         return
     found = list(lines_of(state, since or 0))
     if as_json:

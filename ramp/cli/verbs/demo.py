@@ -19,7 +19,7 @@ from ramp.cli.verbs.launch import launch_in_background, up_text
 from ramp.cli.verbs.machines import machine_object
 from ramp.cli.verbs.submit import follow, new_view
 from ramp.cli.views.outcome_report import outcome_object, print_outcome
-from ramp.cli.views.output import amount_json, amount_text, print_json, print_rows, say, waiting
+from ramp.cli.views.output import amount_json, amount_text, print_json, print_line, print_rows, say, waiting
 from ramp.client import dialogues
 from ramp.client.machine_state import MachineState
 from ramp.client.market import Market
@@ -159,7 +159,7 @@ def _running(config: SwarmConfig, state: StateFolder, as_json: bool) -> Iterator
     found = launch_in_background(config, state)
     try:
         if not as_json:
-            click.echo(up_text(found))
+            print_line(up_text(found))
         yield
     except BaseException:
         say(f"ramp: the market's state and logs stay in {state.path}")
@@ -246,13 +246,13 @@ def _sources_from_offers(
 
 def _tell(market: Market, shown: _Shown) -> None:
     for sentence in shown.late_sources:
-        click.echo(sentence)
+        print_line(sentence)
     print_outcome(shown.ended.outcome, shown.ended.files, market.short)
     for report in shown.reports:
         verdict = f"holds, {len(report.passed)} checks passed" if report.holds else f"does NOT hold: {report.failure}"
-        click.echo(f"Verified offline: {Path(report.path).name} {verdict}")
+        print_line(f"Verified offline: {Path(report.path).name} {verdict}")
     before, after = shown.before.balance, shown.after.balance
-    click.echo(
+    print_line(
         f"Balance of {shown.before.name} (signed queries to the bank): {amount_text(before)} before, "
         f"{amount_text(after)} after, {amount_text(before - after)} paid"
     )

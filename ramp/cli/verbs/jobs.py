@@ -11,7 +11,7 @@ import click
 
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import WholeNumber, example, file_type, market_options
-from ramp.cli.views.output import moment_text, print_json, print_pairs, print_rows, say
+from ramp.cli.views.output import moment_text, print_json, print_line, print_pairs, print_rows, say
 from ramp.client import dialogues
 from ramp.client.identifiers import shortened
 from ramp.client.jobs.job import Job, job_of
@@ -76,7 +76,7 @@ def launch(
         print_json([job_object(each) for each in found])
         return
     for each in found:
-        click.echo(f"Job {each.job_id}: {each.state} at {each.resource}, due {_moment(each)}{_where(each)}")
+        print_line(f"Job {each.job_id}: {each.state} at {each.resource}, due {_moment(each)}{_where(each)}")
         if each.detail:
             say(f"ramp: job {each.job_id}: {each.detail}")
 

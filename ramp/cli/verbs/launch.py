@@ -28,12 +28,6 @@ from ramp.runtime.state_folder import StateFolder
 if TYPE_CHECKING:
     from ramp.runtime.config import SwarmConfig
 
-STOP_PAUSE_S: Final = 0.05
-"""Pause between two tries to stop a market that is just coming up, in seconds."""
-
-BEGUN_LIMIT_S: Final = 10.0
-"""How long a market that is just coming up may take until it can be stopped, in seconds."""
-
 WATCH_S: Final = 1.0
 """Pause between two looks of `ramp ps --watch`, in seconds."""
 
@@ -70,7 +64,7 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
         if as_json:
             print_json(status_object(found))
         else:
-            click.echo(up_text(found))
+            print_line(up_text(found))
             click.echo("`ramp ps` shows the agents, `ramp down` stops them")
         warn_of_ill(found)
         return
@@ -79,8 +73,13 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
     ctx.exit(_stay(config, state))
 
 
-def launch_in_background(config: SwarmConfig, state: StateFolder) -> SwarmStatus:
+def launch_in_background(config: SwarmConfig, state: StateFolder, *, parent: int | None = None) -> SwarmStatus:
     """Launch a market in the background and wait until every resource can be found; Ctrl-C meanwhile undoes it.
+
+    Args:
+        config: the market.
+        state: its state folder.
+        parent: process id of a program with which the market ends, or None for one that stays.
 
     Returns:
         Its status.
@@ -91,11 +90,12 @@ def launch_in_background(config: SwarmConfig, state: StateFolder) -> SwarmStatus
     was_up = status(state) is not None
     try:
         with launching(config) as on_event:
-            missing = launch_detached(config, state, on_event)
+            missing = launch_detached(config, state, on_event, parent=parent)
         tell_missing(missing)
     except KeyboardInterrupt:
         if not was_up:
-            _stop_what_was_begun(state)
+            with waiting("stopping what was begun"):
+                stop(state)
         raise
     return running(state)
 
@@ -116,14 +116,6 @@ def tell_missing(missing: Sequence[str]) -> None:
         say(f"ramp: not registered after {REGISTRATION_LIMIT_S:g} s: {', '.join(missing)}")
 
 
-def _stop_what_was_begun(state: StateFolder) -> None:
-    """Stop a market that was interrupted while it came up: it can be found only once its server runs."""
-    with waiting("stopping what was begun"):
-        end = time.monotonic() + BEGUN_LIMIT_S
-        while not stop(state) and time.monotonic() < end:
-            time.sleep(STOP_PAUSE_S)
-
-
 def _stay(config: SwarmConfig, state: StateFolder) -> int:
     from ramp.agents import supervise
 
@@ -142,7 +134,7 @@ def _stay(config: SwarmConfig, state: StateFolder) -> int:
                 listeners[:] = [told]
                 launched({"event": "up"})
                 if found is not None:
-                    click.echo(up_text(found))
+                    print_line(up_text(found))
                     click.echo("Ctrl-C stops it")
                     warn_of_ill(found)
 

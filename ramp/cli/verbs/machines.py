@@ -199,7 +199,7 @@ def source_text(state: MachineState) -> str:
     words = {
         "log": "its queue replays a workload log",
         "synthetic": "its queue is a synthetic workload (no log on this machine)",
-        "live": "its queue is a live batch system's",
+        "live": "its queue is the machine's own",
     }
     return words.get(state.source, state.source)
 
@@ -224,7 +224,8 @@ def _print_jobs(title: str, jobs: Sequence[MachineJob], total: int, limit: int |
     ]
     columns = ("Job", "User", "Cores", "Submitted", "Start", "End")
     projected = "start and end projected" if title == "Queued" else "end projected"
-    print_rows(columns, rows, right=columns[:3], title=_title(title, total, len(rows), f"jobs, {projected}"))
+    note = f"{'job' if total == 1 else 'jobs'}, {projected}"
+    print_rows(columns, rows, right=columns[:3], title=_title(title, total, len(rows), note))
 
 
 def _print_reservations(reservations: Sequence[MachineReservation], limit: int | None) -> None:

@@ -19,6 +19,7 @@ from ramp.cli.views.output import (
     duration_text,
     moment_text,
     print_json,
+    print_line,
     print_rows,
     say,
 )
@@ -87,9 +88,9 @@ def status(request_id: str | None, show_all: bool, user: str | None, state: Stat
     print_rows(columns, rows, right=("Units", "Took", "Cost (credits)"), wrap=("Reason",))
     for agreement in ask(market, dialogues.agreements(), WHOM):
         if agreement.doubt:
-            click.echo(f"In doubt: {agreement.doubt}")
+            print_line(f"In doubt: {agreement.doubt}")
     if older:
-        click.echo(f"Not shown{_in_archive(older)}")
+        print_line(f"Not shown{_in_archive(older)}")
 
 
 def _in_archive(requests: int) -> str:
@@ -193,9 +194,9 @@ def cancel(
         print_json([_cancellation_object(result) for result in results])
     for result in [] if as_json else results:
         if result.withdrawn:
-            click.echo(f"Request {result.request_id}: withdrawn")
+            print_line(f"Request {result.request_id}: withdrawn")
         elif result.done:
-            click.echo(f"Agreement {result.agreement_id}: cancelled, {amount_text(result.refund)} refunded")
+            print_line(f"Agreement {result.agreement_id}: cancelled, {amount_text(result.refund)} refunded")
         else:
             say(f"ramp: agreement {result.agreement_id}: not cancelled: {result.detail or result.code}")
     ctx.exit(0 if all(result.done or result.withdrawn for result in results) else 1)
@@ -334,10 +335,10 @@ def _show_request(market: Market, past: PastRequests, entry: RequestStanding, as
             print_json(_request_summary(entry))
             return
         units = count_text(entry.units, "unit")
-        click.echo(f"Request {entry.request_id}: running ({entry.stage}), {units}, since {iso(entry.started_at)}")
+        print_line(f"Request {entry.request_id}: running ({entry.stage}), {units}, since {iso(entry.started_at)}")
         click.echo(f"Auction rule: {entry.rule}")
         if entry.doubt:
-            click.echo(f"In doubt: {entry.doubt}")
+            print_line(f"In doubt: {entry.doubt}")
         return
     full = past.outcome(entry.request_id) if entry.archived else None
     if full is None:

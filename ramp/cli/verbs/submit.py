@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 import click
 
 from ramp.cli.connection import open_market
+from ramp.cli.interruption import interrupted_by
 from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, SITE_HELP, CreditsType, example, file_type, market_options
 from ramp.cli.time_arguments import DurationType
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
@@ -53,6 +54,8 @@ _auction_options = (
                  show_default=True, help="How offers are ranked."),
     click.option("--rule", default="", metavar="NAME",
                  help="Auction rule (`ramp plugins list rule`), or FILE.py:NAME  [default: the market's own]."),
+    click.option("--start-probability", type=PROBABILITY, metavar="SHARE", help=PROBABILITY_HELP),
+    click.option("--site", "sites", multiple=True, metavar="NAME", help=SITE_HELP),
 )  # fmt: skip
 
 
@@ -79,8 +82,6 @@ def auction_options(command: Any) -> Any:
 @auction_options
 @click.option("--max-cost", type=CreditsType(), metavar="CREDITS",
               help="Most to pay for all units together; what costs more is not bought.")  # fmt: skip
-@click.option("--start-probability", type=PROBABILITY, metavar="SHARE", help=PROBABILITY_HELP)
-@click.option("--site", "sites", multiple=True, metavar="NAME", help=SITE_HELP)
 @click.option("--approve", type=click.Choice([each.value for each in Approval]), default="auto", show_default=True,
               help="auto buys what meets the request; ask shows the offers first; best-offer also buys, unasked, the "
                    "best offer where none meets it.")  # fmt: skip
@@ -93,9 +94,9 @@ def submit(
     round_time: Duration,
     prefer: str,
     rule: str,
-    max_cost: int | None,
     start_probability: float | None,
     sites: tuple[str, ...],
+    max_cost: int | None,
     approve: str,
     user: str | None,
     state: StateFolder,
@@ -118,12 +119,12 @@ def submit(
 @click.command(
     epilog=example(
         "ramp quote job.xml",
+        "ramp quote job.xml --start-probability .95",
         exits="0 every unit has an offer that meets the request; 1 some unit has none, or no market; 2 bad input",
     )
 )
 @click.argument("files", nargs=-1, required=True, type=file_type, metavar="RFQ.xml...")
 @auction_options
-@click.option("--site", "sites", multiple=True, metavar="NAME", help=SITE_HELP)
 @market_options
 @click.pass_context
 def quote(
@@ -133,6 +134,7 @@ def quote(
     round_time: Duration,
     prefer: str,
     rule: str,
+    start_probability: float | None,
     sites: tuple[str, ...],
     user: str | None,
     state: StateFolder,
@@ -143,7 +145,7 @@ def quote(
     The object that --json prints is that of `ramp submit`, its status `quoted`.
     """
     options = AuctionOptions(rounds, round_time, Preference(prefer), quote_only=True, rule=fixed_rule(rule))
-    ctx.exit(_auction(files, options, user, state, as_json, sites))
+    ctx.exit(_auction(files, options, user, state, as_json, sites, start_probability))
 
 
 def _auction(
@@ -152,8 +154,8 @@ def _auction(
     user: str | None,
     state: StateFolder,
     as_json: bool,
-    sites: Sequence[str] = (),
-    start_probability: float | None = None,
+    sites: Sequence[str],
+    start_probability: float | None,
 ) -> int:
     if options.rule:
         RULES.find(options.rule)  # bad input, before anybody is asked
@@ -222,7 +224,7 @@ def follow(
         say("ramp: the User Agent ended in the middle of the request; waiting until it is back")
 
     try:
-        with _sigterm_withdraws(), view:
+        with interrupted_by(signal.SIGTERM), view:  # sent by a batch system that ends who waits
             return market.follow(following, approve=asked, on_event=show, on_interrupt=interrupted, on_lost=lost)
     except KeyboardInterrupt:
         say(f"ramp: no longer waiting: {_pending(market, request_id)}")
@@ -251,16 +253,6 @@ def _pending(market: Market, request_id: str) -> str:
     if status is RequestStatus.COMMITTED:
         return f"{request_id} has been bought and paid; `ramp show {request_id}` shows it"
     return f"{request_id} has ended: {status.replace('_', ' ')}, nothing was bought"
-
-
-@contextlib.contextmanager
-def _sigterm_withdraws() -> Iterator[None]:
-    """Meanwhile a SIGTERM is what Ctrl-C is: whoever waits for a request that a batch system ends withdraws it."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def load_requests(files: Sequence[Path]) -> RequestForQuotation:

@@ -16,6 +16,7 @@ from ramp.cli.views.output import (
     moment_text,
     price_text,
     print_json,
+    print_line,
     print_pairs,
     say,
 )
@@ -83,15 +84,15 @@ def verify(
 
 def _print_report(report: FileReport) -> None:
     for sentence in report.passed:
-        click.echo(f"passed: {sentence}")
+        print_line(f"passed: {sentence}")
     for warning in report.warnings:
         say(f"ramp: warning: {warning}")
     if not report.holds:
-        click.echo(f"FAILED: {report.failure}")
+        print_line(f"FAILED: {report.failure}")
         say(f"ramp: {report.path}: does not hold")
         return
     _print_what(report)
-    click.echo(f"{report.path}: holds")
+    print_line(f"{report.path}: holds")
 
 
 def _chain_objects(chains: Sequence[Chain]) -> list[dict[str, object]]:
@@ -112,11 +113,11 @@ def _chain_objects(chains: Sequence[Chain]) -> list[dict[str, object]]:
 def _print_chain(chain: Chain) -> None:
     name = chain.agreement.agreement_id
     if chain.failure:
-        click.echo(f"FAILED: {chain.failure}")
+        print_line(f"FAILED: {chain.failure}")
         say(f"ramp: {name}: its amendments are no chain")
         return
     last = chain.states[-1]
-    click.echo(
+    print_line(
         f"agreement {name} and its {count_text(len(chain.amendments), 'amendment')} are one chain: {last.cores} cores "
         f"until {moment_text(last.until)}, {amount_text(chain.given_back)} given back "
         f"of {amount_text(chain.agreement.cost)}"
@@ -131,11 +132,12 @@ def _is_request(file: Path) -> bool:
 
 def _print_what(report: FileReport) -> None:
     if report.agreement is not None:
-        click.echo(_agreement_summary(report.agreement))
+        print_line(_agreement_summary(report.agreement))
     elif report.amendment is not None:
-        click.echo(_amendment_summary(report.amendment))
+        print_line(_amendment_summary(report.amendment))
+        print_line(_agreement_summary(report.agreement))
     elif report.cancellation is not None:
-        click.echo(_cancellation_summary(report.cancellation))
+        print_line(_cancellation_summary(report.cancellation))
     elif report.message is not None:
         _print_message(report.message)
 

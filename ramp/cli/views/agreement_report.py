@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ramp.cli.views.outcome_report import probable_start_text
 from ramp.cli.views.output import amount_json, amount_text, duration_text, moment_text, price_text, print_pairs
 from ramp.control.events import AgreementStanding
 from ramp.model.agreement import Amendment
 from ramp.model.instant import Instant, iso
-from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced
 from ramp.model.request import Nodes, RequestUnit
 
@@ -56,6 +56,8 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "load": round(offer.load, 4),
         "source": offer.source,
         "placement": offer.placement,
+        "moved_to": None if entry.moved is None else entry.moved.placement,
+        "moved_at": None if entry.moved is None else iso(entry.moved.moved_at),
         "start_probability": offer.start_probability,
         "if_late": offer.if_late or None,
         "issued_at": iso(agreement.issued_at),
@@ -81,7 +83,8 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("End", f"{moment_text(entry.end)} (after {duration_text(entry.end - offer.start)})"),
             ("Cores", f"{entry.cores} (asked for: {_asked(agreement.request)})"),
             ("Placement", offer.placement),
-            ("Probable start", _probable_start(offer)),
+            ("Moved to", _moved(entry)),
+            ("Probable start", probable_start_text(offer)),
             ("Price", f"{price_text(offer.cpu_hour_cost)} (limit: {agreement.request.cpu_hour_cost})"),
             ("Cost", amount_text(agreement.cost)),
             ("Price paid", how_priced(agreement)),
@@ -111,15 +114,13 @@ def _amendment_text(amendment: Amendment) -> str:
     )
 
 
+def _moved(entry: AgreementStanding) -> str:
+    """Where a slot is now that its resource has moved; empty where it was not."""
+    return "" if entry.moved is None else f"{entry.moved.placement} (at {moment_text(entry.moved.moved_at)})"
+
+
 def _asked(request: RequestUnit) -> str:
     cores, sizes = request.cores, request.moldable
     if sizes is not None:
         return f"{sizes.least} to {sizes.most}, {cores.total} as reference, {sizes.law}"
     return f"{cores.count} nodes of {cores.cores_per_node}" if isinstance(cores, Nodes) else str(cores.count)
-
-
-def _probable_start(offer: Offer) -> str:
-    """How a start was promised that was not reserved; empty where it was."""
-    if offer.start_probability is None:
-        return ""
-    return f"by the start above with probability {offer.start_probability:.4g}; refund of a late start: {offer.if_late}"

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 REFRESHES_PER_SECOND: Final = 10
 
 NARROW: Final = 90
-"""On a terminal of fewer columns refusals are only counted: their reasons would be broken in the middle of words."""
+"""On a terminal of fewer columns the table draws together, and refusals are only counted: their reasons would be broken
+in the middle of words."""
 
 
 class AuctionView(Protocol):
@@ -223,13 +224,14 @@ class LiveView(QuietView):
         from rich.spinner import Spinner
 
         parts: list[RenderableType] = []
+        narrow = self._console.width < NARROW
         if self._story.rows:
             table = new_table(
                 "Round", "Unit", "Asked", "Offers", "Best", "Refused", "Time",
-                right=("Unit", "Asked", "Offers", "Time"), wrap=("Refused",),
-                title="Bidding (prices in credits/core-hour)",
+                right=("Unit", "Asked", "Offers", "Refused", "Time") if narrow else ("Unit", "Asked", "Offers", "Time"),
+                wrap=() if narrow else ("Refused",),
+                title="Bidding (prices in credits/core-hour)", narrow=narrow,
             )  # fmt: skip
-            narrow = self._console.width < NARROW
             shown = ""
             for row in self._story.rows:
                 name = row.round_name if row.round_name != shown else ""

@@ -22,6 +22,9 @@ ShortName = Callable[[str], str]
 PROCESSORS_A_COMPUTE_NODE: Final = 2
 """Of Blue Gene/L: in virtual node mode each runs a task, in coprocessor mode one of them does."""
 
+SIMULATED: Final = frozenset({"log", "synthetic"})
+"""What drives the queue of a machine that is simulated (`Offer.source`)."""
+
 
 def snippet(style: str, agreement: Agreement, short: ShortName) -> str:
     """The snippet of a style.
@@ -49,6 +52,17 @@ def _facts(agreement: Agreement) -> tuple[str, Offer, str]:
     return agreement.reservation_id, offer, clock_text(offer.end - offer.start)
 
 
+def _where(agreement: Agreement, resource: str) -> str:
+    """Comments that say where and when, and where a snippet can only show the form."""
+    offer = agreement.offer
+    placement = f": {offer.placement}" if offer.placement else ""
+    line = f"# on {resource}, from {iso(offer.start)} to {iso(offer.end)}{placement}"
+    if offer.source in SIMULATED:
+        line += f"\n# {resource} is simulated: no batch system stands behind it,"
+        line += "\n# and this only shows how it would be done"
+    return line
+
+
 def _nodes(agreement: Agreement) -> tuple[int, int] | None:
     cores = agreement.request.cores
     return (cores.count, cores.cores_per_node) if isinstance(cores, Nodes) else None
@@ -58,17 +72,16 @@ def _sbatch(agreement: Agreement, resource: str) -> str:
     reservation, offer, limit = _facts(agreement)
     nodes = _nodes(agreement)
     size = f"--ntasks={offer.cores}" if nodes is None else f"--nodes={nodes[0]} --ntasks-per-node={nodes[1]}"
-    return (
-        f"# on {resource}, from {iso(offer.start)} to {iso(offer.end)}\n"
-        f"sbatch --reservation={reservation} {size} --time={limit} job.sh"
-    )
+    return f"{_where(agreement, resource)}\nsbatch --reservation={reservation} {size} --time={limit} job.sh"
 
 
 def _qsub(agreement: Agreement, resource: str) -> str:
     reservation, offer, limit = _facts(agreement)
-    return (  # Grid Engine ends a job with its slot, and takes none whose h_rt would end a second later
-        f"# on {resource}, from {iso(offer.start)} to {iso(offer.end)}\n"
-        f"qsub -ar {reservation} -pe mpi {offer.cores} job.sh     # Grid Engine\n"
+    # Grid Engine ends a job with its slot, and takes none whose h_rt would end a second later. It runs jobs in the home
+    # folder, and keeps in error those for whom there is none on the node: `-cwd` runs them where they are submitted.
+    return (
+        f"{_where(agreement, resource)}\n"
+        f"qsub -cwd -ar {reservation} -pe mpi {offer.cores} job.sh     # Grid Engine\n"
         f"qsub -q {reservation} -l ncpus={offer.cores} -l walltime={limit} job.sh     # PBS"
     )
 
@@ -98,7 +111,7 @@ def _psij(agreement: Agreement, resource: str) -> str:
     if reservation.isdecimal():  # an advance reservation of Grid Engine, for the package ramp-psij-gridengine
         lines, executor, size = "", "gridengine", f"process_count={offer.cores}"
     return (
-        f"# on {resource}, from {iso(offer.start)} to {iso(offer.end)}\n"
+        f"{_where(agreement, resource)}\n"
         "from datetime import timedelta\n"
         "from pathlib import Path\n"
         "from psij import Job, JobAttributes, JobExecutor, JobSpec, ResourceSpecV1\n"
@@ -106,16 +119,17 @@ def _psij(agreement: Agreement, resource: str) -> str:
         "\n"
         f"attributes = JobAttributes(duration=timedelta(seconds={duration}), reservation_id={reservation!r})\n"
         f"resources = ResourceSpecV1({size})\n"
-        'spec = JobSpec(str(Path("job.sh").resolve()), resources=resources, attributes=attributes)\n'
+        "here = Path.cwd()\n"
+        'spec = JobSpec(str(here / "job.sh"), directory=here, resources=resources, attributes=attributes)\n'
         f'JobExecutor.get_instance("{executor}").submit(Job(spec))'
     )
 
 
 def _parsl(agreement: Agreement, resource: str) -> str:
-    reservation, offer, limit = _facts(agreement)
+    reservation, _, limit = _facts(agreement)
     lines, nodes, each = _layout(agreement)
     return (
-        f"# on {resource}, from {iso(offer.start)} to {iso(offer.end)}\n"
+        f"{_where(agreement, resource)}\n"
         "from parsl.config import Config\n"
         "from parsl.executors import HighThroughputExecutor\n"
         "from parsl.launchers import SrunLauncher\n"
@@ -146,7 +160,7 @@ def _mpirun(agreement: Agreement, resource: str) -> str:
     tasks = offer.cores if virtual else max(offer.cores // PROCESSORS_A_COMPUTE_NODE, 1)
     return (
         "#!/bin/sh\n"
-        f"# on {resource}, from {iso(offer.start)} to {iso(offer.end)}: {offer.placement}\n"
+        f"{_where(agreement, resource)}\n"
         f"# sbatch --reservation={reservation} --time={limit} job.sh runs this script where the reservation begins.\n"
         "# Slurm names the job's block in BGL_PARTITION_ID (from Slurm 1.0 on in MPIRUN_PARTITION).\n"
         f'mpirun -partition "${{BGL_PARTITION_ID:-$MPIRUN_PARTITION}}" -mode {"VN" if virtual else "CO"} -np {tasks} '

@@ -158,12 +158,21 @@ def _print_units(outcome: RequestOutcome, short: ShortName) -> None:
     right = ("Unit", "Cores", "Price", "Offered", "Cost")
     print_rows(columns, rows, right=right, title=f"{title} (price in credits/core-hour, cost in credits)")
     for unit in outcome.units:
+        if probable := probable_start_text(unit.offer):
+            print_line(f"Unit {unit.unit}: {short(unit.offer.resource)} starts {probable}")
         if unit.charges_more:
             parts = "sells only whole parts of its machine"
             print_line(
                 f"Unit {unit.unit}: {short(unit.offer.resource)} {parts}; {unit.offer.cores} cores are charged for the "
                 f"{unit.cores_asked} that were asked for"
             )
+
+
+def probable_start_text(offer: Offer) -> str:
+    """How a start is promised that is not reserved; empty where it is."""
+    if offer.start_probability is None:
+        return ""
+    return f"by the start above with probability {offer.start_probability:.4g}; refund of a late start: {offer.if_late}"
 
 
 def charged_text(unit: BoughtUnit) -> str:

@@ -37,22 +37,36 @@ def print_json(value: object) -> None:
 
 
 def say(text: str) -> None:
-    """Print chatter: on standard error, so that results can be piped."""
-    click.echo(text, err=True)
+    """Print chatter: on standard error, so that results can be piped; on a terminal no word of it is cut."""
+    is_terminal = sys.stderr.isatty()
+    room = console(error=True).width if is_terminal else WIDEST
+    for line in _broken(text, room, is_terminal):
+        click.echo(line, err=True)
 
 
-def print_line(text: str) -> None:
-    """Print a sentence as a result: on a terminal it takes as many lines as it needs, and no word is cut."""
+def print_line(text: str, *, indent: int = 0) -> None:
+    """Print a sentence as a result: on a terminal it takes as many lines as it needs, and no word is cut.
+
+    Args:
+        text: the sentence; blanks before it stay.
+        indent: columns that stay empty before its second line and those that follow.
+    """
     out = console()
-    for line in _broken(text, out.width, out.is_terminal):
+    for line in _broken(text, out.width, out.is_terminal, indent):
         click.echo(line)
 
 
-def _broken(text: str, room: int, is_terminal: bool) -> list[str]:
-    """The lines of a text; in a pipe it stays one. No word is cut, for it may be an id."""
-    if not is_terminal or len(text) <= room:
-        return [text]
-    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+def _broken(text: str, room: int, is_terminal: bool, indent: int = 0) -> list[str]:
+    """The lines of a text; in a pipe they stay as they are. No word is cut, for it may be an id."""
+    lines = []
+    for line in text.split("\n"):
+        if not is_terminal or len(line) <= room:
+            lines.append(line)
+        else:
+            lines += textwrap.wrap(
+                line, room, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+            )
+    return lines
 
 
 def silence_output() -> None:
@@ -67,7 +81,9 @@ def console(*, error: bool = False) -> Console:
     return Console(stderr=error, highlight=False, markup=False, emoji=False)
 
 
-def new_table(*columns: str, right: Sequence[str] = (), wrap: Sequence[str] = (), title: str | None = None) -> Table:
+def new_table(
+    *columns: str, right: Sequence[str] = (), wrap: Sequence[str] = (), title: str | None = None, narrow: bool = False
+) -> Table:
     """An empty table in the one style of all verbs.
 
     Args:
@@ -75,13 +91,21 @@ def new_table(*columns: str, right: Sequence[str] = (), wrap: Sequence[str] = ()
         right: those of them whose cells are numbers.
         wrap: those of them whose cells are prose, and may take several lines.
         title: a line above it.
+        narrow: units stand below their headings, and columns nearer to each other.
     """
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left", title_style="bold")
+    table = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 1 if narrow else 2, 0, 0),
+        title=title,
+        title_justify="left",
+        title_style="bold",
+    )
     for column in columns:
         table.add_column(
-            column,
+            column.replace(" (", "\n(") if narrow else column,
             justify="right" if column in right else "left",
             no_wrap=column not in wrap,
             min_width=PROSE_LEAST if column in wrap else None,
@@ -101,7 +125,8 @@ def print_rows(
     """Print rows as a table; only the title where there are none.
 
     An id that is cut or folded cannot be copied. So in a pipe a table is as wide as it must be; on a terminal that is
-    narrower its prose takes several lines, and where that is not enough every row becomes a paragraph.
+    narrower its columns draw together, then its prose takes several lines, and where that is not enough every row
+    becomes a paragraph.
 
     Args:
         columns: the headings, units included.
@@ -119,8 +144,8 @@ def print_rows(
         return
     out = console(error=error)
     room = out.width if out.is_terminal else WIDEST
-    for prose in ((), wrap):
-        table = new_table(*columns, right=right, wrap=prose, title=title)
+    for narrow, prose in dict.fromkeys((narrow, tuple(prose)) for prose in ((), wrap) for narrow in (False, True)):
+        table = new_table(*columns, right=right, wrap=prose, title=title, narrow=narrow)
         for row in rows:
             table.add_row(*(str(cell) for cell in row))
         measured = Measurement.get(out, out.options.update(width=WIDEST), table)

@@ -10,9 +10,8 @@ from typing import Final
 from ramp.cli.watching.lines import Line, lines_of
 from ramp.cli.watching.stream import AgentsSeen, AuctionHeard, EventLogged, MachinesSeen, Seen
 from ramp.client.machine_state import MachineState
-from ramp.control.events import Event, RequestEnded
+from ramp.control.events import request_of
 from ramp.control.status import SwarmStatus
-from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.web.live.story import AuctionStory
 
 AUCTIONS_MAX: Final = 50
@@ -61,14 +60,3 @@ class Board:
         while len(self.auctions) > AUCTIONS_MAX:
             ended = (each for each, story in self.auctions.items() if story.outcome is not None)
             del self.auctions[next(ended, next(iter(self.auctions)))]
-
-
-def request_of(event: Event) -> str:
-    """The request that an event belongs to; empty where it belongs to none."""
-    match event:
-        case RoundOpened() | RoundClosed() | ApprovalAsked() | UnitAdvanced():
-            return event.request_id
-        case RequestEnded():
-            return event.outcome.request_id
-        case _:
-            return ""

@@ -22,6 +22,7 @@ from ramp.protocol.progress import (
     RoundClosed,
     RoundOpened,
     UnitAdvanced,
+    UnitMoved,
 )
 
 AUCTIONS, AGENTS, MACHINES, LOG = KINDS = ("auctions", "agents", "machines", "log")
@@ -169,6 +170,10 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
             fields |= {"stage": event.stage, "detail": event.detail}
             detail = f": {event.detail}" if event.detail else ""
             return "unit", f"{event.request_id} unit {event.unit} at {event.resource} {event.stage}{detail}", fields
+        case UnitMoved():
+            fields = {"request_id": event.request_id, "agreement_id": event.agreement_id, "resource": event.resource}
+            fields |= {"placement": event.placement, "moved_at": iso(event.moved_at)}
+            return "moved", f"{event.agreement_id} was moved by {event.resource} to {event.placement}", fields
         case RequestEnded(outcome=outcome):
             return "ended", *_outcome(outcome)
         case CancellationEnded(outcome=cancelled):

@@ -47,6 +47,7 @@ from ramp.model.contents.directory import (
     MachineStatus,
     Registered,
     Registration,
+    UnfitAgent,
 )
 from ramp.model.contents.enrolment import (
     EnrolmentDenied,
@@ -68,6 +69,7 @@ from ramp.model.contents.jobs import (
     JobStatus,
 )
 from ramp.model.contents.misunderstanding import NotUnderstood, Unverified
+from ramp.model.contents.moves import SlotMoved, SlotMoveHeard
 from ramp.model.contents.orders import (
     FundsReserved,
     OrderLine,
@@ -148,8 +150,11 @@ __all__ = [
     "RevocationNotice",
     "RevocationQuery",
     "Settled",
+    "SlotMoveHeard",
+    "SlotMoved",
     "StatementLine",
     "TradeLine",
+    "UnfitAgent",
     "Unverified",
 ]
 
@@ -209,6 +214,8 @@ Content = (
     | JobStatus
     | JobRefused
     | JobOutput
+    | SlotMoved
+    | SlotMoveHeard
     | EnrolmentRequest
     | EnrolmentGranted
     | EnrolmentDenied

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from ramp.model.communicative_acts import Interaction, Performative, said
 from ramp.model.instant import Instant
 from ramp.model.seal import BY_BANK, BY_KEEPER, BY_TRADER
+
+ISSUING: Final = "market"
+"""Kind of the account that deposits come from: its overdraft is all money that can ever exist, no limit to be met."""
+
+DEPOSIT: Final = "deposit"
+"""Kind of a transfer that no agreement stands behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +27,11 @@ class StatementLine:
     agreement_id: str
     amount: int
     balance: int
+
+    @property
+    def deposit_id(self) -> str:
+        """The id of a deposit, which stands in the place of an agreement's; empty for all others."""
+        return self.agreement_id if self.kind == DEPOSIT else ""
 
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_TRADER)
@@ -130,6 +142,11 @@ class AccountLine:
     reserved: int
     credit_limit: int
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether its overdraft is a limit: not that of the account which all money comes from."""
+        return self.kind != ISSUING
+
 
 @dataclass(frozen=True, slots=True)
 class TradeLine:
@@ -143,6 +160,11 @@ class TradeLine:
     agreement_id: str
     order_id: str
     amount: int
+
+    @property
+    def deposit_id(self) -> str:
+        """The id of a deposit, which stands in the place of an agreement's; empty for all others."""
+        return self.agreement_id if self.kind == DEPOSIT else ""
 
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_BANK)

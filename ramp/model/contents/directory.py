@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from ramp.model.communicative_acts import Interaction, Performative, said
 from ramp.model.instant import Duration
+from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.seal import BY_DIRECTORY, BY_RESOURCE
+from ramp.model.slot import StaticTerms
 
 
 @said(Performative.SUBSCRIBE, interaction=Interaction.SUBSCRIBE, by=BY_RESOURCE)
@@ -18,11 +20,13 @@ class Registration:
         service: one of the market's services.
         lease: how long without a heartbeat.
         number: higher than in every registration and withdrawal before, so that a captured one changes nothing.
+        terms: of the machine, by which it is not called for what it could never serve; none where it states nothing.
     """
 
     service: str
     lease: Duration
     number: int
+    terms: tuple[StaticTerms, ...] = ()
 
 
 @said(Performative.INFORM, interaction=Interaction.SUBSCRIBE, by=BY_DIRECTORY)
@@ -46,22 +50,47 @@ class Deregistration:
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY)
 @dataclass(frozen=True, slots=True)
 class DirectoryQuery:
-    """QUERY_REF to the directory: who offers `service` now? `after` is the last name of the page before."""
+    """QUERY_REF to the directory: who offers `service` now?
+
+    Attributes:
+        query_id: names the question.
+        service: what is looked for.
+        after: the last name of the page before.
+        needs: only who could serve some of them is wanted; empty for everybody.
+    """
 
     query_id: str
     service: str
     after: str = ""
+    needs: tuple[StaticNeeds, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnfitAgent:
+    """Somebody who could serve nothing of what is needed, with the terms, one, that he has stated."""
+
+    name: str
+    terms: tuple[StaticTerms, ...]
 
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_DIRECTORY)
 @dataclass(frozen=True, slots=True)
 class DirectoryListing:
-    """INFORM by the directory: a page of names in alphabetical order; `more` says that others follow."""
+    """INFORM by the directory: a page of names in alphabetical order.
+
+    Attributes:
+        query_id: names the question.
+        service: what was looked for.
+        names: of who offers it and could serve some of what is needed.
+        more: whether others follow.
+        unfit: on the first page, who offers it and could serve nothing of what is needed; not more than fit there.
+    """
 
     query_id: str
     service: str
     names: tuple[str, ...]
     more: bool = False
+    unfit: tuple[UnfitAgent, ...] = ()
 
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY)

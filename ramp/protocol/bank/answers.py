@@ -15,7 +15,7 @@ from ramp.model.contents import (
     Unverified,
 )
 from ramp.model.instant import Instant
-from ramp.protocol.events import OrderFate, OrderStanding
+from ramp.protocol.answers.ledger import OrderFate, OrderStanding
 
 
 def order_answer(order: OrderStanding, now: Instant) -> tuple[Performative, Content]:

@@ -42,14 +42,15 @@ from ramp.model.price_paid import price_problem
 from ramp.model.probable_start import QUEUE_WAIT_MAX, probable_start_problem
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
-from ramp.protocol import events as ev
 from ramp.protocol.agreement_terms import order_lines
 from ramp.protocol.amending.asking import AmendmentDecided
+from ramp.protocol.answers import ledger as said
+from ramp.protocol.answers.ledger import OrderFate, OrderStanding
 from ramp.protocol.bank import amending
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.belief import sealed_by, sealed_lately
-from ramp.protocol.effects import Effect, Send
-from ramp.protocol.events import Event, MessageReceived, OrderFate, OrderStanding
+from ramp.protocol.effects import Effect, Send, reply
+from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
@@ -119,20 +120,20 @@ class BankParty:
                 return [amending.asked(message, self.name, now, self._timing, self._wait)]
             case MessageReceived(message):
                 return self._on_message(message, now)
-            case ev.OrderStands():
+            case said.OrderStands():
                 return self._on_order_stands(event, now)
-            case ev.OrdersSwept():
+            case said.OrdersSwept():
                 return self._on_swept(event)
-            case ev.RefundPosted():
+            case said.RefundPosted():
                 return self._on_refund_posted(event)
             case AmendmentDecided(call_id):
                 message = self._asked.pop(call_id)
                 return [self._reply(message, *amending.decided(event, message))]
-            case ev.DepositPosted():
+            case said.DepositPosted():
                 return self._on_deposit_posted(event)
-            case ev.AccountLookedUp():
+            case said.AccountLookedUp():
                 return self._on_account_looked_up(event, now)
-            case ev.OverviewLookedUp():
+            case said.OverviewLookedUp():
                 return self._on_overview_looked_up(event, now)
             case _:
                 return []
@@ -157,7 +158,7 @@ class BankParty:
             case PaymentQuery(agreement_id):
                 return [fx.LookUpAgreement(self._wait(message), agreement_id)]
             case ClockQuery(query_id):
-                return [self._reply(message, Performative.INFORM, ClockReading(query_id, now))]
+                return [reply(message, Performative.INFORM, ClockReading(query_id, now))]
             case AccountQuery():
                 return self._on_account_query(message, content, now)
             case DepositOrder():
@@ -194,7 +195,7 @@ class BankParty:
     def _too_long(self, message: Message, order_id: str) -> Send:
         most = f"{ORDER_VALIDITY_MAX // MINUTE} minutes, for one job in a queue {QUEUE_WAIT_MAX // HOUR} hours"
         refused = OrderRefused(order_id, BAD_TERMS, f"money is set aside for at most {most}")
-        return self._reply(message, Performative.REFUSE, refused)
+        return reply(message, Performative.REFUSE, refused)
 
     def _on_agreement(self, message: Message, signed: Signed, agreement: Agreement, now: Instant) -> list[Effect]:
         """TransactionUpdate (section 6.3): both signatures, and the terms of the order.
@@ -260,7 +261,7 @@ class BankParty:
         if not by_both and not by_buyer:
             detail = "the cancellation is neither its sender's own nor countersigned by its sender"
             refused = RefundRefused(cancellation.agreement_id, BAD_SIGNATURE, detail)
-            return [self._reply(message, Performative.REFUSE, refused)]
+            return [reply(message, Performative.REFUSE, refused)]
         call_id = self._wait(message)
         return [fx.PostRefund(call_id, cancellation.agreement_id, *both, by_buyer, signed.document)]
 
@@ -270,7 +271,7 @@ class BankParty:
         seal = sealed_lately(message, Role.RESOURCE if role is Role.RESOURCE else Role.USER, now, self._timing)
         if query.account != message.sender:
             refused = AccountQueryRefused(query.nonce, NOT_OWN, "an account is shown to its owner only")
-            return [self._reply(message, Performative.REFUSE, refused)]
+            return [reply(message, Performative.REFUSE, refused)]
         call_id = self._wait(message)
         return [fx.LookUpAccount(call_id, query.nonce, query.account, seal.signed_at, query.since, query.until)]
 
@@ -283,7 +284,7 @@ class BankParty:
         """A document whose signatures do not hold: its named resource releases the slot, so the order has to go."""
         if content.kind == "cancellation":
             refused = RefundRefused(content.reference, content.code, content.detail)
-            return [self._reply(message, Performative.REFUSE, refused)]
+            return [reply(message, Performative.REFUSE, refused)]
         for order in self._open.values():
             for line in order.lines:
                 if (line.agreement_id, line.resource) == (content.reference, message.sender):
@@ -292,7 +293,7 @@ class BankParty:
 
     # -- the ledger's answers ------------------------------------------------------------------------------------
 
-    def _on_order_stands(self, stands: ev.OrderStands, now: Instant) -> list[Effect]:
+    def _on_order_stands(self, stands: said.OrderStands, now: Instant) -> list[Effect]:
         message = self._asked.pop(stands.call_id)
         order = stands.order
         if order is None:
@@ -302,7 +303,7 @@ class BankParty:
         match content:
             case PaymentOrder() | OrderWithdrawal():
                 performative, answer = order_answer(order, now)
-                return [*effects, self._reply(message, performative, answer)]
+                return [*effects, reply(message, performative, answer)]
             case Failed():
                 return effects
             case RefundClaim():
@@ -345,7 +346,7 @@ class BankParty:
         if not mine:
             return self._refuse(message, agreement_id, UNKNOWN, "no order names it with its sender")
         answer = agreement_answer(order, agreement_id)
-        return None if answer is None else self._reply(message, *answer)
+        return None if answer is None else reply(message, *answer)
 
     def _to_claimant(self, message: Message, claim: RefundClaim, order: OrderStanding) -> list[Effect]:
         if message.sender != order.user:
@@ -353,21 +354,19 @@ class BankParty:
         agreement_id = claim.failed.agreement_id
         if any(each.agreement_id == agreement_id for each in order.refunds):
             return []  # `_changed` has told
-        return [
-            self._reply(message, Performative.REFUSE, RefundRefused(agreement_id, "not_posted", "it was never paid"))
-        ]
+        return [reply(message, Performative.REFUSE, RefundRefused(agreement_id, "not_posted", "it was never paid"))]
 
-    def _unknown(self, message: Message, stands: ev.OrderStands) -> Send:
+    def _unknown(self, message: Message, stands: said.OrderStands) -> Send:
         content = message.content
         code, detail = stands.code or UNKNOWN, stands.detail or "no order names it"
         if isinstance(content, PaymentOrder | OrderWithdrawal):
-            return self._reply(message, Performative.REFUSE, OrderRefused(content.order_id, code, detail))
+            return reply(message, Performative.REFUSE, OrderRefused(content.order_id, code, detail))
         if isinstance(content, RefundClaim):
             refused = RefundRefused(content.failed.agreement_id, code, detail)
-            return self._reply(message, Performative.REFUSE, refused)
+            return reply(message, Performative.REFUSE, refused)
         return self._refuse(message, agreement_of(content), UNKNOWN, detail)
 
-    def _on_swept(self, swept: ev.OrdersSwept) -> list[Effect]:
+    def _on_swept(self, swept: said.OrdersSwept) -> list[Effect]:
         effects: list[Effect] = []
         for order in swept.voided:
             self._open.setdefault(order.order_id, order)
@@ -375,48 +374,48 @@ class BankParty:
         self._open = {order.order_id: order for order in swept.reserved}
         return effects
 
-    def _on_refund_posted(self, posted: ev.RefundPosted) -> list[Effect]:
+    def _on_refund_posted(self, posted: said.RefundPosted) -> list[Effect]:
         message = self._asked.pop(posted.call_id)
         if posted.code:
             refused = RefundRefused(posted.agreement_id, posted.code, posted.detail)
-            return [self._reply(message, Performative.REFUSE, refused)]
+            return [reply(message, Performative.REFUSE, refused)]
         made = RefundMade(posted.agreement_id, posted.transfer_id, posted.amount)
         assert isinstance(message.content, Signed)
         body = message.content.body
         other = body.user if message.sender == body.resource else body.resource
         return [
-            self._reply(message, Performative.AGREE, made),
+            reply(message, Performative.AGREE, made),
             self._inform(other, message.conversation_id, made),
         ]
 
-    def _on_deposit_posted(self, posted: ev.DepositPosted) -> list[Effect]:
+    def _on_deposit_posted(self, posted: said.DepositPosted) -> list[Effect]:
         message = self._asked.pop(posted.call_id)
         if posted.code:
             refused = KeeperRefused(posted.deposit_id, posted.code, posted.detail)
-            return [self._reply(message, Performative.REFUSE, refused)]
+            return [reply(message, Performative.REFUSE, refused)]
         made = DepositMade(posted.deposit_id, posted.transfer_id, posted.amount)
         assert isinstance(message.content, DepositOrder)
         what = f"deposit {posted.deposit_id}: {posted.amount} minor units to {message.content.account}"
-        return [fx.Report(KeeperOrdered(message.sender, what)), self._reply(message, Performative.AGREE, made)]
+        return [fx.Report(KeeperOrdered(message.sender, what)), reply(message, Performative.AGREE, made)]
 
-    def _on_account_looked_up(self, found: ev.AccountLookedUp, now: Instant) -> list[Effect]:
+    def _on_account_looked_up(self, found: said.AccountLookedUp, now: Instant) -> list[Effect]:
         message = self._asked.pop(found.call_id)
         query = message.content
         assert isinstance(query, AccountQuery)
         if found.code:
             refused = AccountQueryRefused(query.nonce, found.code, found.detail)
-            return [self._reply(message, Performative.REFUSE, refused)]
+            return [reply(message, Performative.REFUSE, refused)]
         statement = AccountStatement(
             query.nonce, query.account, found.balance, found.reserved, found.credit_limit, now, found.lines
         )
-        return [self._reply(message, Performative.INFORM, statement)]
+        return [reply(message, Performative.INFORM, statement)]
 
-    def _on_overview_looked_up(self, found: ev.OverviewLookedUp, now: Instant) -> list[Effect]:
+    def _on_overview_looked_up(self, found: said.OverviewLookedUp, now: Instant) -> list[Effect]:
         message = self._asked.pop(found.call_id)
         query = message.content
         assert isinstance(query, OverviewQuery)
         overview = MarketOverview(query.query_id, now, found.accounts, found.trades, found.next_after)
-        return [self._reply(message, Performative.INFORM, overview)]
+        return [reply(message, Performative.INFORM, overview)]
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -427,19 +426,7 @@ class BankParty:
         return call_id
 
     def _refuse(self, message: Message, agreement_id: str, code: str, detail: str) -> Send:
-        return self._reply(message, Performative.REFUSE, PaymentRefused(agreement_id, code, detail))
+        return reply(message, Performative.REFUSE, PaymentRefused(agreement_id, code, detail))
 
     def _inform(self, receiver: str, conversation_id: str, content: Content) -> Send:
         return Send(Message(Performative.INFORM, self.name, receiver, conversation_id, content))
-
-    def _reply(self, message: Message, performative: Performative, content: Content) -> Send:
-        return Send(
-            Message(
-                performative,
-                self.name,
-                message.sender,
-                message.conversation_id,
-                content,
-                in_reply_to=message.reply_with,
-            )
-        )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import DirectoryListing, DirectoryQuery
 from ramp.model.instant import Duration, Instant
+from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.slot import StaticTerms
 from ramp.protocol.directory.directories import Directories
 from ramp.protocol.directory.listing_pages import ListingPages
 from ramp.protocol.effects import Effect, Send
@@ -20,6 +24,7 @@ class Discovery:
         directories: those that may be asked; where one is silent, the next one is.
         service: what is looked for.
         pace: of the asking agent.
+        needs: only who could serve some of them is looked for; empty for everybody.
 
     Attributes:
         limit: until when to wait, or None when it is over.
@@ -27,7 +32,14 @@ class Discovery:
     """
 
     def __init__(
-        self, conversation_id: str, *, asking: str, directories: Directories, service: str, pace: Pace
+        self,
+        conversation_id: str,
+        *,
+        asking: str,
+        directories: Directories,
+        service: str,
+        pace: Pace,
+        needs: tuple[StaticNeeds, ...] = (),
     ) -> None:
         self.limit: Instant | None = None
         self.is_empty = False
@@ -36,6 +48,7 @@ class Discovery:
         self._directories = directories
         self._asked = directories.preferred
         self._service = service
+        self._needs = needs
         self._timing = pace.timing
         self._retry = Retry(pace)
         self._pages = ListingPages()
@@ -52,9 +65,14 @@ class Discovery:
         return self._pages.names
 
     @property
+    def unfit(self) -> Mapping[str, StaticTerms]:
+        """Who offers the service and could serve nothing of what is needed, with his terms."""
+        return self._pages.unfit
+
+    @property
     def is_complete(self) -> bool:
         """Whether every name is known."""
-        return bool(self._pages.names) and self._pages.complete
+        return bool(self._pages.names or self._pages.unfit) and self._pages.complete
 
     def start(self, now: Instant) -> list[Effect]:
         """Ask for the first page."""
@@ -64,7 +82,7 @@ class Discovery:
 
     def on_listing(self, listing: DirectoryListing, now: Instant) -> list[Effect]:
         """Take a page, and ask for the next one if there is more; a doubled one is harmless."""
-        if not listing.names and not listing.more and not self._pages.names:
+        if not listing.names and not listing.more and not listing.unfit and not self._pages.names:
             self.is_empty = True
             self.limit = self._begun + self._timing.empty_limit
             return []
@@ -102,7 +120,7 @@ class Discovery:
         return [self._query()]
 
     def _query(self) -> Send:
-        query = DirectoryQuery(self._conversation_id, self._service, self._pages.after)
+        query = DirectoryQuery(self._conversation_id, self._service, self._pages.after, self._needs)
         return Send(
             Message(
                 Performative.QUERY_REF,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ramp.model.contents import DirectoryListing
+from ramp.model.slot import StaticTerms
 
 PAGES_MAX = 256
 """Pages taken from one directory; at 500 names a page far more than a market has."""
@@ -14,11 +15,13 @@ class ListingPages:
     Attributes:
         after: the last name so far, behind which the next page begins.
         complete: whether the last page is in.
+        unfit: who could serve nothing of what was asked for, with his terms; as far as that was told.
     """
 
     def __init__(self) -> None:
         self.after = ""
         self.complete = False
+        self.unfit: dict[str, StaticTerms] = {}
         self._names: list[str] = []
         self._pages = 0
 
@@ -37,4 +40,5 @@ class ListingPages:
         self.complete = not listing.more or self._pages >= PAGES_MAX
         if names:
             self.after = names[-1]
+        self.unfit |= {each.name: each.terms[0] for each in listing.unfit if each.terms}
         return True

@@ -6,7 +6,6 @@ one that was captured strikes nobody out and keeps nobody listed.
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -14,7 +13,6 @@ from heapq import heappop, heappush
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
-    Content,
     Deregistration,
     DirectoryListing,
     DirectoryQuery,
@@ -23,9 +21,12 @@ from ramp.model.contents import (
     Registration,
 )
 from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.services import ROLE_OF_SERVICE
+from ramp.model.slot import StaticTerms
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.effects import Effect, Send
+from ramp.protocol.directory.listed import Listed
+from ramp.protocol.effects import Effect, reply
 from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing
@@ -38,6 +39,9 @@ REGISTRATIONS_MAX = 100_000
 
 PAGE_NAMES_MAX = 500
 """Names in one listing; with 2 500 of them it would come near the size limit of a message."""
+
+UNFIT_MAX = 100
+"""So many of those who could serve nothing of what is needed are told, with their terms, beside the first page."""
 
 
 @dataclass(slots=True)
@@ -83,14 +87,14 @@ class DirectoryParty:
         self._timing = timing
         self._known = tuple(known)
         self._entries: dict[tuple[str, str], _Entry] = {}
-        self._listed: dict[str, list[str]] = {service: [] for service in ROLE_OF_SERVICE}
+        self._listed: dict[str, Listed] = {service: Listed() for service in ROLE_OF_SERVICE}
         self._ends: list[tuple[Instant, str, str]] = []
 
     def start(self, now: Instant) -> list[Effect]:
         """The directory waits for registrations."""
         for agent in self._known:
             if agent.service in ROLE_OF_SERVICE:
-                self._list(agent.service, agent.name, agent.number, self._timing.lease, now)
+                self._list(agent.service, agent.name, agent.number, self._timing.lease, None, now)
         self._arm()
         return []
 
@@ -99,8 +103,8 @@ class DirectoryParty:
         """Everybody listed, in order; `changes` counts up whenever their names change."""
         return tuple(
             KnownAgent(service, name, self._entries[service, name].number)
-            for service, names in self._listed.items()
-            for name in names
+            for service, listed in self._listed.items()
+            for name in listed.names
         )
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
@@ -140,14 +144,14 @@ class DirectoryParty:
             return []
         message = event.message
         match message.content:
-            case Registration(service, lease, number):
+            case Registration(service, lease, number, terms):
                 self._check(message, service, now)
                 changes = self.changes
-                highest = self._list(service, message.sender, number, lease, now)
+                highest = self._list(service, message.sender, number, lease, terms[0] if terms else None, now)
                 self._arm()
                 if highest == number and self.changes == changes:
                     return []  # a heartbeat; only who is new, or counts too low, has to be told
-                return [self._reply(message, Registered(service, highest))]
+                return [reply(message, Performative.INFORM, Registered(service, highest))]
             case Deregistration(service, number):
                 self._check(message, service, now)
                 entry = self._entries.get((service, message.sender))
@@ -155,9 +159,9 @@ class DirectoryParty:
                     entry.number = number
                     self._strike_out(service, message.sender, entry)
                 return []
-            case DirectoryQuery(query_id, service, after):
+            case DirectoryQuery(query_id, service, after, needs):
                 self.tick(now)
-                return [self._reply(message, self._page(query_id, service, after))]
+                return [reply(message, Performative.INFORM, self._page(query_id, service, after, needs))]
             case NotUnderstood():
                 return []
             case _:
@@ -170,8 +174,10 @@ class DirectoryParty:
             raise RemoteProtocolError(f"there is no service {service!r}; right would be {known}")
         sealed_lately(message, role, now, self._timing)
 
-    def _list(self, service: str, name: str, number: int, lease: Duration, now: Instant) -> int:
-        """Renew a lease if the number is new; returns the highest number known."""
+    def _list(
+        self, service: str, name: str, number: int, lease: Duration, terms: StaticTerms | None, now: Instant
+    ) -> int:
+        """Renew a lease, and take the terms, if the number is new; returns the highest number known."""
         entry = self._entries.get((service, name))
         if entry is None:
             if len(self._entries) >= REGISTRATIONS_MAX:
@@ -181,8 +187,10 @@ class DirectoryParty:
             return entry.number
         listed = entry.until != 0
         entry.number, entry.until = number, now + min(lease, LEASE_MAX)
-        if not listed:
-            insort(self._listed[service], name)
+        if listed:
+            self._listed[service].state(name, terms)
+        else:
+            self._listed[service].add(name, terms)
             self.changes += 1
         if not entry.watched or entry.until < entry.watched:
             self._watch(service, name, entry)
@@ -196,27 +204,16 @@ class DirectoryParty:
     def _strike_out(self, service: str, name: str, entry: _Entry) -> None:
         if entry.until:
             entry.until = 0
-            names = self._listed[service]
-            del names[bisect_right(names, name) - 1]
+            self._listed[service].remove(name)
             self.changes += 1
 
-    def _page(self, query_id: str, service: str, after: str) -> DirectoryListing:
-        names = self._listed.get(service, [])
-        first = bisect_right(names, after) if after else 0
-        page = tuple(names[first : first + PAGE_NAMES_MAX])
-        return DirectoryListing(query_id, service, page, more=first + len(page) < len(names))
+    def _page(self, query_id: str, service: str, after: str, needs: tuple[StaticNeeds, ...]) -> DirectoryListing:
+        listed = self._listed.get(service)
+        if listed is None:
+            return DirectoryListing(query_id, service, ())
+        if needs:
+            return DirectoryListing(query_id, service, *listed.page_by_need(needs, after, PAGE_NAMES_MAX, UNFIT_MAX))
+        return DirectoryListing(query_id, service, *listed.page(after, PAGE_NAMES_MAX))
 
     def _arm(self) -> None:
         self.deadline = self._ends[0][0] if self._ends else None
-
-    def _reply(self, message: Message, content: Content) -> Send:
-        return Send(
-            Message(
-                Performative.INFORM,
-                self.name,
-                message.sender,
-                message.conversation_id,
-                content,
-                in_reply_to=message.reply_with,
-            )
-        )

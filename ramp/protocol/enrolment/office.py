@@ -20,7 +20,7 @@ from ramp.model.contents import (
     RevocationQuery,
 )
 from ramp.model.instant import SECOND, Duration, Instant
-from ramp.protocol.effects import Effect, Report, Send
+from ramp.protocol.effects import Effect, Report, Send, reply
 from ramp.protocol.enrolment.attempts import Attempts
 from ramp.protocol.enrolment.authority import JudgeRequest, ReadRevocations, RequestJudged, RevocationsRead
 from ramp.protocol.events import Event, MessageReceived
@@ -102,7 +102,7 @@ class EnrolmentOffice:
             case RevocationQuery(query_id, number):
                 if self._list is None or not self._list.number or not self._queries.allowed(message.sender, now):
                     return []
-                return [self._reply(message, Performative.INFORM, self._notice(query_id, message.sender, number))]
+                return [reply(message, Performative.INFORM, self._notice(query_id, message.sender, number))]
             case NotUnderstood():
                 return []
         raise RemoteProtocolError(f"{type(message.content).__name__} is nothing for an enrolment office")
@@ -113,7 +113,7 @@ class EnrolmentOffice:
             code, performative = answer.code, Performative.REFUSE
         assert isinstance(message.content, EnrolmentRequest), "only these are judged"
         told = EnrolmentAnswered(message.sender, message.content.invitation_id, code)
-        return [Report(told), self._reply(message, performative, answer)]
+        return [Report(told), reply(message, performative, answer)]
 
     def _on_revocations(self, read: RevocationsRead) -> list[Effect]:
         before, self._list = self._list, read
@@ -136,15 +136,3 @@ class EnrolmentOffice:
         assert self._list is not None, "there is a list"
         pem = self._list.revocations if known < self._list.number else ""
         return RevocationNotice(query_id, self._list.number, pem, self._list.reasons.get(receiver, ""))
-
-    def _reply(self, message: Message, performative: Performative, content: Content) -> Send:
-        return Send(
-            Message(
-                performative,
-                self.name,
-                message.sender,
-                message.conversation_id,
-                content,
-                in_reply_to=message.reply_with,
-            )
-        )

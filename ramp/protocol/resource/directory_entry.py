@@ -9,6 +9,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.contents import Deregistration, Registration
 from ramp.model.instant import Duration, Instant
 from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
+from ramp.model.slot import StaticTerms
 from ramp.protocol.directory.directories import Directories
 from ramp.protocol.effects import Effect, Send
 from ramp.protocol.timing import Timing
@@ -25,6 +26,7 @@ class DirectoryEntry:
         name: the resource.
         directories: the directories of the market.
         timing: says how long an entry lasts and when it is renewed.
+        terms: of the machine, by which nobody has to call it for what it could never serve; None states nothing.
         draining: whether it begins so.
 
     Attributes:
@@ -33,10 +35,19 @@ class DirectoryEntry:
             It stays among those who sell: whoever calls it learns the reason.
     """
 
-    def __init__(self, name: str, directories: Sequence[str], timing: Timing, *, draining: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        directories: Sequence[str],
+        timing: Timing,
+        *,
+        terms: StaticTerms | None = None,
+        draining: bool = False,
+    ) -> None:
         self.deadline: Instant = 0
         self.draining = draining
         self._name = name
+        self._terms = () if terms is None else (terms,)
         self._directories = Directories(directories)
         self._timing = timing
         self._numbers = dict.fromkeys(directories, 0)
@@ -44,11 +55,12 @@ class DirectoryEntry:
     def renew(self, now: Instant) -> list[Effect]:
         """Make the entry, or let it last longer."""
         self.deadline = now + self._timing.heartbeat
-        services = (RESOURCE_SERVICE, DRAINING_SERVICE) if self.draining else (RESOURCE_SERVICE,)
-        words = (
-            self._say(Performative.SUBSCRIBE, partial(Registration, each, self._timing.lease), now) for each in services
-        )
-        return [word for said in words for word in said]
+        lease = self._timing.lease
+        selling = partial(Registration, RESOURCE_SERVICE, lease, terms=self._terms)
+        effects = self._say(Performative.SUBSCRIBE, selling, now)
+        if self.draining:
+            effects += self._say(Performative.SUBSCRIBE, partial(Registration, DRAINING_SERVICE, lease), now)
+        return effects
 
     def leave(self, now: Instant) -> list[Effect]:
         """Take the entry back, so that no later auction calls this resource."""

@@ -18,13 +18,12 @@ from ramp.model.contents import (
     JobOutputQuery,
     JobQuery,
     JobRefused,
-    JobStatus,
 )
 from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.seal import Role
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.effects import Effect, ReadJobFile, Send
+from ramp.protocol.effects import Effect, ReadJobFile, Send, reply
 from ramp.protocol.events import JobFileRead, JobSeen
 from ramp.protocol.records import JobTaken, SlotJobRecord
 from ramp.protocol.resource.job import Job
@@ -201,7 +200,7 @@ class JobDesk:
         piece = JobOutput(
             query.job_id, query.agreement_id, query.name, query.offset, read.size, read.complete, read.data
         )
-        return [self._reply(message, Performative.INFORM, piece)]
+        return [reply(message, Performative.INFORM, piece)]
 
     def due(self, now: Instant) -> tuple[Job, ...]:
         """The jobs whose deadline has come."""
@@ -264,19 +263,7 @@ class JobDesk:
 
     def _tell(self, message: Message, job: Job) -> Send:
         agreed = isinstance(message.content, JobOrder)
-        return self._reply(message, Performative.AGREE if agreed else Performative.INFORM, job.status())
+        return reply(message, Performative.AGREE if agreed else Performative.INFORM, job.status())
 
     def _refuse(self, message: Message, word: JobWord, code: str, detail: str) -> Send:
-        return self._reply(message, Performative.REFUSE, JobRefused(word.job_id, word.agreement_id, code, detail))
-
-    def _reply(self, message: Message, performative: Performative, content: JobStatus | JobRefused | JobOutput) -> Send:
-        return Send(
-            Message(
-                performative,
-                self._resource,
-                message.sender,
-                message.conversation_id,
-                content,
-                in_reply_to=message.reply_with,
-            )
-        )
+        return reply(message, Performative.REFUSE, JobRefused(word.job_id, word.agreement_id, code, detail))

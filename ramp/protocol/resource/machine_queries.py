@@ -7,21 +7,16 @@ from typing import Final
 
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import MachineQuery, MachineStatus
-from ramp.protocol.effects import DescribeMachine, Effect, Send
+from ramp.protocol.effects import DescribeMachine, Effect, reply
 
 DESCRIBING_MAX: Final = 1_000
 """Questions for the machine's state that wait for its answer; the oldest go first, and are asked again."""
 
 
 class MachineQueries:
-    """The open questions of one resource, the oldest first.
+    """The open questions of one resource, the oldest first."""
 
-    Args:
-        resource: its name.
-    """
-
-    def __init__(self, resource: str) -> None:
-        self._resource = resource
+    def __init__(self) -> None:
         self._open: OrderedDict[str, Message] = OrderedDict()
         self._asked = 0
 
@@ -44,9 +39,4 @@ class MachineQueries:
             return []
         assert isinstance(asked.content, MachineQuery)
         status = MachineStatus(asked.content.query_id, snapshot)
-        sender, conversation = asked.sender, asked.conversation_id
-        return [
-            Send(
-                Message(Performative.INFORM, self._resource, sender, conversation, status, in_reply_to=asked.reply_with)
-            )
-        ]
+        return [reply(asked, Performative.INFORM, status)]

@@ -30,6 +30,7 @@ from ramp.model.contents import (
     RefundRefused,
     Registered,
     Rejection,
+    SlotMoveHeard,
     Unverified,
 )
 from ramp.model.instant import Duration, Instant
@@ -109,17 +110,17 @@ class ResourceParty(KeptParticipants):
             over=Retention(timing),
             jobs=jobs,
             sizes=SizeDesk(name, pace, jobs.in_the_way),
-            tending=Tending(launching),
+            tending=Tending(name, launching, pace),
         )
         self.name = name
         self.deadline: Instant | None = None
-        self._entry = DirectoryEntry(name, directories, timing, draining=seller.draining)
+        self._entry = DirectoryEntry(name, directories, timing, terms=seller.terms, draining=seller.draining)
         self._bank = bank
         self._seller = seller
         self._timing = timing
         self._pace = pace
         self._clock = ClockComparison(name, bank)
-        self._queries = MachineQueries(name)
+        self._queries = MachineQueries()
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -201,9 +202,9 @@ class ResourceParty(KeptParticipants):
                 effects = self.jobs.on_read(event)
             case SlotResized(key):
                 effects = self._with_given_up(guarded(key, partial(self.sizes.on_resized, event, now)), now)
-            case SlotsTended(lost):
+            case SlotsTended(lost, moved):
                 told = (self._lost(key, RefusalCode.PLUGIN_FAILED, detail, now) for key, detail in lost)
-                effects = [effect for each in told for effect in each]
+                effects = [effect for each in told for effect in each] + self._tending.moved(moved, now)
             case MachineOpened(source, tended):
                 self._seller.source = source
                 self._tending.opened(tended=tended)
@@ -268,7 +269,7 @@ class ResourceParty(KeptParticipants):
         self._releases.clock_set(by)
         self.jobs.clock_set(by)
         self.sizes.clock_set(by)
-        self._tending.clock_set()
+        self._tending.clock_set(by)
         self._alarms.clear()
         for participant in self.participants.values():
             participant.clock_set(by)
@@ -317,9 +318,11 @@ class ResourceParty(KeptParticipants):
                 return self._queries.ask(message, content)
             case ClockReading():
                 return self._clock.answered(message, content, now)
-            case Registered() | NotUnderstood():
-                if isinstance(content, Registered):
-                    self._entry.entered(message, content.number)
+            case Registered(number=number):
+                self._entry.entered(message, number)
+                return []
+            case SlotMoveHeard() | NotUnderstood():
+                self._tending.answered(message, content, now)
                 return []
             case Unverified():
                 raise RemoteProtocolError(

@@ -19,6 +19,7 @@ from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant, iso
+from ramp.model.machine_terms.static_terms import check_static_terms
 from ramp.model.money import cost
 from ramp.model.offer import Offer, Refusal, RefusalCode, ease
 from ramp.model.probable_start import QUEUE_WAIT_MAX, RefundRule
@@ -30,7 +31,6 @@ from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.recent import Recent
-from ramp.protocol.resource.static_terms import check_static_terms
 from ramp.protocol.timing import Timing
 
 OFFERS_MAX = 50_000
@@ -133,6 +133,7 @@ class Seller:
         launching: how the resource launches jobs; None where it does not, and so needs to know no buyer.
 
     Attributes:
+        terms: as above.
         draining: whether nothing new is sold; every unit of a call is refused then.
     """
 
@@ -149,7 +150,7 @@ class Seller:
         launching: LaunchTerms | None = None,
     ) -> None:
         self._resource = resource
-        self._terms = terms
+        self.terms = terms
         self._prices = prices
         self.source = source
         self._ids = ids
@@ -167,7 +168,7 @@ class Seller:
     @property
     def cores(self) -> int:
         """Cores of the machine."""
-        return self._terms.cores
+        return self.terms.cores
 
     def set_selling(self, prices: PriceRange, *, draining: bool) -> None:
         """What the administrator asks from the next call on, and whether at all; offers that stand keep their price."""
@@ -181,8 +182,8 @@ class Seller:
             snapshot: a JSON object as text.
         """
         stated = {
-            "operating_system": self._terms.operating_system,
-            "architecture": self._terms.architecture,
+            "operating_system": self.terms.operating_system,
+            "architecture": self.terms.architecture,
             "start_price": self._prices.start_price,
             **({"draining": True} if self.draining else {}),
         }
@@ -203,7 +204,7 @@ class Seller:
                 refused.append(Refusal(unit.number, RefusalCode.NO_ACCOUNT, detail=unmapped))
                 continue
             for size in candidates(unit):
-                refusal = site_refusal(unit, self._resource) or check_static_terms(size, self._terms)
+                refusal = site_refusal(unit, self._resource) or check_static_terms(size, self.terms)
                 refusal = refusal or self._draining_refusal(unit, message)
                 if refusal is None:
                     asked.append(size)

@@ -1,36 +1,67 @@
-"""Sold slots on a machine that has to be told whose they are, and that may lose them (`plugins.TendedPlugin`).
+"""Sold slots on a machine that has to be told whose they are, and that may lose or move them (`plugins.TendedPlugin`).
 
 Such a machine is told every so often which slots are sold and to which local accounts, at once when one has been
-sold, and says which of them cannot be had any more. The same is said again and again, so that no failure in between
-needs a memory.
+sold, and says which of them cannot be had any more and which it has moved. The same is said again and again, so that no
+failure in between needs a memory: after a restart the buyer of a moved slot is told once more, which changes nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from ramp.model.instant import SECOND, Duration, Instant
-from ramp.protocol.effects import Effect, TendSlots
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import NotUnderstood, SlotMoved, SlotMoveHeard
+from ramp.model.instant import MINUTE, SECOND, Duration, Instant
+from ramp.model.seal import Role
+from ramp.model.slot import SlotMove
+from ramp.protocol.belief import sealed_by
+from ramp.protocol.effects import Effect, Send, TendSlots
 from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.tables import ParticipantState
+from ramp.protocol.timing import Pace, Retry, earliest
 
 TEND_EVERY: Final[Duration] = 15 * SECOND
 """A node that fails is noticed within it, and what could not be handed over is tried again."""
+
+REMIND_EVERY: Final[Duration] = 5 * MINUTE
+"""So seldom in the end a buyer is told again who has not acknowledged a move: his agent may be away for days, and his
+server may keep for him what was said meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """What a buyer is told of a move, and when it is told again."""
+
+    message: Message
+    moved_at: Instant
+    retry: Retry
 
 
 class Tending:
     """The sold slots of one resource.
 
     Args:
+        resource: the agent's name.
         terms: with the local accounts of buyers; None where there are none.
+        pace: of the resource.
     """
 
-    def __init__(self, terms: LaunchTerms | None) -> None:
-        self.deadline: Instant | None = None
+    def __init__(self, resource: str, terms: LaunchTerms | None, pace: Pace) -> None:
+        self._resource = resource
         self._terms = terms
+        self._pace = pace
+        self._tend_at: Instant | None = None
         self._tended = False
         self._sold: dict[str, Participant] = {}
+        self._words: dict[str, _Word] = {}
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When `tick` wants to be called."""
+        return earliest(self._tend_at, *(word.retry.due for word in self._words.values()))
 
     def opened(self, *, tended: bool) -> None:
         """The machine has been opened, again perhaps, and has to be tended or not."""
@@ -41,30 +72,79 @@ class Tending:
         """A participant has moved, perhaps into a sale or out of it."""
         key = participant.offer.offer_id
         if participant.state is not ParticipantState.SOLD:
-            self._sold.pop(key, None)
+            self.forget(key)
         elif key not in self._sold:
             self._sold[key] = participant
             self._hurry()
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Tell the machine again."""
-        if self.deadline is None or now < self.deadline:
-            return []
+        """Tell the machine again, and buyers who have not acknowledged a move."""
+        effects: list[Effect] = []
+        for key, word in list(self._words.items()):
+            if key not in self._sold or now >= self._sold[key].offer.end:
+                del self._words[key]
+            elif word.retry.is_due(now):
+                word.retry.again(now)
+                effects.append(Send(word.message))
+        if self._tend_at is None or now < self._tend_at:
+            return effects
         self._sold = {key: each for key, each in self._sold.items() if now < each.offer.end}
-        self.deadline = now + TEND_EVERY if self._sold else None
+        self._tend_at = now + TEND_EVERY if self._sold else None
         slots = tuple((key, self._account(each.user)) for key, each in self._sold.items())
-        return [TendSlots(slots)] if slots else []
+        return [*effects, TendSlots(slots)] if slots else effects
+
+    def moved(self, moves: Sequence[tuple[str, SlotMove]], now: Instant) -> list[Effect]:
+        """The machine says which slots it has moved; of each the buyer is told what is new."""
+        effects: list[Effect] = []
+        for key, move in moves:
+            sale, before = self._sold.get(key), self._words.get(key)
+            if sale is None or now >= sale.offer.end or (before is not None and move.moved_at <= before.moved_at):
+                continue
+            agreed = sale.agreed
+            content = SlotMoved(agreed.agreement_id, agreed.reservation_id, move.placement, move.moved_at)
+            reference = f"moved/{key}/{move.moved_at}"
+            message = Message(
+                Performative.INFORM, self._resource, sale.user, agreed.request_id, content, reply_with=reference
+            )
+            word = self._words[key] = _Word(message, move.moved_at, Retry(self._pace, REMIND_EVERY))
+            word.retry.begin(now)
+            effects.append(Send(message))
+        return effects
+
+    def answered(self, message: Message, answer: SlotMoveHeard | NotUnderstood, now: Instant) -> None:
+        """A buyer has a word on record, or its program is too old for it; then it is not told again.
+
+        An answer to an earlier word leaves the last awaited.
+
+        Raises:
+            RemoteProtocolError: if it is not its sender's own word.
+        """
+        if isinstance(answer, NotUnderstood):
+            for word in self._words.values():
+                if (word.message.receiver, word.message.reply_with) == (message.sender, message.in_reply_to):
+                    word.retry.stop()
+            return
+        sealed_by(message, Role.USER)
+        for key, word in self._words.items():
+            sale = self._sold.get(key)
+            if sale is not None and (sale.user, sale.agreed.agreement_id) == (message.sender, answer.agreement_id):
+                if word.moved_at == answer.moved_at:
+                    word.retry.answered(now)
+                return
 
     def forget(self, key: str) -> None:
         """A sale is forgotten."""
         self._sold.pop(key, None)
+        self._words.pop(key, None)
 
-    def clock_set(self) -> None:
-        """The clock has been set: tell the machine at once, which does no harm."""
+    def clock_set(self, by: Duration) -> None:
+        """The clock has been set: tell the machine at once, which does no harm; see `Party.clock_set`."""
         self._hurry()
+        for word in self._words.values():
+            word.retry.clock_set(by)
 
     def _account(self, user: str) -> str:
         return "" if self._terms is None else self._terms.account(user)
 
     def _hurry(self) -> None:
-        self.deadline = 0 if self._tended and self._sold else None
+        self._tend_at = 0 if self._tended and self._sold else None

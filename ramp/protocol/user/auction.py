@@ -22,12 +22,13 @@ from ramp.model.contents import (
     Proposal,
 )
 from ramp.model.instant import Duration, Instant
+from ramp.model.machine_terms.static_needs import needs_of
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.probable_start import start_shortcoming
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal
 from ramp.model.services import RESOURCE_SERVICE
-from ramp.model.shortcoming import shortcoming, site_refusal, site_shortcoming
+from ramp.model.shortcoming import shortcoming, site_shortcoming
 from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.directory.directories import Directories
@@ -43,8 +44,8 @@ from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, PaidPrices, pas
 from ramp.protocol.tables import AUCTION, AuctionState
 from ramp.protocol.timing import Pace, earliest, moved
 from ramp.protocol.user.bidding_round import BiddingRound
-from ramp.protocol.user.evaluator import lowest_bids, over_limit, sizes_against_law
-from ramp.protocol.user.final_refusals import FinalRefusals
+from ramp.protocol.user.evaluator import lowest_bids, misfits, over_limit
+from ramp.protocol.user.final_refusals import FinalRefusals, known_refusals
 from ramp.protocol.user.offers_made import OffersMade
 from ramp.protocol.user.voting import REQUEST_ENDED, reject
 
@@ -107,7 +108,12 @@ class Auction(StateMachine[AuctionState]):
         self._pace = pace
         self._timing = pace.timing
         self._discovery = Discovery(
-            request_id, asking=user, directories=directories, service=RESOURCE_SERVICE, pace=pace
+            request_id,
+            asking=user,
+            directories=directories,
+            service=RESOURCE_SERVICE,
+            pace=pace,
+            needs=needs_of(request.units),
         )
         self._round: BiddingRound | None = None
         self._limit: Instant | None = None
@@ -159,9 +165,10 @@ class Auction(StateMachine[AuctionState]):
         if not self._discovery.is_complete:
             self._arm()
             return effects
-        self._resources = self._discovery.names
+        unfit = self._discovery.unfit
+        self._resources = tuple(sorted({*self._discovery.names, *unfit}))
         for name in self._resources:  # known before anybody is called
-            self._final.add(name, filter(None, [site_refusal(unit, name) for unit in self.request.units]))
+            self._final.add(name, known_refusals(self.request.units, name, unfit.get(name)))
         self._asked = {unit.number: unit for unit in self.request.units}
         return self._open_round(AuctionState.BIDDING, "DirectoryListing", now)
 
@@ -258,7 +265,7 @@ class Auction(StateMachine[AuctionState]):
             effects.append(not_understood(message, f"{sender} {problem}"))
         else:
             self._final.add(sender, refusals)
-            refusals += sizes_against_law(proposal.offers, self._asked)
+            refusals += misfits(proposal.offers, self._asked, best_offers=bidding.call.best_offer)
             for offer in proposal.offers:
                 effects += self._consider(bidding, sender, offer, seal)
         if proposal.round_number != self._round_number:

@@ -10,7 +10,7 @@ from ramp.model.contents import Bid
 from ramp.model.money import credits_text
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit
-from ramp.model.sizes.moldable import reference_price, size_problem
+from ramp.model.sizes.moldable import cost_cap, reference_price, size_problem
 from ramp.protocol.events import Preference
 
 BIDS_SHOWN = 5
@@ -94,15 +94,27 @@ def over_limit(costs: Iterable[int], max_cost: int | None) -> str:
     return f"the offers cost {credits_text(cost)} credits together, more than the limit of {credits_text(max_cost)}"
 
 
-def sizes_against_law(offers: Iterable[Offer], units: Mapping[int, RequestUnit]) -> tuple[Refusal, ...]:
-    """Coded refusals of the offers whose size and time do not go together by their unit's speed-up law.
+def misfits(offers: Iterable[Offer], units: Mapping[int, RequestUnit], *, best_offers: bool) -> tuple[Refusal, ...]:
+    """Coded refusals of the offers for moldable units that no size allows.
+
+    Their size and time do not go together by the speed-up law, or they cost more than the run may at any size.
 
     Args:
         offers: what a resource has offered.
         units: as called for, by number.
+        best_offers: whether sellers were asked for their best, which may cost more.
     """
-    return tuple(
-        Refusal(offer.unit, RefusalCode.SIZE_AGAINST_LAW, detail=problem)
-        for offer in offers
-        if offer.unit in units and (problem := size_problem(units[offer.unit], offer.cores, offer.end - offer.start))
-    )
+    found = []
+    for offer in offers:
+        unit = units.get(offer.unit)
+        if unit is None or unit.moldable is None:
+            continue
+        length = offer.end - offer.start
+        if problem := size_problem(unit, offer.cores, length):
+            found.append(Refusal(offer.unit, RefusalCode.SIZE_AGAINST_LAW, detail=problem))
+        elif not best_offers and offer.cost > (cap := cost_cap(unit, offer.cores, length)):
+            dear = (
+                f"{credits_text(offer.cost)} credits with {offer.cores} cores; at any size {credits_text(cap)} at most"
+            )
+            found.append(Refusal(offer.unit, RefusalCode.BAD_PRICE, detail=dear))
+    return tuple(found)

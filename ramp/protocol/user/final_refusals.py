@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from ramp.model.machine_terms.static_terms import static_refusal
 from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestUnit
+from ramp.model.shortcoming import site_refusal
+from ramp.model.slot import StaticTerms
 from ramp.protocol.outcome import ResourceRefusal
 
 FOR_GOOD: Final = frozenset(
@@ -33,6 +37,18 @@ FOR_GOOD: Final = frozenset(
     }
 )
 """What neither a lower price asked nor a few seconds change; cores that are taken may come free."""
+
+
+def known_refusals(units: Iterable[RequestUnit], resource: str, terms: StaticTerms | None) -> list[Refusal]:
+    """What a resource would refuse for good, without asking it: for its site's sake, or its machine's.
+
+    Args:
+        units: of the request.
+        resource: its name.
+        terms: that it has stated to the directory, where the directory says that it could serve none of them.
+    """
+    found = (site_refusal(unit, resource) or (None if terms is None else static_refusal(unit, terms)) for unit in units)
+    return [refusal for refusal in found if refusal is not None]
 
 
 class FinalRefusals:

@@ -30,6 +30,7 @@ from ramp.model.contents import (
     OrderVoided,
     RefundMade,
     RefundRefused,
+    SlotMoved,
 )
 from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
@@ -54,8 +55,8 @@ from ramp.protocol.events import (
     ResourcesAsked,
 )
 from ramp.protocol.faults import guarded
-from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RequestStatus
-from ramp.protocol.progress import CancellationEnded, ClockCompared, RequestEnded
+from ramp.protocol.outcome import RequestOutcome, RequestStatus
+from ramp.protocol.progress import ClockCompared, RequestEnded
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import (
     CommitDecided,
@@ -70,6 +71,7 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Pace, Timing, earliest
+from ramp.protocol.user.bought.moves import Moves
 from ramp.protocol.user.confirmed_unit import check_failure
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.incomplete_records import completed
@@ -77,12 +79,8 @@ from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.purchase import Purchase
 from ramp.protocol.user.resizing.change import AmendmentWord
 from ramp.protocol.user.resizing.changes import Changes
-from ramp.protocol.user.returns import Returns
+from ramp.protocol.user.returns import Returns, not_given_back
 from ramp.protocol.user.voting import cancel_hold
-
-NOT_ACTIVE = "not_active"
-"""Code of a cancellation whose agreement this user does not have, or no longer."""
-
 
 REPLAYED = "replayed"
 """The bank's code for a nonce that it has seen before."""
@@ -122,6 +120,7 @@ class UserParty:
         self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions)
+        self.moves = Moves(name, self.agreements)
         self._clock = ClockComparison(name, bank)
         self._listings = Listings(self._questions, self._directories)
         self._bought: set[str] = set()
@@ -176,6 +175,7 @@ class UserParty:
         effects += self._claimed(claims, now)
         for agreement_id in self._returns.done:
             self._note_refund(agreement_id)
+        self.moves.recover(records)
         return self._armed(effects + self.jobs.recover(records, now))
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
@@ -311,10 +311,7 @@ class UserParty:
             return []
         agreement = self.agreements.get(agreement_id)
         if agreement is None or self.agreement_state(agreement_id) != "active":
-            state = "unknown" if agreement is None else self.agreement_state(agreement_id)
-            detail = f"only an active agreement can be cancelled; {agreement_id} is {state}"
-            outcome = CancellationOutcome(agreement_id, False, 0, NOT_ACTIVE, detail)
-            return [Report(CancellationEnded(outcome))]
+            return not_given_back(agreement_id, None if agreement is None else self.agreement_state(agreement_id))
         cancellation = Cancellation(
             cancellation_id=self._ids.new("cancellation"),
             agreement_id=agreement_id,
@@ -347,6 +344,8 @@ class UserParty:
                 effects = self._returns.handle(message, content, now)
                 self._note_refund(content.agreement_id)
                 return effects
+            case SlotMoved():
+                return self.moves.told(message, content, now)
             case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
                 check_failure(content, self.agreements[agreement_id])
                 seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
@@ -452,6 +451,7 @@ class UserParty:
         """Forget what has been over for long enough, and move it to the archive."""
         references = self._ended.over(now, lambda each: each in self._returns or each in self.changes)
         self.jobs.forget(references)
+        self.moves.forget(references)
         self._bought.difference_update(references)
         self._returns.done.difference_update(references)
         self.changes.forget(references)

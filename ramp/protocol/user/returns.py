@@ -19,6 +19,9 @@ from ramp.protocol.records import CancellationConcluded, CancellationStarted, Re
 from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.user.cancellation import CancellationRequest
 
+NOT_ACTIVE = "not_active"
+"""Code of a cancellation whose agreement this user does not have, or no longer."""
+
 AGENT_FAILED = "agent_failed"
 """Code of a cancellation that a bug of the user's own agent has ended before anything of it was on record."""
 
@@ -159,3 +162,9 @@ class Returns:
             self.done.add(agreement_id)
         concluded = CancellationConcluded(machine.outcome, machine.seal, now)
         return [Persist(concluded), Report(CancellationEnded(machine.outcome))]
+
+
+def not_given_back(agreement_id: str, standing: str | None) -> list[Effect]:
+    """That something cannot be given back, for it is not active but something else; None for what is not known."""
+    detail = f"only an active agreement can be cancelled; {agreement_id} is {standing or 'unknown'}"
+    return [Report(CancellationEnded(CancellationOutcome(agreement_id, False, 0, NOT_ACTIVE, detail)))]

@@ -58,7 +58,7 @@ class Overlay:
 
     @property
     def standing(self) -> tuple[str, ...]:
-        """What stands over the file, a sentence each."""
+        """What was changed by verbs and counts in place of what the file says, a sentence each."""
         return (
             *(f"user {name} was added" for name in self.users),
             *(f"resource {name} was added" for name in self.resources),

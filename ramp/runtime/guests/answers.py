@@ -15,6 +15,7 @@ from ramp.plugins.answers import (
     firm_problem,
     held_problem,
     lost_problem,
+    moves_problem,
     no,
     quote_problem,
     reservation_problem,
@@ -125,13 +126,13 @@ def answer_problem(question: Question, answer: Any) -> str:
             return snapshot_problem(snapshot) or no_object(json.loads(snapshot))
         case fx.ForgetSlots(), ev.SlotsForgotten():
             return ""
-        case fx.TendSlots(slots), ev.SlotsTended(lost):
-            return lost_problem(dict(slots), dict(lost))
         case ResizeSlot(), SlotResized():
             if (answer.key, answer.step) != (question.key, question.step):
                 return "the answer to another question"
             unsure = answer.answer is None
             return "" if unsure else resized_problem(question.key, question.cores, question.until, answer.answer)
+        case fx.TendSlots(slots), ev.SlotsTended(lost, moved):
+            return lost_problem(dict(slots), dict(lost)) or moves_problem(dict(slots), dict(moved))
         case (
             (fx.HoldSlot(key), ev.SlotHeld(given_key, given))
             | (fx.ConfirmSlot(key), ev.SlotConfirmed(given_key, given))

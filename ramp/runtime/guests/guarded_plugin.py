@@ -19,11 +19,12 @@ from ramp.plugins.answers import (
     firm_problem,
     held_problem,
     lost_problem,
+    moves_problem,
     quote_problem,
     reservation_problem,
     resized_problem,
 )
-from ramp.plugins.interface import ForgettingPlugin, ResizablePlugin, ResourcePlugin, TendedPlugin
+from ramp.plugins.interface import ForgettingPlugin, MovingPlugin, ResizablePlugin, ResourcePlugin, TendedPlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
@@ -134,9 +135,15 @@ class GuardedPlugin:
         owners = dict(slots)
         call = lambda: plugin.tend(owners, now)  # noqa: E731
         answer = self._ask("tend", now, call, lambda given: lost_problem(owners, given), changes=True)
-        if isinstance(answer, MachineInDoubt):
-            return ev.SlotsTended()
-        return ev.SlotsTended(tuple((key, plain(reason)) for key, reason in answer.items()))
+        lost = () if isinstance(answer, MachineInDoubt) else tuple((key, plain(why)) for key, why in answer.items())
+        if not isinstance(plugin, MovingPlugin):
+            return ev.SlotsTended(lost)
+        # also where not every slot could be seen to: what has been moved is on the plug-in's own record
+        asked = lambda: plugin.moves(tuple(owners))  # noqa: E731
+        moves = self._ask("moves", now, asked, lambda given: moves_problem(owners, given))
+        if isinstance(moves, MachineInDoubt):
+            return ev.SlotsTended(lost)  # it is asked again
+        return ev.SlotsTended(lost, tuple(moves.items()))
 
     def resize(self, asked: ResizeSlot, now: Instant) -> SlotResized:
         """Give a firm slot another size, if the machine can."""

@@ -14,6 +14,7 @@ from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidAmendment
+from ramp.protocol.answers import ledger as said
 from ramp.protocol.user.party import REPLAYED
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
@@ -58,8 +59,8 @@ class BankLedger:
                 try:
                     order = self._order(effect, now)
                 except LedgerRefusal as refusal:
-                    return ev.OrderStands(effect.call_id, None, refusal.code, refusal.reason)
-                return ev.OrderStands(effect.call_id, None if order is None else self._standing(order))
+                    return said.OrderStands(effect.call_id, None, refusal.code, refusal.reason)
+                return said.OrderStands(effect.call_id, None if order is None else self._standing(order))
 
     # -- orders --------------------------------------------------------------------------------------------------
 
@@ -93,7 +94,7 @@ class BankLedger:
             order = ledger.order(order.order_id)
         return order
 
-    def _standing(self, order: Order) -> ev.OrderStanding:
+    def _standing(self, order: Order) -> said.OrderStanding:
         made: list[PaymentMade] = []
         refunds: list[RefundMade] = []
         if order.state is OrderState.POSTED:
@@ -104,12 +105,12 @@ class BankLedger:
                 refund = self.ledger.transfer(line.agreement_id, TransferKind.REFUND)
                 if refund is not None:
                     refunds.append(RefundMade(line.agreement_id, refund.transfer_id, refund.amount))
-        return ev.OrderStanding(
+        return said.OrderStanding(
             order.order_id,
             order.user,
             order.lines,
             order.valid_until,
-            ev.OrderFate(order.state.value),
+            said.OrderFate(order.state.value),
             order.code,
             order.reason,
             tuple(made),
@@ -117,14 +118,14 @@ class BankLedger:
             tuple(line for line in order.lines if line.agreement_id not in order.countersigned),
         )
 
-    def _sweep(self, now: Instant) -> ev.OrdersSwept:
+    def _sweep(self, now: Instant) -> said.OrdersSwept:
         voided = self.ledger.expire_orders(now)
         reserved = self.ledger.open_orders()
-        return ev.OrdersSwept(tuple(map(self._standing, voided)), tuple(map(self._standing, reserved)))
+        return said.OrdersSwept(tuple(map(self._standing, voided)), tuple(map(self._standing, reserved)))
 
     # -- refunds and deposits ------------------------------------------------------------------------------------
 
-    def _refund(self, effect: fx.PostRefund, now: Instant) -> ev.RefundPosted:
+    def _refund(self, effect: fx.PostRefund, now: Instant) -> said.RefundPosted:
         agreement_id = effect.agreement_id
         try:
             payment = self.ledger.transfer(agreement_id)
@@ -133,22 +134,22 @@ class BankLedger:
                 effect.resource,
             ):
                 reason = "the payment is not between the two whom the cancellation names"
-                return ev.RefundPosted(effect.call_id, agreement_id, "", 0, NOT_THEIR_PAYMENT, reason)
+                return said.RefundPosted(effect.call_id, agreement_id, "", 0, NOT_THEIR_PAYMENT, reason)
             transfer = self.ledger.refund(
                 agreement_id, at=now, before_start=effect.before_start, evidence=effect.evidence
             )
         except LedgerRefusal as refusal:
-            return ev.RefundPosted(effect.call_id, agreement_id, "", 0, refusal.code, refusal.reason)
-        return ev.RefundPosted(effect.call_id, agreement_id, transfer.transfer_id, transfer.amount)
+            return said.RefundPosted(effect.call_id, agreement_id, "", 0, refusal.code, refusal.reason)
+        return said.RefundPosted(effect.call_id, agreement_id, transfer.transfer_id, transfer.amount)
 
-    def _deposit(self, effect: fx.PostDeposit, now: Instant) -> ev.DepositPosted:
+    def _deposit(self, effect: fx.PostDeposit, now: Instant) -> said.DepositPosted:
         try:
             transfer = self.ledger.deposit(
                 effect.deposit_id, effect.account, effect.amount, at=now, memo=effect.memo, evidence=effect.evidence
             )
         except LedgerRefusal as refusal:
-            return ev.DepositPosted(effect.call_id, effect.deposit_id, "", 0, refusal.code, refusal.reason)
-        return ev.DepositPosted(effect.call_id, effect.deposit_id, transfer.transfer_id, transfer.amount)
+            return said.DepositPosted(effect.call_id, effect.deposit_id, "", 0, refusal.code, refusal.reason)
+        return said.DepositPosted(effect.call_id, effect.deposit_id, transfer.transfer_id, transfer.amount)
 
     def _amend(self, effect: PostAmendment | VoidAmendment, now: Instant) -> AmendmentDecided:
         asked = effect.amendment if isinstance(effect, PostAmendment) else effect
@@ -169,19 +170,19 @@ class BankLedger:
 
     # -- what owner and keeper see -------------------------------------------------------------------------------
 
-    def _account(self, effect: fx.LookUpAccount, now: Instant) -> ev.AccountLookedUp:
+    def _account(self, effect: fx.LookUpAccount, now: Instant) -> said.AccountLookedUp:
         wants_lines = effect.since is not None or effect.until is not None
         try:
             if not self.ledger.use_nonce(effect.account, effect.nonce, effect.issued_at + NONCE_LIFETIME, now):
                 replayed = "this query has been answered before"
-                return ev.AccountLookedUp(effect.call_id, 0, 0, 0, (), REPLAYED, replayed)
+                return said.AccountLookedUp(effect.call_id, 0, 0, 0, (), REPLAYED, replayed)
             balance = self.ledger.balance(effect.account)
             lines = self.ledger.statement(effect.account, effect.since, effect.until).lines if wants_lines else ()
         except LedgerRefusal as refusal:
-            return ev.AccountLookedUp(effect.call_id, 0, 0, 0, (), refusal.code, refusal.reason)
-        return ev.AccountLookedUp(effect.call_id, balance.posted, balance.reserved, balance.credit_limit, lines)
+            return said.AccountLookedUp(effect.call_id, 0, 0, 0, (), refusal.code, refusal.reason)
+        return said.AccountLookedUp(effect.call_id, balance.posted, balance.reserved, balance.credit_limit, lines)
 
-    def _overview(self, effect: fx.LookUpOverview) -> ev.OverviewLookedUp:
+    def _overview(self, effect: fx.LookUpOverview) -> said.OverviewLookedUp:
         found = self.ledger.overview(effect.since, effect.until, after=effect.after, limit=TRADES_PER_PAGE)
         accounts = tuple(
             AccountLine(each.account.account_id, each.account.kind.value, each.posted, each.reserved, each.credit_limit)
@@ -201,7 +202,7 @@ class BankLedger:
             for trade in found.trades
         )
         first = accounts if effect.after == 0 else ()
-        return ev.OverviewLookedUp(effect.call_id, first, trades, found.next_after or 0)
+        return said.OverviewLookedUp(effect.call_id, first, trades, found.next_after or 0)
 
 
 def _terms_of(amendment: Amendment) -> AmendmentTerms:

@@ -20,12 +20,12 @@ from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.following import Following
 from ramp.client.line import refused
 from ramp.client.results import Reservation
-from ramp.control.events import Event, Refused, RequestEnded, RequestStanding, Submitted, Watching
+from ramp.control.events import Event, Refused, RequestEnded, RequestStanding, Submitted, Watching, request_of
 from ramp.control.requests import Approve, Submit, Watch
 from ramp.errors import RampError, TransportError
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant, from_datetime
 from ramp.protocol.outcome import CancellationOutcome
-from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed
 from ramp.runtime.clock import SystemClock
 from ramp.web.live.story import AuctionStory
 from ramp.web.machines.price_history import PriceHistory, PricePoint, outcome_points, round_points
@@ -213,7 +213,7 @@ class UserFeed:
             return
         if isinstance(event, RoundClosed):
             self._on_offers(round_points(event.request_id, event.record, self._clock.now()))
-        request_id = _request_of(event)
+        request_id = request_of(event)
         if request_id and self._made(request_id).take(event, self._clock.now()):
             self._tell(request_id)
 
@@ -289,16 +289,6 @@ async def _watched(market: AsyncMarket) -> AsyncGenerator[Event | None, None]:
             if isinstance(event, Refused):
                 raise refused(event)
             yield None if isinstance(event, Watching) else event
-
-
-def _request_of(event: Event) -> str:
-    match event:
-        case RoundOpened() | RoundClosed() | ApprovalAsked() | UnitAdvanced():
-            return event.request_id
-        case RequestEnded():
-            return event.outcome.request_id
-        case _:
-            return ""
 
 
 class Feeds:

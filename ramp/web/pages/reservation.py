@@ -89,6 +89,7 @@ class ReservationPage:
             ("Price", f"{agreement.offer.cpu_hour_cost} credits/core-hour"),
             ("Cost", f"{credits_text(each.cost)} credits"),
             ("Where on the machine", agreement.offer.placement),
+            ("Moved to", "" if each.standing.moved is None else each.standing.moved.placement),
             ("Request", each.request_id),
             ("Agreement", each.agreement_id),
         )

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from simulation.malleable.assignment import LARGER, SMALLER, draw_laws
 from simulation.queueing.job_table import JobTable, jobs_of_log
 from simulation.schedulers.compiled.malleable import (
     AVERAGE_POOL,
@@ -59,14 +60,6 @@ STRATEGIES: Final = {
     "marginal gain (ours)": MARGINAL_GAIN,
 }
 OURS: Final = "marginal gain (ours)"
-SMALLER: Final = 4
-"""A malleable job's minimum is its size in the log, which it prefers, over this, rounded up."""
-LARGER: Final = 4
-"""Its maximum is so many times that size, but not above the machine."""
-PARALLELISM_BITS: Final = 2.0
-"""Its average parallelism is its size times 2^x, x uniform from 0 to this."""
-VARIANCE_MAX: Final = 2.0
-"""Its variance of parallelism (Downey's sigma) is uniform from 0 to this."""
 BELIEF_ERROR: Final = 0.3
 """The believed average parallelism is off by a factor uniform within 1 plus and minus this, where it is not known."""
 STAND_IN_DAYS: Final = 30
@@ -118,9 +111,9 @@ def run_log_setting(setting: LogSetting) -> dict[str, Any]:
     table = jobs_of(setting.log).select(slice(setting.first, setting.first + setting.jobs))
     count = len(table)
     draw = np.random.default_rng([setting.seed, setting.first])
-    malleable = draw.random(count) < setting.share
-    parallelism = np.maximum(1.0, table.size * 2 ** draw.uniform(0, PARALLELISM_BITS, count))
-    variance = draw.uniform(0, VARIANCE_MAX, count)
+    laws = draw_laws(draw, count, setting.share)
+    malleable, variance = laws.malleable, laws.variance
+    parallelism = np.maximum(1.0, table.size * laws.parallelism)
     error = draw.uniform(1 - BELIEF_ERROR, 1 + BELIEF_ERROR, count)
     believed = parallelism if setting.known else np.maximum(1.0, parallelism * error)
     requested = np.maximum(table.requested_time, 1)

@@ -17,10 +17,8 @@ from simulation.experiments.discovery import Experiment, Progress
 from simulation.experiments.koala.logs_plots import draw_gains
 from simulation.experiments.koala.logs_runs import (
     BELIEF_ERROR,
-    LARGER,
     LOGS,
     OURS,
-    SMALLER,
     STRATEGIES,
     LogSetting,
     is_stand_in,
@@ -28,6 +26,7 @@ from simulation.experiments.koala.logs_runs import (
 )
 from simulation.experiments.result import Column, Columns, write_rows, write_summary
 from simulation.experiments.worker_processes import run_all
+from simulation.malleable.assignment import ASSIGNED_SIZES, ASSIGNED_SPEED_UP
 
 SHARES: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
 QUICK_SHARES: Final = (0.2, 1.0)
@@ -172,10 +171,8 @@ def _parameters(jobs: int, seeds: int) -> dict[str, Any]:
         "logs": {name: {"file": log.file, "units": log.capacity, "processors_per_unit": log.divisor}
                  for name, log in LOGS.items()},
         "jobs": f"{jobs} of each log, from job {FIRST} on, without those larger than the machine",
-        "sizes": f"preferred: the log's; minimum: a {SMALLER}th of it, rounded up; maximum: {LARGER} times it, within "
-                 "the machine; any size in between",
-        "speed-up": "Downey's model: average parallelism size x 2^U(0, 2), variance U(0, 2); run and requested times "
-                    "of the log are at its size, and both change with the size",
+        "sizes": ASSIGNED_SIZES,
+        "speed-up": ASSIGNED_SPEED_UP,
         "resize": "costs nothing",
         "ends": "jobs end at their requests",
         "knowledge": f"speed-up known exactly, or the average parallelism within {BELIEF_ERROR:.0%}, uniform; only "

@@ -30,7 +30,7 @@ MAIN: Final = Setting("Wm", "FPSMA", 1)
 """The main reading, by its defaults."""
 CAPACITIES: Final = (100, 120, 272)
 SUSPENSIONS_S: Final = (0.0, 5.0, 30.0, 60.0)
-REFERENCES: Final = ("none", "equipartition", "folding", "minimum", "preferred", "average")
+REFERENCES: Final = ("none", "equipartition", "folding", "minimum", "preferred", "average", "stealing")
 _STATED_S: Final = {("GADGET-2", 2): 600, ("GADGET-2", 46): 240, ("FT", 2): 120, ("FT", 32): 60}
 """Run times that the text has in words; at the maximum it says "best"."""
 _PERCENTS: Final = range(101)

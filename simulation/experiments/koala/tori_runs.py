@@ -9,12 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from simulation.experiments.bluegene.runs import log_sizes
-from simulation.experiments.koala.logs_runs import LARGER, PARALLELISM_BITS, SMALLER, VARIANCE_MAX
 from simulation.machine_files import FLAT_PREFIX, load_machine
 from simulation.machines.interface import JobRequest, Machine
-from simulation.malleable.malleability import Malleability, ResizeCost
-from simulation.malleable.sizes import JobClass, Sizes
-from simulation.malleable.speedup import DowneyLaw
+from simulation.malleable.assignment import assigned_malleability
+from simulation.malleable.malleability import ResizeCost
 from simulation.queueing.queue_simulation import Overrun
 from simulation.queueing.shaped_jobs import ShapedJobs, shaped_jobs
 from simulation.queueing.whole_log import SchedulerOptions, run_log
@@ -83,7 +81,13 @@ def run_tori_setting(setting: ToriSetting) -> dict[str, Any]:
         shaped.jobs,
         SchedulerOptions("malleable", overrun=Overrun.KEEP),
         requests=requests,
-        malleability=_malleability(setting, requests, torus.capacity),
+        malleability=assigned_malleability(
+            [request.size for request in requests],
+            torus.capacity,
+            setting.share,
+            np.random.default_rng(setting.seed),
+            ResizeCost(suspension=setting.suspension_s * 1_000_000),
+        ),
     )
     schedule, measures = run.schedule, summarise(run.schedule)
     turnaround = (schedule.end_time - schedule.submit_time) / 1e6
@@ -117,26 +121,3 @@ def _shaped(setting: ToriSetting, machine: Machine) -> ShapedJobs:
         seed=setting.seed,
         any_shape=setting.case == ANY_BOX,
     ).with_load(machine.capacity, setting.load)
-
-
-def _malleability(setting: ToriSetting, requests: tuple[JobRequest, ...], capacity: int) -> list[Malleability | None]:
-    """Sizes and speed-ups as in `malleable-logs`."""
-    draw = np.random.default_rng(setting.seed)
-    count = len(requests)
-    malleable = draw.random(count) < setting.share
-    parallelism = 2 ** draw.uniform(0, PARALLELISM_BITS, count)
-    variance = draw.uniform(0, VARIANCE_MAX, count)
-    cost = ResizeCost(suspension=setting.suspension_s * 1_000_000)
-    return [
-        Malleability(
-            JobClass.MALLEABLE,
-            Sizes(-(-size // SMALLER), size, max(size, min(LARGER * size, capacity))),
-            DowneyLaw(max(1.0, size * float(more)), float(spread)),
-            cost,
-        )
-        if changes
-        else None
-        for size, changes, more, spread in zip(
-            (request.size for request in requests), malleable, parallelism, variance, strict=True
-        )
-    ]

@@ -13,11 +13,11 @@ from typing import Any, Final
 from simulation.experiments.comparison import tell_comparison
 from simulation.experiments.confidence_interval import confidence_interval
 from simulation.experiments.discovery import Experiment, Progress
-from simulation.experiments.koala.logs_runs import LARGER, SMALLER
 from simulation.experiments.koala.tori_plots import draw_tori
 from simulation.experiments.koala.tori_runs import MACHINES, ToriSetting, cases_of, run_tori_setting
 from simulation.experiments.result import Column, Columns, write_rows, write_summary
 from simulation.experiments.worker_processes import run_all
+from simulation.malleable.assignment import LARGER, SMALLER
 
 SHARES: Final = (0.0, 0.2, 1.0)
 LOAD: Final = 0.6

@@ -266,9 +266,7 @@ _WHY_SMALL: Final = (
     "a small request ends at the lowest minimum price of all machines, 25; the paper's price ends near 36"
 )
 _WHY_LARGE: Final = "which large machines have room depends on their ages, and a few markets show few of these"
-_WHY_PRICE: Final = (
-    "the paper's request is not given, and of its machines Intrepid's log and Curie's raw log are not at hand"
-)
+_WHY_PRICE: Final = "the paper's request is not given, and Curie's raw log, which it replays, is not to be had"
 
 
 def _comparisons(table: Sequence[Mapping[str, Any]], mode: Mode) -> list[Comparison]:
@@ -303,7 +301,11 @@ def _of_request(label: str, ours: Mapping[int, float]) -> list[Comparison]:
         for prices in (ours, paper)
     )
     fall, fall_of_paper = (100 * (1 - prices[last] / prices[first]) for prices in (ours, paper))
-    why_rise = "given loads never make a price rise with more rounds; only other loads or failed sales do"
+    why_rise = (
+        "a price rises with more rounds only by other loads or failed sales, and runs differ in both"
+        if rise > 0
+        else "given loads never make a price rise with more rounds; only other loads or failed sales do"
+    )
     return [
         Comparison(
             f"{label}: rounds from which the price is flat", FLAT_FROM_ROUNDS, flat_from(ours), "rounds", tolerance=1,

@@ -37,7 +37,8 @@ def run_point(point: Point) -> tuple[Rows, str]:
 
 
 def _simulated(point: Point) -> Rows:
-    metrics = asdict(simulate(**point.arguments).metrics)
+    run = simulate(**point.arguments)
+    metrics = asdict(run.metrics) | ({} if run.malleable is None else run.malleable.measures)
     return [{name: value for name, value in metrics.items() if name not in _OF_THIS_COMPUTER}]
 
 

@@ -11,10 +11,10 @@ from simulation.koala.size_policies.references import (
     ByPriority,
     Equipartition,
     Folding,
+    Levelled,
     NoChange,
     above_minimum,
     above_preferred,
-    share_of_range,
 )
 
 SIZE_POLICIES: Final[dict[str, SizePolicy]] = {
@@ -25,6 +25,7 @@ SIZE_POLICIES: Final[dict[str, SizePolicy]] = {
     "folding": Folding(),
     "minimum": ByPriority(above_minimum),
     "preferred": ByPriority(above_preferred, preferred_first=True),
-    "average": ByPriority(share_of_range),
+    "average": Levelled(steals=False),
+    "stealing": Levelled(steals=True),
 }
 """The paper's first."""

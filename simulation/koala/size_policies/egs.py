@@ -19,6 +19,7 @@ class Egs:
 
     waits: Final = False
     rebalances: Final = False
+    steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
         """Equal shares; the remainder goes one each to the least recently started."""

@@ -17,6 +17,7 @@ class Fpsma:
 
     waits: Final = True
     rebalances: Final = False
+    steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
         """Offer all that is left to one job after the other."""

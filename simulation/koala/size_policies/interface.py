@@ -65,6 +65,11 @@ class SizePolicy(Protocol):
         """Whether growing is worth a try though nothing is idle, because it shrinks others as well."""
         ...
 
+    @property
+    def steals(self) -> bool:
+        """Whether running jobs shrink for all waiting jobs at once, and what is released is given out as it comes."""
+        ...
+
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
         """Give out processors that are idle.
 

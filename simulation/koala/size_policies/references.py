@@ -4,17 +4,23 @@
 - equipartition: all processors of the malleable jobs, not only the change, are shared equally; a round may both shrink
   and grow (C. McCann and J. Zahorjan, SIGMETRICS 1994; the paper's section 5.3.2 names the difference).
 - folding: sizes double and halve; the smallest job doubles, the largest one halves (the same source).
-- minimum, preferred, average: whom the strategies of P. Zojer, J. Posner and T. Oezden, arXiv 2602.17318, 2026, let
-  grow and shrink first: by the processors above the minimum; up to the preferred size before anybody gets more; by the
-  share of the range between minimum and maximum.
+- minimum, preferred: whom the strategies of P. Zojer, J. Posner and T. Oezden, arXiv 2602.17318, 2026, let grow and
+  shrink first: by the processors above the minimum; up to the preferred size before anybody gets more.
+- average, stealing: the same study's other two. Each processor goes to the job that has the least of its range between
+  minimum and maximum, and comes from the one that has the most, one by one. Under `average` what running jobs are asked
+  for is the first waiting job's, once all of it is released. Under `stealing` running jobs shrink for every waiting job
+  for which that is enough, and what is released is the first's in the queue for which it suffices, whomever it was
+  asked for.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from simulation.koala.size_policies.interface import Asking, Message, RunningMalleable
+from simulation.malleable.sizes import Sizes
 
 
 class NoChange:
@@ -22,6 +28,7 @@ class NoChange:
 
     waits: Final = False
     rebalances: Final = False
+    steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
         """Nobody is offered anything."""
@@ -37,6 +44,7 @@ class Equipartition:
 
     waits: Final = False
     rebalances: Final = True
+    steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
         """Those above their share give, those below it take what is free already."""
@@ -80,6 +88,7 @@ class Folding:
 
     waits: Final = False
     rebalances: Final = False
+    steals: Final = False
 
     def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
         """The smallest job doubles while there are processors for it."""
@@ -107,6 +116,7 @@ class ByPriority:
 
     waits: Final = False
     rebalances: Final = False
+    steals: Final = False
 
     def __init__(self, priority: Callable[[RunningMalleable], float], *, preferred_first: bool = False) -> None:
         self._priority = priority
@@ -141,7 +151,45 @@ def above_preferred(job: RunningMalleable) -> float:
     return job.size - job.sizes.preferred
 
 
-def share_of_range(job: RunningMalleable) -> float:
-    """Where the size lies between minimum and maximum, from 0 to 1."""
-    span = job.sizes.maximum - job.sizes.minimum
-    return (job.size - job.sizes.minimum) / span if span else 1.0
+def share_of_range(size: int, sizes: Sizes) -> float:
+    """Where a size lies between minimum and maximum, from 0 to 1."""
+    span = sizes.maximum - sizes.minimum
+    return (size - sizes.minimum) / span if span else 1.0
+
+
+class Levelled:
+    """Processors go one by one to who has the least of its range, and come from who has the most.
+
+    Args:
+        steals: what is released is the first waiting job's for which it suffices.
+    """
+
+    waits: Final = False
+    rebalances: Final = False
+
+    def __init__(self, *, steals: bool) -> None:
+        self.steals: Final = steals
+
+    def grow(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
+        """Each is offered once what it comes to; the first started are the first of equals."""
+        given: Counter[int] = Counter()
+        for _ in range(value):
+            able = [job for job in jobs if given[job.number] < job.can_take]
+            if not able:
+                break
+            least = min(able, key=lambda job: share_of_range(job.size + given[job.number], job.sizes))
+            given[least.number] += 1
+        for number, processors in given.items():
+            yield Message(number, processors)
+
+    def shrink(self, jobs: Sequence[RunningMalleable], value: int) -> Asking:
+        """Each is asked once for what it comes to; the last started are the first of equals."""
+        taken: Counter[int] = Counter()
+        for _ in range(value):
+            able = [job for job in reversed(jobs) if taken[job.number] < job.can_give]
+            if not able:
+                break
+            most = max(able, key=lambda job: share_of_range(job.size - taken[job.number], job.sizes))
+            taken[most.number] += 1
+        for number, processors in taken.items():
+            yield Message(number, -processors)

@@ -28,5 +28,6 @@ class FindSystemsMss(BoxPolicy):
 
 
 ALLOCATOR = allocator(
-    FindSystemsMss, about="Of all variants the one after which the largest free boxes are left (phi)."
+    FindSystemsMss,
+    about="Of all variants the one after which the largest free boxes are left (phi; default of angara-torus).",
 )

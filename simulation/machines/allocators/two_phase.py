@@ -1,4 +1,4 @@
-"""The two-phase allocation of Aridor et al. 2005: contiguous boxes, fewest cables."""
+"""The two-phase allocation of Aridor et al. 2005: contiguous boxes, fewest cables (default of cabled-torus)."""
 
 from __future__ import annotations
 
@@ -19,4 +19,6 @@ class TwoPhase(CablePolicy):
         return [tuple(range(start, start + extent)) for start in range(width - extent + 1)]
 
 
-ALLOCATOR = allocator(TwoPhase, about="Contiguous boxes; the one that takes the fewest cables.")
+ALLOCATOR = allocator(
+    TwoPhase, about="Contiguous boxes; the one that takes the fewest cables (default of cabled-torus)."
+)

@@ -16,9 +16,9 @@ LATER: Final = 3 * MINUTE
 """Some changes come so much later at most, so that they meet those before, cancellations and crashes."""
 
 
-def draw_changes(seed: int) -> Random:
-    """The stream of all that a seed's owners change."""
-    return stream(seed, "changes")
+def draw_changes(seed: int, *, resized: bool) -> Random | None:
+    """The stream of all that a seed's owners change; None where they change nothing."""
+    return stream(seed, "changes") if resized else None
 
 
 def change_some(world: World, random: Random | None) -> None:

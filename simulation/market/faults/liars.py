@@ -25,7 +25,7 @@ from ramp.model.offer import RefusalCode
 from ramp.model.ports import Notary
 from ramp.model.seal import Role, Seal
 from simulation.market.actors import BANK
-from simulation.market.faults.lies import Forger
+from simulation.market.faults.lies import Forger, missized
 
 LIES_MAX: Final = 60
 """Lies of one liar in a run."""
@@ -67,6 +67,7 @@ class Habit(StrEnum):
     NO_CANCELLATION = "refuses cancellations"
     OLD_PROOF = "settles with old proofs"
     FALSE_PAYMENT = "invents payments"
+    WRONG_SIZE = "offers other sizes, times and costs than were asked for"  # drawn where sizes are, beside the others
 
 
 COMMON: Final = (Habit.OMIT, Habit.DELAY, Habit.RESHAPE, Habit.REPLAY, Habit.INVENT)
@@ -163,9 +164,11 @@ class Liar:
         _remember(self._said, message)
         self._forger.scraps.keep(message.content)
         said: list[Lie] = [(message, 0)]
+        habits = self._spec.habits
         if isinstance(message.content, BAIT) and self._random.random() < 0.9:
-            return said  # who is not called, or bids badly, harms nobody
-        for habit in self._spec.habits:
+            # who is not called, or bids badly, harms nobody but by what it would sell
+            habits = tuple(habit for habit in habits if habit is Habit.WRONG_SIZE)
+        for habit in habits:
             act = _ACTS.get(habit)
             if act is not None and self.told < LIES_MAX and self._random.random() < self._spec.rate:
                 lies = None
@@ -389,6 +392,24 @@ class Liar:
             return [(self._form(message, self._forger.reshaped(content, now), now), 0)]
         return None
 
+    def _wrong_size(self, message: Message, now: Instant) -> list[Lie] | None:
+        content = message.content
+        if not isinstance(content, c.Proposal):
+            return None
+        called = {
+            (heard.content.request_id, unit.number): unit
+            for heard in self._heard
+            if isinstance(heard.content, c.CallForProposals)
+            for unit in heard.content.request.units
+        }
+        offers = tuple(
+            missized(offer, called[key], self._random) if (key := (offer.request_id, offer.unit)) in called else offer
+            for offer in content.offers
+        )
+        if offers == content.offers:
+            return None
+        return [(self._forger.sealed(replace(message, content=replace(content, offers=offers)), now), 0)]
+
     def _false_payment(self, message: Message, now: Instant) -> list[Lie] | None:
         content = message.content
         if not isinstance(content, Signed) or not isinstance(content.body, Agreement):
@@ -427,4 +448,5 @@ _ACTS: dict[Habit, Callable[[Liar, Message, Instant], list[Lie] | None]] = {
     Habit.NO_CANCELLATION: Liar._no_cancellation,
     Habit.OLD_PROOF: Liar._old_proof,
     Habit.FALSE_PAYMENT: Liar._false_payment,
+    Habit.WRONG_SIZE: Liar._wrong_size,
 }

@@ -14,8 +14,11 @@ from ramp.model.acl import CONTENT_OF, SEALED, Message, Performative
 from ramp.model.agreement import Agreement, Signed
 from ramp.model.contents import Content
 from ramp.model.instant import Instant
+from ramp.model.offer import Offer
 from ramp.model.ports import Notary
+from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
+from ramp.model.sizes.moldable import price_with
 
 KEPT_MAX: Final = 40
 """Values of one field that are remembered; more would only dilute the recent ones."""
@@ -26,6 +29,28 @@ LATER: Final = frozenset({"price", "rule"})
 PERFORMATIVE_OF: Final[dict[type, Performative]] = {
     kind: performative for performative, kinds in reversed(CONTENT_OF.items()) for kind in kinds
 }
+
+
+def missized(offer: Offer, unit: RequestUnit, random: Random) -> Offer:
+    """An offer whose size, time or cost is none that the unit allows; the same where the unit has one size.
+
+    Args:
+        offer: an honest one.
+        unit: as called for.
+        random: draws what is wrong.
+    """
+    terms, length = unit.moldable, offer.end - offer.start
+    if terms is None:
+        return offer
+    too_dear = price_with(unit, offer.cores, length) + random.choice((1, 10, 100))
+    too_short = length * random.choice((1, 2, 3)) // 4
+    return random.choice(
+        (
+            replace(offer, cores=max(1, terms.least - 1), cpu_hour_cost=1),
+            replace(offer, end=offer.start + max(1, too_short)),
+            replace(offer, cpu_hour_cost=too_dear),
+        )
+    )
 
 
 class Scraps:

@@ -22,10 +22,8 @@ from ramp.ledger.orders import rules as order_rules
 from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.records import Records
 from ramp.model.contents import HoldGranted
-from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.instant import MINUTE, Instant
 from ramp.model.offer import Offer, RefusalCode
-from ramp.model.request import RequestUnit
-from ramp.model.sizes import moldable
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import records as rc
@@ -41,11 +39,12 @@ from ramp.protocol.timing import Retry
 from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.voting import Voting
 from ramp.runtime.host import Host
+from simulation.market.faults.planted_size_bugs import ideal_speed_up, length_believed
 
 FAR: Instant = 2**62
 """Later than any instant of a run."""
 
-Context = contextlib.AbstractContextManager[None]
+Context = contextlib.AbstractContextManager[object]
 
 
 @contextlib.contextmanager
@@ -316,18 +315,6 @@ def _release_not_repeated() -> Context:
     return _replaced(Releases, "answered", make)
 
 
-def _ideal_speed_up() -> Context:
-    def make(_: Any) -> Any:
-        def run_time_with(unit: RequestUnit, cores: int) -> Duration | None:
-            if unit.moldable is None or unit.wall_time is None:
-                return unit.wall_time
-            return unit.wall_time * unit.cores.total // cores
-
-        return run_time_with
-
-    return _replaced(moldable, "run_time_with", make)
-
-
 def _second_price_as_first() -> Context:
     def make(original: Any) -> Any:
         def price(rule: SecondPrice, bids: UnitBids, winner: Offer, remaining: Sequence[Offer]) -> Price:
@@ -445,7 +432,10 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
         _second_price_as_first, "the winner by second price is paid what it has offered", "price_owed"
     ),
     "ideal_speed_up": PlantedBug(
-        _ideal_speed_up, "a run is taken to get shorter as its cores get more, whatever its law", "size_owed"
+        ideal_speed_up, "a run is taken to get shorter as its cores get more, whatever its law", "size_owed"
+    ),
+    "length_believed": PlantedBug(
+        length_believed, "a buyer takes a seller's word for how long its run takes at a size", "size_owed"
     ),
     "dearest_sets_price": PlantedBug(
         _dearest_sets_price, "the dearest of the other offers sets the second price", "price_owed"

@@ -1,34 +1,27 @@
 """Boxes of a real site's torus, chosen by the allocators of `simulation.machines`, for plug-ins of batch systems.
 
 The entry point `torus` of the group `ramp.batch_places`. Nodes get their places by their order in the system, the last
-dimension fastest, or by their names: the last characters are the coordinates, a digit in base 36 each, as Slurm
-named the midplanes of Blue Gene.
+dimension fastest, by their names: the last characters are the coordinates, a digit in base 36 each, as Slurm named the
+midplanes of Blue Gene; or by a table of the site's (`coordinates.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from math import prod
 from typing import Annotated, Any
 
 from ramp.batch.system import Node, Parts
-from ramp.errors import ConfigurationError, MachineError
+from ramp.errors import ConfigurationError
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
 from ramp.options import Bounds, read_options
 from simulation.machines.allocator_declaration import make_policy
 from simulation.machines.boxes.policy import BoxPolicy
 from simulation.machines.interface import JobRequest, NodeState
+from simulation.resource.places.coordinates import Coordinates, placed
 from simulation.resource.torus_request import TorusRequests, UnitKind
-
-
-class Coordinates(StrEnum):
-    """Where a node's place is told: by its position among the nodes, or in its name."""
-
-    ORDER = "order"
-    NAMES = "names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +30,15 @@ class TorusOptions:
 
     Attributes:
         extents: nodes in each dimension.
-        coordinates: `order` (the last dimension runs fastest) or `names` (the last characters, base 36).
+        coordinates: `order` (the last dimension runs fastest), `names` (the last characters, base 36) or `table`.
+        rows: that table: coordinates by node, or by a list of nodes that lie along the last dimension.
         allocator: which boxes are taken, and which of several.
         allocator_options: of that allocator.
     """
 
     extents: tuple[Annotated[int, Bounds(1, 36)], ...]
     coordinates: Coordinates = Coordinates.ORDER
+    rows: Mapping[str, Any] = field(default_factory=dict)
     allocator: str = "base"
     allocator_options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -75,25 +70,9 @@ class TorusPlaces:
         names = tuple(f"d{number}" for number in range(len(extents)))
         self._machine = AngaraMachine(TorusLayout(key, "", names, extents), RankedBoxes(extents, policy))
         (self._cores,) = sizes
-        self._names = self._placed(options, nodes, key)
+        self._names = placed(options.coordinates, options.rows, nodes, self._machine.grid, key)
         self._machine.fits_ever(JobRequest(0, 1))  # what is compiled for it would cost the first buyer seconds
         self._requests = TorusRequests(self._machine, UnitKind("nodes", self._cores, 1, 1, has_node_use=False))
-
-    def _placed(self, options: TorusOptions, nodes: Sequence[Node], key: str) -> tuple[str, ...]:
-        """The nodes' names by their numbers in the grid."""
-        if options.coordinates is Coordinates.ORDER:
-            return tuple(node.name for node in nodes)
-        found: dict[int, str] = {}
-        for node in nodes:
-            last = node.name[-len(options.extents) :]
-            try:
-                unit = self._machine.grid.unit([int(digit, 36) for digit in last])
-            except (ValueError, MachineError) as error:
-                raise ConfigurationError(f"{node.name} does not end with coordinates: {error}", key=key) from error
-            if unit in found:
-                raise ConfigurationError(f"{node.name} and {found[unit]} have the same coordinates", key=key)
-            found[unit] = node.name
-        return tuple(found[unit] for unit in range(len(nodes)))
 
     def refused(self, unit: RequestUnit) -> Refusal | None:
         """See `Places`."""

@@ -25,7 +25,7 @@ from simulation.schedulers.waiting import KindQueue
 
 
 class EasyBackfill:
-    """Backfills jobs that do not delay the first one."""
+    """Backfills jobs that do not delay the first one (default)."""
 
     def __init__(self) -> None:
         self._queue = KindQueue()
@@ -191,7 +191,7 @@ class EasyBackfill:
 
 SCHEDULER = scheduler(
     EasyBackfill,
-    about="Later jobs may overtake that do not delay the first one.",
+    about="Later jobs may overtake that do not delay the first one (default).",
     compiled_by_event="simulation.schedulers.compiled.easy_event_order:easy_event_by_event",
     compiled="simulation.schedulers.compiled.easy:easy",
 )

@@ -136,7 +136,7 @@ def test_a_hold_that_was_not_answered_is_found_again(cluster, machine, settings)
     request = unit(16, after=HOUR)
     slot = machine.quote(request, now())
 
-    def dies(entry, found):
+    def dies(*_):
         raise KeyboardInterrupt
 
     machine.reconciler.note_made = dies

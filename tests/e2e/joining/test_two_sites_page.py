@@ -1,7 +1,12 @@
-"""The commands of docs/two-sites.md, in their order: two sites with federated servers trade, until one is shut out."""
+"""The commands of docs/two-sites.md, in their order: two sites with federated servers trade, until one is shut out.
+
+Both sites are on one computer, as the page has it; and, where the kernel allows it, on two: network namespaces, which
+reach each other over one cable and nothing else.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -13,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from ramp.servers.prosody import prosody_executable
+from simulation.experiments.trials.namespaces import Host, joined_hosts, reason_against
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "documents"))
@@ -39,24 +45,62 @@ def work() -> Iterator[Path]:
             subprocess.run(["ramp", "down", "--state-dir", site], cwd=work, env=environment(work), capture_output=True)
 
 
-def environment(work: Path) -> dict[str, str]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+PROGRAMS = Path(sys.executable).parent
+
+
+def environment(work: Path, *first: Path) -> dict[str, str]:
+    """What the page's commands run with; programs are looked for in some folders first."""
+    path = ":".join([*map(str, first), str(PROGRAMS), os.environ["PATH"]])
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("RAMP_", "XDG_", "PYTEST_"))}
     return {**kept, "HOME": str(work), "PATH": path, "COLUMNS": "120"}
 
 
-def page_here() -> str:
-    """The page with addresses that no other test has."""
-    number = os.getpid()
-    network = f"127.{64 + number % 128}.{number // 128 % 250}."
+def page_here(addresses: tuple[str, str] | None = None) -> str:
+    """The page with the addresses of two hosts, or with some of this one's that no other test has."""
+    if addresses is None:
+        number = os.getpid()
+        network = f"127.{64 + number % 128}.{number // 128 % 250}."
+        addresses = f"{network}1", f"{network}2"
     text = PAGE.read_text("utf-8")
-    assert "127.41.7." in text
-    return text.replace("127.41.7.", network)
+    for number, address in enumerate(addresses, 1):
+        assert f'"127.41.7.{number}' in text
+        text = text.replace(f'"127.41.7.{number}', f'"{address}')
+    assert "127.41.7." not in text
+    return text
+
+
+@contextlib.contextmanager
+def two_hosts(folder: Path) -> Iterator[tuple[Host, Host, Path]]:
+    """West's host and everybody else's, and the folder of a `ramp` that runs a command on the host that it is for."""
+    if reason := reason_against():
+        pytest.skip(reason)
+    programs = folder / "programs"
+    programs.mkdir()
+    with joined_hosts(folder, None) as (west, others):
+        chosen = f'host={others.namespace}; [[ " $* " == *" --state-dir west "* ]] && host={west.namespace}'
+        ramp = programs / "ramp"
+        ramp.write_text(f'#!/bin/bash\n{chosen}\nexec ip netns exec $host {PROGRAMS / "ramp"} "$@"\n', "utf-8")
+        ramp.chmod(0o755)
+        yield west, others, programs
 
 
 def test_every_command_of_the_page_works_in_its_order(work: Path) -> None:
     findings = run(read_page(page_here()).commands, work, environment(work))
     assert not findings, "\n\n".join(findings)
+    check_invitations(work)
+
+
+@pytest.mark.long
+def test_every_command_works_between_two_hosts(work: Path) -> None:
+    with two_hosts(work.parent) as (west, others, programs):
+        page = page_here((west.address, others.address))
+        findings = run(read_page(page).commands, work, environment(work, programs))
+    assert not findings, "\n\n".join(findings)
+    check_invitations(work)
+
+
+def check_invitations(work: Path) -> None:
+    """What has become of all three invitations of the page."""
     listed = subprocess.run(
         ["ramp", "invite", "list", "--json", "--state-dir", "west"],
         cwd=work,

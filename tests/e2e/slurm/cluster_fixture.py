@@ -14,16 +14,17 @@ from pathlib import Path
 import pytest
 
 from ramp.batch.slurm.emulated import PACKAGES, EmulatedCluster, missing_programs
+from ramp.cli.demo_slurm import MARKET
 
 NODES, CORES = 16, 8
 PATIENCE_S = 200.0
 
 
-def wait_for(condition: Callable[[], object], what: str) -> None:
+def wait_for(condition: Callable[[], object], what: str, limit_s: float = PATIENCE_S) -> None:
     """Wait until something holds, however busy the computer is."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + limit_s
     while not condition():
-        assert time.monotonic() < until, f"after {PATIENCE_S:g} s: {what}"
+        assert time.monotonic() < until, f"after {limit_s:g} s: {what}"
         time.sleep(0.1)
 
 
@@ -40,6 +41,28 @@ def running_cluster(name: str, nodes: int = NODES, more: str = "") -> Iterator[E
             yield cluster
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def market_of(cluster: EmulatedCluster, folder: Path, *, surplus: int = 0) -> Path:
+    """The configuration of a market that sells half of a cluster, and hands its slots over to the account nobody.
+
+    Args:
+        cluster: what is sold.
+        folder: where the configuration is written, and where jobs would be.
+        surplus: by how many cores more than there are the configuration says.
+    """
+    path = folder / "market.toml"
+    text = MARKET.format(
+        cores=cluster.nodes * CORES + surplus,
+        cores_per_node=CORES,
+        conf=cluster.conf,
+        account="nobody",
+        executor="handover",
+        psij_python="/",
+        jobs=folder / "jobs",
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def cleared(cluster: EmulatedCluster) -> EmulatedCluster:
@@ -61,6 +84,22 @@ def cleared(cluster: EmulatedCluster) -> EmulatedCluster:
         return False
 
     wait_for(idle, "the cluster is not idle")
+    return cluster
+
+
+def in_service(cluster: EmulatedCluster) -> EmulatedCluster:
+    """The cluster with all nodes in service, whatever a test that has failed did to them; what is reserved stays."""
+
+    def well() -> bool:
+        with contextlib.suppress(subprocess.CalledProcessError):
+            listed = (line.split() for line in cluster.run("sinfo", "-h", "-N", "-o", "%N %t").splitlines())
+            away = [name for name, state in listed if state.startswith(("down", "drain", "drng"))]
+            if away:
+                cluster.run("scontrol", "update", f"NodeName={','.join(away)}", "State=RESUME")
+            return not away
+        return False
+
+    wait_for(well, "all nodes are in service")
     return cluster
 
 

@@ -14,8 +14,7 @@ import pytest
 
 import ramp
 from ramp.batch.slurm.emulated import EmulatedCluster
-from ramp.cli.demo_slurm import MARKET
-from tests.e2e.slurm.cluster_fixture import CORES, running_cluster, wait_for
+from tests.e2e.slurm.cluster_fixture import CORES, market_of, running_cluster, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 NODES = 4
@@ -41,9 +40,7 @@ def _reserve(cluster: EmulatedCluster, name: str) -> None:
 
 
 def test_orphans_and_slots_without_reservation_are_found(cluster: EmulatedCluster, tmp_path: Path) -> None:
-    config, state = tmp_path / "market.toml", tmp_path / "state"
-    fields = {"cores": NODES * CORES, "cores_per_node": CORES, "conf": cluster.conf, "account": "nobody"}
-    config.write_text(MARKET.format(**fields))
+    config, state = market_of(cluster, tmp_path), tmp_path / "state"
     with ramp.launch(config, state_dir=state) as market:
         bought = market.submit(ramp.request(cores=8, wall_time="30min", start="+2h", end="+4h", price=70), rounds=2)
         assert bought.committed, f"{bought.status}: {bought.reason}"
@@ -71,9 +68,7 @@ def test_orphans_and_slots_without_reservation_are_found(cluster: EmulatedCluste
 
 
 def test_a_cluster_that_is_not_as_configured_is_a_finding(cluster: EmulatedCluster, tmp_path: Path) -> None:
-    config, state = tmp_path / "market.toml", tmp_path / "state"
-    fields = {"cores": NODES * CORES + 1, "cores_per_node": CORES, "conf": cluster.conf, "account": "nobody"}
-    config.write_text(MARKET.format(**fields))
+    config, state = market_of(cluster, tmp_path, surplus=1), tmp_path / "state"
     command = [sys.executable, "-m", "ramp.cli.main", "doctor", str(config), "--state-dir", str(state)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -88,6 +89,11 @@ def until(condition: Callable[[], Any], what: str | Callable[[], str]) -> Any:
             raise AssertionError(f"not within {WAIT_S:g} s: {what() if callable(what) else what}")
         time.sleep(0.02)
     return found
+
+
+def own_id(*words: object) -> str:
+    """An id of a request that no other try of the same test has: a market ends a request of one id only once."""
+    return "-".join(map(str, ("request", *words, secrets.token_hex(2)))).replace(" ", "-")
 
 
 def unit(number: int, cores: int, start: Instant, hours: int = 1, price: int = 70) -> RequestUnit:

@@ -12,7 +12,7 @@ import signal
 
 import pytest
 from swarm_books import Books
-from swarm_market import in_hours, unit, until
+from swarm_market import in_hours, own_id, unit, until
 
 from ramp.ledger.orders.order import OrderState
 from ramp.runtime.ledger.store import LedgerStore
@@ -115,7 +115,7 @@ def killed(market):
 
 @points(BOUGHT)
 def test_a_purchase_ends_with_all_units_or_none(market, begin, role, act, nth, when):
-    request_id = f"request-{role}-{act}-{nth}-{when}".replace(" ", "-")
+    request_id = own_id(role, act, nth, when)
     market.arm(role, act, when, nth)
     outcome = market.buy("alice", request_id, [unit(1, 8, begin), unit(2, 100, begin)])
     killed(market)
@@ -129,7 +129,7 @@ def test_whoever_comes_back_is_listed_whatever_becomes_of_the_answer(market, beg
     """Only a resource that is new to the directory is answered, so one leaves in good order and is started again."""
     market.arm(role, act, when, nth)
     market.kill("small2", signal.SIGTERM)
-    request_id = f"request-{role}-{act}-{nth}-{when}".replace(" ", "-")
+    request_id = own_id(role, act, nth, when)
     outcome = market.buy("alice", request_id, [unit(1, 8, begin), unit(2, 100, begin)])
     killed(market)
     assert outcome["status"] == "committed", outcome["reason"]
@@ -139,7 +139,7 @@ def test_whoever_comes_back_is_listed_whatever_becomes_of_the_answer(market, beg
 
 @points(UNPAID)
 def test_what_the_bank_refuses_is_let_go(market, begin, role, act, nth, when):
-    request_id = f"request-unpaid-{role}-{act}-{nth}-{when}".replace(" ", "-")
+    request_id = own_id("unpaid", role, act, nth, when)
     market.arm(role, act, when, nth)
     outcome = market.buy("poor", request_id, [unit(1, 8, begin), unit(2, 200, begin)])
     killed(market)
@@ -150,7 +150,7 @@ def test_what_the_bank_refuses_is_let_go(market, begin, role, act, nth, when):
 @points(VOIDED)
 def test_what_is_void_stays_void(market, begin, role, act, nth, when):
     """The user is killed after its order has left, and voids it when it is back; then the second blow falls."""
-    request_id = f"request-void-{role}-{act}-{nth}-{when}".replace(" ", "-")
+    request_id = own_id("void", role, act, nth, when)
     market.arm("user", "request PaymentOrder", "after")
     with market.submitted("alice", request_id, [unit(1, 8, begin), unit(2, 100, begin)]):
         until(market.victim, "the user walks into the first trap")
@@ -167,7 +167,7 @@ def test_what_is_void_stays_void(market, begin, role, act, nth, when):
 
 @points(UNHELD)
 def test_what_nobody_holds_is_let_go(market, begin, role, act, nth, when):
-    request_id = f"request-unheld-{role}-{act}-{nth}-{when}".replace(" ", "-")
+    request_id = own_id("unheld", role, act, nth, when)
     market.arm(role, act, when, nth)
     whole = [unit(number, 200, begin) for number in (1, 2, 3)]  # each fits on a big machine, but only one a machine
     outcome = market.buy("alice", request_id, whole)
@@ -178,7 +178,7 @@ def test_what_nobody_holds_is_let_go(market, begin, role, act, nth, when):
 
 @points(GIVEN_BACK)
 def test_a_cancellation_is_carried_out(market, begin, role, act, nth, when):
-    request_id = f"request-back-{role}-{act}-{nth}-{when}".replace(" ", "-")
+    request_id = own_id("back", role, act, nth, when)
     outcome = market.buy("alice", request_id, [unit(1, 8, begin), unit(2, 100, begin)])
     assert outcome["status"] == "committed", outcome
     agreement_id = outcome["units"][1]["agreement_id"]

@@ -1,14 +1,12 @@
 """Every page in both widths and schemes: axe-core's rules, no sideways scrolling, nothing from elsewhere; and how soon
 an event is shown. `RAMP_SCREENSHOTS=FOLDER` keeps a picture of each."""
 
-import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import ramp
-from tests.e2e.web.conftest import LIMIT_S, RAMP, SCREENSHOTS, free_port, tiny_market
+from tests.e2e.web.conftest import SCREENSHOTS
 
 pytestmark = pytest.mark.e2e
 
@@ -74,16 +72,3 @@ def test_the_keyboard_gets_everywhere(visitor, pages, bought):
         )
     wanted = ("Market", "Requests", "Sign out", "Cores in all", "Complete by", "Add a unit", "Quote")
     assert [name for name in wanted if not any(name in each for each in reached)] == []
-
-
-def test_a_demonstration_comes_up_moves_and_leaves_nothing(tmp_path):
-    config = tmp_path / "tiny.toml"
-    config.write_text(tiny_market({"alice": 1_000_000, "bob": 1_000_000}, cores=512))
-    port = free_port()
-    command = [*RAMP, "web", "demo", "--config", str(config), "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        line = process.stdout.readline()
-        assert line.startswith(f"alice: http://127.0.0.1:{port}/login?token=")
-        process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=LIMIT_S)[1]
-    assert (process.returncode, "a fault" in said, "The market is up: 2 resources" in said) == (0, False, True)

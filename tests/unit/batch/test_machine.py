@@ -12,13 +12,13 @@ import pytest
 from ramp.batch.book import BOOK_VERSION, HoldBook, book_path, read_book
 from ramp.batch.for_sale import ForSale
 from ramp.batch.machine import BatchMachine
-from ramp.batch.reconciling import own_prefix, reservation_name
-from ramp.batch.system import Node, RunningJob, SystemReservation
+from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
+from ramp.batch.system import Node, RunningJob, SystemReservation, WantedReservation
 from ramp.errors import ConfigurationError, PluginError, StateDamaged, VersionTooNew
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.contract import Rule, Subject
 from ramp.plugins.interface import PluginSettings
 from tests.unit.batch.fake_system import FakeSystem
@@ -237,6 +237,8 @@ def test_the_book_is_refused_where_it_is_newer_or_none(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(VersionTooNew, match="book of holds"):
         HoldBook(tmp_path, "big1")
+    with pytest.raises(VersionTooNew, match="book of holds"):
+        read_book(path)
     book_path(tmp_path, "other").write_bytes(b"no database at all" * 99)
     with pytest.raises(StateDamaged):
         HoldBook(tmp_path, "other")
@@ -303,8 +305,34 @@ def test_a_sold_slot_whose_node_fails_is_moved_before_it_begins() -> None:
     assert after is not None
     assert (after.reservation_id, after.firm, after.slot.cores) == (before.reservation_id, True, 20)
     assert "n1" not in after.slot.placement
+    assert machine.moves(list(owners)) == {"offer-1": SlotMove(after.slot.placement, NOW)}
     clock[0] = 200.0
     assert machine.tend(owners, NOW) == {}
+
+
+def test_a_sold_slot_that_a_system_makes_again_on_nodes_of_its_own_choice_has_moved() -> None:
+    """Grid Engine chooses the hosts itself; what it has lost it may make again elsewhere."""
+
+    class Chooses(FakeSystem):
+        def make(self, wanted: WantedReservation) -> None:
+            last = [node.name for node in self.nodes][-len(wanted.parts) :]
+            chosen = tuple((name, count) for name, (_, count) in zip(last, wanted.parts, strict=True))
+            super().make(replace(wanted, parts=chosen))
+
+    system = Chooses()
+    machine = _machine(system)
+    machine.reconciler = Reconciler(system, machine.book, "big1", lambda _: None, chooses_parts=True)
+    _sold(machine)
+    assert machine.moves(["offer-1"]) == {}, "where it was sold"
+    before = machine.book.entry("offer-1")
+    assert before is not None
+    assert [name for name, _ in before.parts] == ["n6", "n7", "n8"]
+    system.there.clear()
+    system.nodes = system.nodes[:-1]
+    assert machine.tend({"offer-1": "buyer1"}, NOW + MINUTE) == {}
+    assert machine.moves(["offer-1"]) == {"offer-1": SlotMove("n[5-7]", NOW + MINUTE)}
+    again = machine.tend({"offer-1": "buyer1"}, NOW + HOUR // 2)
+    assert (again, machine.moves(["offer-1"])) == ({}, {"offer-1": SlotMove("n[5-7]", NOW + MINUTE)})
 
 
 def test_a_sold_slot_that_has_begun_is_not_moved() -> None:
@@ -337,6 +365,43 @@ def test_a_move_that_the_system_refuses_is_a_loss() -> None:
     clock[0] = 60.0
     system.faults = [("make", "refuse")] * 100
     assert list(machine.tend({"offer-1": ""}, NOW)) == ["offer-1"]
+
+
+def test_many_moves_that_the_system_refuses_are_given_up_without_waiting_for_each() -> None:
+    """A plug-in that takes longer than half a minute is killed, and would forget since when slots are in trouble."""
+    system, clock = FakeSystem(), [0.0]
+
+    def wait(seconds: float) -> None:
+        clock[0] += seconds
+
+    machine = BatchMachine(system, "big1", 64, ForSale(), None, snapshot_age_s=0, monotonic=lambda: clock[0], wait=wait)
+    keys = ["offer-1", "offer-2", "offer-3"]
+    for key in keys:
+        _sold(machine, key)
+    for name in ("n1", "n3", "n5", "n7"):
+        _fail(system, name)
+    owners = dict.fromkeys(keys, "")
+    assert machine.tend(owners, NOW) == {}
+    assert clock[0] == 0.0
+    clock[0] = 60.0
+    system.nodes += [Node(f"m{number}", 8) for number in range(9)]
+    system.faults = [("make", "refuse")] * 1000
+    assert sorted(machine.tend(owners, NOW)) == keys
+    assert clock[0] - 60.0 <= 6.0
+
+
+def test_a_slot_that_cannot_be_seen_to_keeps_no_other_from_being_moved_or_given_up() -> None:
+    machine, system, clock = _tended(nodes=5)
+    _fail(system, "n1")
+    owners = {"offer-2": "buyer2", "offer-1": "buyer1"}
+    for at in (0.0, 60.0):
+        clock[0] = at
+        system.faults = [("hand_over", "before")]
+        if at == 0.0:
+            with pytest.raises(PluginError):  # nothing is lost yet, so the failure is told
+                machine.tend(owners, NOW)
+        else:
+            assert machine.tend(owners, NOW) == {"offer-1": "node n1 is down (fan)"}
 
 
 def test_a_sold_slot_that_the_book_has_lost_is_lost() -> None:

@@ -96,6 +96,17 @@ def test_the_table_tells_the_rounds_on_a_terminal(script, monkeypatch):
     assert "buying" not in last
 
 
+def test_the_table_keeps_every_column_on_a_narrow_terminal(script, monkeypatch):
+    screen = io.StringIO()
+    drawn = Console(file=screen, force_terminal=True, width=60, highlight=False, color_system=None)
+    monkeypatch.setattr("ramp.cli.views.auction_view.console", lambda error: drawn)
+    with LiveView(short) as view:
+        for event in (script.submitted, script.opened, script.closed):
+            view.show(event)
+    rows = screen.getvalue().rpartition("Bidding")[2].splitlines()
+    assert ["1", "1", "70", "2", "30", "by", "thunder1", "3", "0.250", "s"] in [row.split() for row in rows]
+
+
 def test_no_offers_is_explained_with_what_would_pass(script, capsys):
     event = script.ended(RequestStatus.NO_OFFERS, "no offer meets the request for unit 1")
     print_outcome(event.outcome, event.files, short)
@@ -138,6 +149,15 @@ def test_people_see_ids_whole_and_units_on_numbers(script, capsys):
     text = capsys.readouterr().out
     for part in ("request-1", "thunder1-7", "/tmp/agreement-1.xml", "1 920.00 credits", "1.500 s", "credits/core-hour"):
         assert part in text
+
+
+def test_a_start_that_is_only_probable_is_told_with_its_refund(script, capsys):
+    event = script.ended(RequestStatus.QUOTED)
+    (unit,) = event.outcome.units
+    for offer, told in ((unit.offer, False), (replace(unit.offer, start_probability=0.975, if_late="whole"), True)):
+        print_outcome(replace(event.outcome, units=(replace(unit, offer=offer),)), {}, short)
+        said = " ".join(capsys.readouterr().out.split())
+        assert ("with probability 0.975; refund of a late start: whole" in said) is told
 
 
 def test_cores_charged_beyond_what_was_asked_are_told(script, capsys):

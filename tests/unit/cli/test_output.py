@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from ramp.cli.views.agreement_report import agreement_object, print_agreement
 from ramp.cli.views.launch_snippets import SNIPPETS, clock_text, snippet
 from ramp.cli.views.output import (
     amount_json,
@@ -18,10 +19,13 @@ from ramp.cli.views.output import (
     print_line,
     print_pairs,
     print_rows,
+    say,
 )
+from ramp.control.events import AgreementStanding
 from ramp.errors import ConfigurationError
 from ramp.model.agreement import Agreement
-from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso
+from ramp.model.contents import SlotMoved
+from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso, iso
 from ramp.model.offer import Offer
 from ramp.model.request import Nodes, RequestUnit, TorusTerms, TotalCores
 
@@ -90,15 +94,29 @@ MIDPLANES = replace(
 HALF = replace(MIDPLANES, request=replace(ASKED, cores=TotalCores(4096)))
 
 
+def test_a_slot_that_was_moved_is_shown_where_it_is_now(capsys):
+    stays = AgreementStanding(AGREEMENT, "active")
+    word = SlotMoved(AGREEMENT.agreement_id, AGREEMENT.reservation_id, "n[2-3]", AGREEMENT.issued_at)
+    moved = replace(stays, moved=word)
+    shown = agreement_object(moved, str)
+    assert (shown["moved_to"], shown["moved_at"]) == ("n[2-3]", iso(word.moved_at))
+    assert (agreement_object(stays, str)["moved_to"], agreement_object(stays, str)["moved_at"]) == (None, None)
+    for entry, told in ((stays, False), (moved, True)):
+        print_agreement(entry, str, AGREEMENT.issued_at)
+        said = capsys.readouterr().out
+        assert ("Moved to" in said and "n[2-3] (at " in said) is told
+
+
 @pytest.mark.parametrize(
     ("style", "agreement", "expected"),
     [
         ("sbatch", AGREEMENT, "sbatch --reservation=thunder1-7 --ntasks=64 --time=01:30:00 job.sh"),
         ("sbatch", NODES, "sbatch --reservation=thunder1-7 --nodes=16 --ntasks-per-node=4 --time=01:30:00 job.sh"),
-        ("qsub", AGREEMENT, "qsub -ar thunder1-7 -pe mpi 64 job.sh"),
+        ("qsub", AGREEMENT, "qsub -cwd -ar thunder1-7 -pe mpi 64 job.sh"),
         ("qsub", AGREEMENT, "qsub -q thunder1-7 -l ncpus=64 -l walltime=01:30:00 job.sh"),
         ("psij", AGREEMENT, "duration=timedelta(seconds=5400), reservation_id='thunder1-7'"),
         ("psij", AGREEMENT, "node_count=nodes, processes_per_node=64 // nodes"),
+        ("psij", AGREEMENT, 'JobSpec(str(here / "job.sh"), directory=here, '),
         ("psij", NODES, "node_count=16, processes_per_node=4"),
         ("psij", replace(AGREEMENT, reservation_id="63"), 'get_instance("gridengine")'),
         ("parsl", AGREEMENT, r"#SBATCH --reservation=thunder1-7\n#SBATCH --ntasks-per-node={64 // nodes}"),
@@ -130,6 +148,19 @@ def test_the_script_for_blue_gene_hands_its_block_to_mpirun(tmp_path):
 def test_mpirun_is_for_machines_that_give_out_places():
     with pytest.raises(ConfigurationError, match="thunder1-7 is on thunder1, which gives out no places"):
         snippet("mpirun", AGREEMENT, lambda name: name.partition("@")[0])
+
+
+def test_a_snippet_for_a_simulated_machine_says_that_it_only_shows_the_form():
+    """`Offer.source`: the queue of a machine that is there is its own, `live`."""
+    for style in set(SNIPPETS) - {"env"}:
+        agreement = MIDPLANES if style == "mpirun" else AGREEMENT
+        told = "# thunder1 is simulated: no batch system stands behind it"
+        assert told not in snippet(style, agreement, lambda name: name.partition("@")[0])
+        for source in ("log", "synthetic"):
+            simulated = replace(agreement, offer=replace(agreement.offer, source=source))
+            lines = snippet(style, simulated, lambda name: name.partition("@")[0]).splitlines()
+            (found,) = [number for number, line in enumerate(lines) if line.startswith(told)]
+            assert all(line.startswith("#") for line in lines[: found + 1])
 
 
 def test_the_python_snippet_is_python():
@@ -164,6 +195,20 @@ def test_a_table_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys):
     assert len(text.splitlines()) == {40: 12, 60: 10, 80: 5, 120: 3}[width]
 
 
+def test_columns_draw_together_before_a_table_falls_into_paragraphs(monkeypatch, capsys):
+    """Cells of 6, 5 and three times 20, and a heading of 15: 96 columns with gaps of two; with its unit below, 85."""
+    columns = ("Job", "User", "Price (credits)", "Submitted", "Start", "End")
+    rows = [("123456", "alice", "70", *["2026-12-01T10:00:00Z"] * 3)]
+    for width, height in ((96, 2), (95, 3), (85, 3), (84, 6)):
+        drawn = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, color_system=None)
+        monkeypatch.setattr("ramp.cli.views.output.console", lambda error, drawn=drawn: drawn)
+        print_rows(columns, rows, right=("Price (credits)",))
+        lines = capsys.readouterr().out.splitlines()
+        assert max(len(line) for line in lines) <= width
+        assert len(lines) == height
+        assert " ".join(lines).split()[-6:] == [str(cell) for cell in rows[0]] or height == 6
+
+
 def test_a_table_in_a_pipe_is_as_wide_as_it_must_be(capsys):
     print_rows(COLUMNS, ROWS, right=("Cost (credits)",), wrap=("Reason",))
     assert len(capsys.readouterr().out.splitlines()) == 3
@@ -193,6 +238,23 @@ def test_a_sentence_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys)
     assert " ".join(lines) == words
     assert all(len(line) <= width for line in lines)
     assert len(lines) > 1
+
+
+def test_a_line_that_is_broken_already_is_broken_there_too(monkeypatch, capsys):
+    monkeypatch.setattr("ramp.cli.views.output.console", lambda *, error=False: Console(width=40, force_terminal=True))
+    print_line("one word after another and so on until the end\na second line")
+    assert capsys.readouterr().out == "one word after another and so on until\nthe end\na second line\n"
+
+
+@pytest.mark.parametrize("width", [30, 60])
+def test_chatter_fits_its_terminal_too(width, monkeypatch, capsys):
+    words = "ramp: warning: bank is up, but degraded: the disk is full"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("ramp.cli.views.output.console", lambda *, error: Console(width=width, force_terminal=True))
+    say(words)
+    lines = capsys.readouterr().err.splitlines()
+    assert " ".join(lines) == words
+    assert max(len(line) for line in lines) <= width
 
 
 def test_a_sentence_in_a_pipe_is_one_line(capsys):

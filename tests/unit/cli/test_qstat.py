@@ -63,6 +63,7 @@ def test_tables_name_totals_and_what_was_cut(qstat):
     ("changes", "words"),
     [
         ({"source": "synthetic"}, "its queue is a synthetic workload (no log on this machine)"),
+        ({"source": "live"}, "its queue is the machine's own"),
         ({"source": "synthetic", "map": {}}, "a live torus, whose own users submit synthetic jobs"),
         ({"source": "log", "map": {}}, "a live torus, whose own users submit the jobs of a workload log"),
     ],

@@ -205,8 +205,11 @@ def test_a_start_probability_is_written_and_what_cannot_have_one_is_refused(tmp_
     assert main(["rfq", "new", *terms, "-o", str(one)]) == 0
     assert main(["rfq", "new", *terms, "--add", str(one), "-o", str(two)]) == 0
     capsys.readouterr()
-    assert main(["submit", str(two), "--start-probability", ".9"]) == 2
-    assert "a request of 2 units" in capsys.readouterr().err
+    for verb in ("submit", "quote"):
+        assert main([verb, str(two), "--start-probability", ".9"]) == 2
+        assert "a request of 2 units" in capsys.readouterr().err
+        assert main([verb, str(one), "--start-probability", "0"]) == 2
+        assert "--start-probability" in capsys.readouterr().err
 
 
 def test_sites_are_written_once_each_in_lower_case_and_what_is_no_domain_is_refused(tmp_path, capsys):

@@ -49,6 +49,14 @@ def test_verdicts_say_what_they_must_be_read_with() -> None:
     assert Comparison("a", "linear", 1.0, "", why="w").as_dict(marks)["verdict"] == "no number"
 
 
+def test_a_reason_of_whole_runs_is_not_told_of_others() -> None:
+    row = Comparison("a", 50.0, 54.1, "%", 4.0, why="whole runs fall")
+    assert row.as_dict(["quick"], "this is the quick version")["why"] == "this is the quick version"
+    assert row.as_dict(["quick"])["why"] == "whole runs fall"
+    assert Comparison("a", 50.0, 50.0, "%", 4.0).as_dict(["quick"], "quick")["why"] == ""
+    assert Comparison("a", "linear", 1.0, "", why="fixed times").as_dict(["quick"], "quick")["why"] == "fixed times"
+
+
 def test_the_lines_end_with_verdicts_and_tell_a_reason_once() -> None:
     rows = [
         Comparison("one", 5, 9.0, "", 1, why="the logs are missing"),

@@ -16,6 +16,8 @@ from simulation.experiments.report import write_report
 from simulation.experiments.result import Column, write_rows, write_summary
 from simulation.experiments.running import prepare, run_into
 
+ALL_STAND_INS = "20 of 20 machines have stand-ins for their logs"
+FETCH = "fetch the logs (`ramp logs fetch all`)"
 COLUMNS = {"x": Column("cores", "how many"), "y": Column("", "a name"), "other.csv/x": Column("s", "how long")}
 
 
@@ -40,6 +42,32 @@ def test_summary_holds_paper_and_ours_side_by_side(tmp_path: Path) -> None:
     assert stored["files"] == ["columns.md", "comparison.csv", "other.csv", "rows.csv", "summary.json"]
 
 
+@pytest.mark.parametrize(
+    ("stand_ins", "quick", "why"),
+    [
+        ("", False, "found with whole runs"),
+        ("6 of 20 stand-ins", False, "found with whole runs"),
+        ("", True, "this is the quick version: to compare, run without --quick"),
+        (
+            "20 of 20 stand-ins",
+            False,
+            f"{ALL_STAND_INS}: to compare, {FETCH}",
+        ),
+        (
+            "20 of 20 stand-ins",
+            True,
+            f"{ALL_STAND_INS} and this is the quick version: to compare, {FETCH} and run without --quick",
+        ),
+    ],
+)
+def test_only_a_whole_run_on_real_logs_tells_why_it_differs(
+    tmp_path: Path, stand_ins: str, quick: bool, why: str
+) -> None:
+    row = Comparison("price", 50.0, 60.0, "credits", 4.0, why="found with whole runs")
+    summary = leave(tmp_path, [row], stand_ins=stand_ins, quick=quick)
+    assert summary["comparison"][0]["why"] == why
+
+
 def test_every_column_of_every_table_is_in_the_data_dictionary(tmp_path: Path) -> None:
     leave(tmp_path, [])
     told = (tmp_path / "columns.md").read_text()
@@ -59,7 +87,8 @@ def demo(out: Path, **_: Any) -> dict[str, Any]:
     (out / "one.png").write_bytes(b"picture")
     rows = [
         Comparison("below | one", 50.0, 49.6, "%", 4.0, picture="one.png"),
-        Comparison("<elsewhere>", 5, 3.0, "", tolerance=1, why="too few & too small"),
+        Comparison("<elsewhere>", 5, 3.0, "", tolerance=1, why="too small"),
+        Comparison("<nowhere>", "-", 3.0, "", why="too few & too small"),
     ]
     return leave(out, rows)
 

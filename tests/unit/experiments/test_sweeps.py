@@ -164,3 +164,17 @@ def test_what_a_point_raises_is_its_own_failure():
     assert problem
     with pytest.raises(WorkloadError):
         simulate("no-such-log", machine="flat:4")
+
+
+def test_a_share_of_malleable_jobs_can_be_swept_and_its_waits_stand_apart(tmp_path):
+    """The same numbers as one run by itself; where nobody is malleable there is no mean of such jobs."""
+    text = SMALL.partition("[vary]")[0] + 'scheduler = "malleable"\n[vary]\nmalleable_share = [0.0, 0.5]\n'
+    run_sweep(sweep_of(tmp_path, text), tmp_path / "out", processes=1, on_progress=None)
+    with (tmp_path / "out" / running.TABLE_CSV).open(encoding="utf-8", newline="") as stream:
+        none, half = csv.DictReader(stream)
+    alone = simulate("synthetic", machine="flat:16", max_jobs=20, scheduler="malleable", malleable_share=0.5)
+    assert alone.malleable is not None
+    assert float(half["mean_turnaround_s"]) == alone.malleable.mean_turnaround_s
+    assert float(half["mean_malleable_wait_s"]) == alone.malleable.mean_malleable_wait_s
+    assert int(half["malleable_jobs"]) == alone.malleable.jobs > 0
+    assert (none["malleable_jobs"], none["mean_malleable_wait_s"]) == ("0", "")

@@ -225,6 +225,32 @@ def test_ft_that_begins_with_what_is_there_gives_back_what_it_cannot_use() -> No
     assert [size for _, size in history(outcome, 1)] == [7, 4]
 
 
+def test_stealing_shrinks_for_all_who_wait_and_gives_out_what_is_released_as_it_comes() -> None:
+    """Two jobs hold all 10. A job of 4 and one of 2 come while it takes 2 s and 5 s to give up their work.
+
+    Average: the 4 first, once all 4 are released; the 2 are asked for after that. Stealing: all 6 are asked for at
+    once, 3 of each; the job that gives up first leaves 3, which are enough for the job of 2 only, so it starts on what
+    was asked for the first one.
+    """
+    quick, slow = ResizeCost(suspension=1 * S), ResizeCost(suspension=4 * S)
+    jobs = (
+        job(1, 0, 1000, Sizes(2, 2, 5), cost=quick),
+        job(2, 0, 1000, Sizes(2, 2, 5), cost=slow),
+        job(3, 10, 40, Sizes(4, 4, 4)),
+        job(4, 10, 20, Sizes(2, 2, 2)),
+    )
+    latencies = Latencies(stub=0, release=1 * S)
+    _, stealing = run(*jobs, sizes="stealing", latencies=latencies)
+    first = [(sent.job, sent.processors) for sent in stealing.sent if sent.processors < 0][:2]
+    assert sorted(first) == [(1, -3), (2, -3)]
+    assert [record.started / S for record in stealing.records] == [0, 0, 15, 12]
+    _, average = run(*jobs, sizes="average", latencies=latencies)
+    first = [(sent.job, sent.processors) for sent in average.sent if sent.processors < 0][:2]
+    assert sorted(first) == [(1, -2), (2, -2)]
+    assert average.records[2].started == 15 * S
+    assert average.records[3].started > 15 * S
+
+
 @pytest.mark.parametrize("policy", sorted(SIZE_POLICIES))
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=examples(24), deadline=None)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from fractions import Fraction
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,3 +122,70 @@ def test_the_strategies_of_2026() -> None:
     assert carry(SIZE_POLICIES["average"].grow([narrow, wide], 3), all_of_it) == [(8, 3)]
     assert carry(SIZE_POLICIES["preferred"].grow([narrow, wide], 15), all_of_it) == [(8, 14), (9, 1)]
     assert carry(SIZE_POLICIES["average"].shrink([narrow, wide], 3), all_of_it) == [(9, -1), (8, -2)]
+
+
+LIMITS = (Sizes(1, 1, 3), Sizes(1, 2, 5), Sizes(2, 2, 4))
+
+
+def share_of(size: int, limits: Sizes) -> Fraction:
+    """Where a size lies in its range."""
+    return Fraction(size - limits.minimum, limits.maximum - limits.minimum)
+
+
+@pytest.mark.parametrize("name", ["average", "stealing"])
+@pytest.mark.parametrize("limits", list(itertools.combinations_with_replacement(LIMITS, 3)), ids=str)
+def test_levelling_goes_by_who_has_least_and_most(name: str, limits: tuple[Sizes, ...]) -> None:
+    """All starts, some values: each processor goes to who has the least of its range then, and comes from who has most.
+
+    Of all ways to give out or take as many the result has to be among those that this leaves; where jobs have equal
+    shares there are several.
+    """
+    everything = list(itertools.product(*(range(each.minimum, each.maximum + 1) for each in limits)))
+    for start in everything:
+        running = [
+            RunningMalleable(number, number, size, each)
+            for number, (size, each) in enumerate(zip(start, limits, strict=True))
+        ]
+        for value in (1, 2, 5):
+            more = min(value, sum(each.maximum for each in limits) - sum(start))
+            ways = {
+                way for way in everything if sum(way) == sum(start) + more and given_to_the_least(start, way, limits)
+            }
+            assert after(start, carry(SIZE_POLICIES[name].grow(running, value), all_of_it)) in ways
+            fewer = min(value, sum(start) - sum(each.minimum for each in limits))
+            ways = {
+                way for way in everything if sum(way) == sum(start) - fewer and taken_from_the_most(start, way, limits)
+            }
+            assert after(start, carry(SIZE_POLICIES[name].shrink(running, value), all_of_it)) in ways
+
+
+def given_to_the_least(start: tuple[int, ...], way: tuple[int, ...], limits: tuple[Sizes, ...]) -> bool:
+    """Whether each job that took had, before its last processor came, no more of its range than who can still take."""
+    jobs = list(zip(start, way, limits, strict=True))
+    took = [share_of(size - 1, each) for before, size, each in jobs if size > before]
+    able = [share_of(size, each) for _, size, each in jobs if size < each.maximum]
+    return all(before <= size for before, size, _ in jobs) and (not took or not able or max(took) <= min(able))
+
+
+def taken_from_the_most(start: tuple[int, ...], way: tuple[int, ...], limits: tuple[Sizes, ...]) -> bool:
+    """Whether each job that gave had, before its last processor went, no less of its range than who can still give."""
+    jobs = list(zip(start, way, limits, strict=True))
+    gave = [share_of(size + 1, each) for before, size, each in jobs if size < before]
+    able = [share_of(size, each) for _, size, each in jobs if size > each.minimum]
+    return all(before >= size for before, size, _ in jobs) and (not gave or not able or min(gave) >= max(able))
+
+
+def test_who_has_more_of_its_range_is_not_served_while_another_has_less() -> None:
+    """What the checks above refuse, and what they let pass, in pairs."""
+    limits = (Sizes(1, 1, 3), Sizes(1, 2, 5))
+    assert not taken_from_the_most((3, 2), (3, 1), limits)
+    assert taken_from_the_most((3, 2), (2, 2), limits)
+    assert not given_to_the_least((1, 4), (1, 5), limits)
+    assert given_to_the_least((1, 4), (2, 4), limits)
+
+
+def after(start: tuple[int, ...], told: list[tuple[int, int]]) -> tuple[int, ...]:
+    """Sizes when every message has been accepted; nobody is told twice."""
+    changes = dict(told)
+    assert len(changes) == len(told)
+    return tuple(size + changes.get(number, 0) for number, size in enumerate(start))

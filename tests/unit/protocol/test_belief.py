@@ -21,6 +21,7 @@ from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
+from ramp.model.slot import SlotMove
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
@@ -70,6 +71,8 @@ def _resource(make: Callable[[], Any], *steps: str) -> Any:
             one.commit(offer)
         elif step == "pay":
             one.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
+        elif step == "move":
+            one.party.handle(ev.SlotsTended((), ((offer.offer_id, SlotMove("n[2-3]", 1)),)), 0)
         elif step == "cancel":
             body = Cancellation("c1", "a1", offer.offer_id, "alice", "res", "", 0)
             one.hear("alice", Signed(body, ("alice",)))
@@ -134,6 +137,7 @@ STATES: dict[str, list[Callable[..., Any]]] = {
             ("hold",),
             ("hold", "commit"),
             ("hold", "commit", "pay"),
+            ("hold", "commit", "pay", "move"),
             ("hold", "commit", "pay", "cancel"),
             ("hold", "commit", "void"),
         )
@@ -163,11 +167,17 @@ def fingerprint(one: Any) -> Any:
     match party.name:
         case "res":
             states = [each.state for each in party.participants.values()]
-            return states, dict(party._entry._numbers), party._seller.offer(OFFER, 0), party.clock
+            return (
+                states,
+                dict(party._entry._numbers),
+                party._seller.offer(OFFER, 0),
+                party.clock,
+                party._tending.deadline,
+            )
         case "alice":
             requests = {key: (each.stage, each.deadline) for key, each in party.purchases.items()}
             agreements = {key: party.agreement_state(key) for key in party.agreements}
-            return requests, agreements, party.doubts(), party.deadline, party.clock
+            return requests, agreements, party.doubts(), party.deadline, party.clock, dict(party.moves.last)
         case "directory":
             return party.registered, party.changes, sorted((k, e.number) for k, e in party._entries.items())
         case "bank":
@@ -185,6 +195,7 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
     mine = name == "alice"
     agreement_id = "agreement-alice-1" if mine else "a1"
     offer_id = "offer-res1-1" if mine else OFFER
+    bought = one.party.agreements.get(agreement_id) if mine else None
     paid = c.PaymentMade(agreement_id, "t1", 80_000)
     failed = c.Failed(agreement_id, offer_id, RefusalCode.SLOT_TAKEN)
     vote = c.FundsReserved("o1", "alice", (LINE,), UNTIL, UNTIL, 0)
@@ -228,6 +239,8 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.JobStatus("j1", agreement_id, JobState.RUNNING, "local", "alice", 0, Delivery.PENDING),
         c.JobRefused("j1", agreement_id, "unknown_job"),
         c.JobOutput("j1", agreement_id, "stdout", 0, 0, False, ""),
+        c.SlotMoved(agreement_id, bought.reservation_id if bought else "R", "n[2-3]", 1),
+        c.SlotMoveHeard(agreement_id, 1),
         c.EnrolmentGranted("i1", "PEM"),
         c.EnrolmentDenied("i1", "other_key"),
         c.RevocationNotice("q", 1, "PEM", "left"),
@@ -282,7 +295,8 @@ BEGINNINGS = {
 
 MATTERS: dict[str, set[type]] = {
     "res": BEGINNINGS["res"]
-    | {c.Commitment, c.PaymentMade, c.PaymentRefused, c.RefundMade, c.RefundRefused, c.Registered, c.ClockReading},
+    | {c.Commitment, c.PaymentMade, c.PaymentRefused, c.RefundMade, c.RefundRefused, c.Registered, c.ClockReading}
+    | {c.SlotMoveHeard},
     "alice": {
         c.HoldGranted,
         c.HoldRefused,
@@ -301,6 +315,7 @@ MATTERS: dict[str, set[type]] = {
         c.AccountQueryRefused,
         c.ClockReading,
         c.DirectoryListing,
+        c.SlotMoved,
     },
     "bank": BEGINNINGS["bank"] | {c.Failed, c.RefundClaim},
     "directory": BEGINNINGS["directory"],

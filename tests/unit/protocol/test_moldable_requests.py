@@ -136,6 +136,21 @@ def test_an_offer_against_the_law_is_a_coded_refusal(alice: Any) -> None:
     assert accepted.receiver == "res1"
 
 
+@pytest.mark.parametrize(("price", "code"), [(70, None), (71, RefusalCode.BAD_PRICE)])
+def test_an_offer_that_costs_more_than_the_run_may_is_a_coded_refusal(alice: Any, price: int, code: Any) -> None:
+    """At its reference size of 16 cores for 1 h and 70 credits per core hour the run may cost 1 120 credits."""
+    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=1)), 0)
+    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    at_reference = replace(alice.offer("res1", price), cores=16, start=HOUR, end=2 * HOUR)
+    alice.hear("res1", c.Proposal("r1", 1, (at_reference,)))
+    effects = alice.hear("res2", c.Proposal("r1", 1, (), (Refusal(1, RefusalCode.CORES_TAKEN),)))
+    (record, *_) = rounds_of(effects)
+    told = {each.resource: each.refusal for each in record.refusals}
+    assert (told["res1"].code if "res1" in told else None) == code
+    if code is not None:
+        assert told["res1"].detail == "1 136.00 credits with 16 cores; at any size 1 120.00 at most"
+
+
 def test_offers_of_different_sizes_compare_by_their_cost_and_the_next_round_asks_it(alice: Any) -> None:
     alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=2)), 0)
     alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))

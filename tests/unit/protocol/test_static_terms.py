@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from ramp.model.machine_terms.static_terms import check_static_terms
 from ramp.model.offer import RefusalCode
 from ramp.model.request import NodeDiskSpace, Nodes, RequestUnit, TorusTerms, TotalCores, TotalDiskSpace
 from ramp.model.slot import StaticTerms
-from ramp.protocol.resource.static_terms import check_static_terms
 
 UNIT = RequestUnit(7, 70, 10**12, TotalCores(16))
 MACHINE = StaticTerms(64, 8, "LINUX", "5.10", "x86_64", 2400, 10_000, 2048, 500, 40)

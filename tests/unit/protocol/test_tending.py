@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ramp.model.instant import SECOND
-from ramp.protocol.effects import TendSlots
+import pytest
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import Content, NotUnderstood, SlotMoved, SlotMoveHeard
+from ramp.model.instant import DAY, SECOND
+from ramp.model.seal import Role, Seal
+from ramp.model.slot import SlotMove
+from ramp.protocol.effects import Send, TendSlots
 from ramp.protocol.resource.launching import LaunchTerms
-from ramp.protocol.resource.tending import TEND_EVERY, Tending
+from ramp.protocol.resource.tending import REMIND_EVERY, TEND_EVERY, Tending
 from ramp.protocol.tables import ParticipantState
+from ramp.protocol.timing import Pace, Timing
 
 S = ParticipantState
 
@@ -20,6 +28,13 @@ class _Offer:
 
 
 @dataclass
+class _Agreed:
+    agreement_id: str
+    reservation_id: str = "R"
+    request_id: str = "r1"
+
+
+@dataclass
 class _Sale:
     """As much of a participant as is looked at."""
 
@@ -27,9 +42,13 @@ class _Sale:
     user: str
     state: ParticipantState = S.SOLD
 
+    @property
+    def agreed(self) -> _Agreed:
+        return _Agreed(f"agreement-{self.offer.offer_id}")
+
 
 def _tending() -> Tending:
-    return Tending(LaunchTerms("slurm", {"alice@market": "alice1"}))
+    return Tending("res1", LaunchTerms("slurm", {"alice@market": "alice1"}), Pace(Timing()))
 
 
 def _sale(key: str, user: str = "alice@market", end: int = 100 * SECOND) -> _Sale:
@@ -46,7 +65,7 @@ def test_everybody_of_a_domain_is_mapped_and_a_line_of_ones_own_goes_before() ->
     ]
     assert terms.problem("carol@market") == ""
     assert "[accounts]" in terms.problem("carol@other")
-    tending = Tending(terms)
+    tending = Tending("res1", terms, Pace(Timing()))
     tending.opened(tended=True)
     tending.kept(_sale("o1", "carol@market"))  # type: ignore[arg-type]
     assert tending.tick(SECOND) == [TendSlots((("o1", "students"),))]
@@ -96,3 +115,74 @@ def test_a_machine_that_is_opened_again_is_told_again() -> None:
     tending.tick(SECOND)
     tending.opened(tended=True)
     assert tending.tick(SECOND + 1) == [TendSlots((("o1", "alice1"),))]
+
+
+def _moved(end: int = 100 * SECOND) -> tuple[Tending, Message]:
+    """A sold slot that was moved at 5, and what its buyer is told of it."""
+    tending = _tending()
+    tending.kept(_sale("o1", end=end))  # type: ignore[arg-type]
+    (said,) = tending.moved([("o1", SlotMove("n[2-3]", 5))], SECOND)
+    assert isinstance(said, Send)
+    return tending, said.message
+
+
+def _answer(said: Message, content: Content, sender: str = "alice@market", role: Role | None = Role.USER) -> Message:
+    seal = None if role is None else Seal(sender, role, "res1", "r1", 0, "text")
+    performative = Performative.NOT_UNDERSTOOD if isinstance(content, NotUnderstood) else Performative.CONFIRM
+    return Message(performative, sender, "res1", "r1", content, in_reply_to=said.reply_with, seal=seal)
+
+
+def test_a_buyer_is_told_of_a_move_once_however_often_the_machine_says_it() -> None:
+    tending, said = _moved()
+    assert (said.receiver, said.content) == ("alice@market", SlotMoved("agreement-o1", "R", "n[2-3]", 5))
+    again = [("o1", SlotMove("n[2-3]", 5)), ("o1", SlotMove("n9", 4)), ("o7", SlotMove("n1", 9))]
+    assert tending.moved(again, 2 * SECOND) == []
+    heard = SlotMoveHeard("agreement-o1", 5)
+    tending.answered(_answer(said, heard), heard, 3 * SECOND)
+    assert tending.deadline is None
+
+
+def test_only_the_buyers_own_word_on_the_last_move_ends_the_telling() -> None:
+    tending, said = _moved()
+    heard = SlotMoveHeard("agreement-o1", 5)
+    with pytest.raises(RemoteProtocolError):
+        tending.answered(_answer(said, heard, role=None), heard, SECOND)
+    with pytest.raises(RemoteProtocolError):
+        tending.answered(_answer(said, heard, role=Role.RESOURCE), heard, SECOND)
+    tending.answered(_answer(said, heard, "bob@market"), heard, SECOND)
+    for other in (replace(heard, moved_at=4), replace(heard, agreement_id="agreement-o2")):
+        tending.answered(_answer(said, other), other, SECOND)
+    assert tending.deadline is not None
+    assert tending.tick(tending.deadline) == [Send(said)]
+
+
+def test_a_buyer_whose_program_does_not_know_the_message_is_told_no_more() -> None:
+    tending, said = _moved()
+    unknown = NotUnderstood("SlotMoved is no document")
+    tending.answered(_answer(said, unknown, "bob@market", role=None), unknown, SECOND)
+    tending.answered(_answer(replace(said, reply_with="another"), unknown, role=None), unknown, SECOND)
+    assert tending.deadline is not None
+    tending.answered(_answer(said, unknown, role=None), unknown, SECOND)
+    assert tending.deadline is None
+
+
+def test_a_silent_buyer_is_told_ever_more_seldom_until_the_slot_ends() -> None:
+    tending, said = _moved(end=DAY)
+    at, pauses = SECOND, []
+    while (due := tending.deadline) is not None and due < DAY:
+        assert tending.tick(due) == [Send(said)]
+        pauses.append(due - at)
+        at = due
+    assert pauses[:4] == [1 * SECOND, 2 * SECOND, 4 * SECOND, 8 * SECOND]
+    assert max(pauses) == REMIND_EVERY
+    assert tending.tick(DAY) == []
+    assert tending.deadline is None
+
+
+def test_a_slot_that_is_not_sold_any_more_is_told_of_no_more() -> None:
+    tending, _ = _moved()
+    sale = _sale("o1")
+    sale.state = S.REFUNDING
+    tending.kept(sale)  # type: ignore[arg-type]
+    assert tending.deadline is None
+    assert tending.moved([("o1", SlotMove("n9", 9))], SECOND) == []

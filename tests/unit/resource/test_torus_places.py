@@ -111,7 +111,7 @@ def test_what_no_box_can_hold_is_refused_for_good() -> None:
     [
         ({"extents": [4, 5]}, GRID, "4x5 are 20 nodes, there are 16"),
         ({"extents": [4, 4]}, [*GRID[:-1], Node("fat", 16)], r"these have \[8, 16\] cores"),
-        ({**OPTIONS}, [*GRID[:-1], Node("n00", 8)], "n00 and n00 have the same coordinates"),
+        ({**OPTIONS}, [*GRID[:-1], Node("m00", 8)], "m00 and n00 have the same coordinates"),
         ({**OPTIONS}, [*GRID[:-1], Node("n-x", 8)], "n-x does not end with coordinates"),
         ({**OPTIONS, "allocator": "no-such"}, GRID, "no-such"),
         ({**OPTIONS, "extent": [4]}, GRID, "extent"),
@@ -120,6 +120,44 @@ def test_what_no_box_can_hold_is_refused_for_good() -> None:
 def test_a_table_that_is_no_such_torus_is_told(options: dict[str, Any], nodes: list[Node], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         open_torus(options, nodes, "big1")
+
+
+ROWS = {"a[1-2]": [1, 0], "b": [0, 1], "c": [0, 0]}
+FOUR = [Node(name, 1) for name in ("a1", "a2", "b", "c")]
+
+
+def test_nodes_by_a_table_in_which_a_list_runs_along_the_last_dimension() -> None:
+    places = open_torus({"extents": [2, 2], "coordinates": "table", "rows": ROWS}, FOUR, "big1")
+    assert places is not None
+    free = dict.fromkeys(("a1", "a2", "b", "c"), 1)
+    assert places.choose(_unit((1, 2), rotate=False), {**free, "c": 0}) == (("a1", 1), ("a2", 1))
+    assert places.choose(_unit((2, 1), rotate=False), {**free, "a1": 0}) == (("b", 1), ("a2", 1))
+    assert places.choose(_unit((2, 1), rotate=False), {**free, "a1": 0, "b": 0}) == ()
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({}, "rows.*is missing"),
+        ({**ROWS, "b": "0,1"}, r"big1.torus.rows.b.*right would be coordinates such as \[0, 0\]"),
+        ({**ROWS, "b": [0, True]}, "right would be coordinates"),
+        ({**ROWS, "b": [0]}, r"b: no unit at \[0\] on a machine of 2x2"),
+        ({**ROWS, "b": [0, 2]}, r"b: no unit at \[0, 2\]"),
+        ({**ROWS, "b": [0, 0]}, "c and b have the same coordinates"),
+        ({**ROWS, "d": [0, 1]}, "d is no node of the partition"),
+        ({"a[1-2]": [1, 0], "b": [0, 1]}, "1 nodes are not in the table, c among them"),
+        ({**ROWS, "b[": [0, 1]}, "is no list of nodes"),
+        ({**ROWS, "b,b": [0, 0]}, "b stands there twice"),
+    ],
+)
+def test_a_table_of_coordinates_that_leaves_a_node_or_a_place_out_is_told(rows: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        open_torus({"extents": [2, 2], "coordinates": "table", "rows": rows}, FOUR, "big1")
+
+
+def test_a_table_that_nothing_would_read_is_told() -> None:
+    with pytest.raises(ConfigurationError, match='coordinates = "table"'):
+        open_torus({"extents": [2, 2], "rows": ROWS}, FOUR, "big1")
 
 
 def test_nodes_by_their_order() -> None:

@@ -73,6 +73,7 @@ def test_every_schema_is_a_schema() -> None:
         "limits.xsd",
         "market.xsd",
         "moldable.xsd",
+        "move.xsd",
         "offer.xsd",
         "order.xsd",
         "payment.xsd",

@@ -32,6 +32,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.answers import ledger as said
 from ramp.protocol.records import SlotReleased
 from ramp.protocol.timing import Timing
 from ramp.runtime.guests.guarded_plugin import GuardedPlugin
@@ -223,10 +224,10 @@ class Accounts:
         self.ledger.deposit("d", "alice", 200_000, at=2)
         self.books = BankLedger(self.ledger)
 
-    def reserve(self, order_id: str = "o1", now: int = 10) -> ev.OrderStands:
+    def reserve(self, order_id: str = "o1", now: int = 10) -> said.OrderStands:
         lines = (OrderLine(f"a-{order_id}", "res", 1_000),)
         answer = self.books.answer(fx.ReserveFunds("c", order_id, "alice", lines, 100, "sealed order"), now)
-        assert isinstance(answer, ev.OrderStands)
+        assert isinstance(answer, said.OrderStands)
         return answer
 
 
@@ -235,9 +236,9 @@ def test_the_ledger_answers_the_bank_at_its_place_in_the_order() -> None:
     party = Scripted([fx.ReserveFunds("c", "o1", "alice", (OrderLine("a1", "res", 5),), 100, "")])
     Host(party, Ports(send=lambda _: None, ledger=accounts.books)).deliver(QUERY, 10)
     (_, stands) = party.events
-    assert isinstance(stands, ev.OrderStands)
+    assert isinstance(stands, said.OrderStands)
     assert stands.order is not None
-    assert (stands.order.fate, stands.order.awaited) == (ev.OrderFate.RESERVED, (OrderLine("a1", "res", 5),))
+    assert (stands.order.fate, stands.order.awaited) == (said.OrderFate.RESERVED, (OrderLine("a1", "res", 5),))
 
 
 @pytest.mark.parametrize("swept", [True, False])
@@ -246,27 +247,27 @@ def test_what_has_run_out_is_void_to_whoever_asks(swept: bool) -> None:
     accounts.reserve()
     if swept:
         answer = accounts.books.answer(fx.SweepOrders(), 100)
-        assert isinstance(answer, ev.OrdersSwept)
-        assert [each.fate for each in answer.voided] == [ev.OrderFate.VOIDED]
+        assert isinstance(answer, said.OrdersSwept)
+        assert [each.fate for each in answer.voided] == [said.OrderFate.VOIDED]
         assert answer.reserved == ()
     found = accounts.books.answer(fx.LookUpAgreement("c", "a-o1"), 100)
-    assert isinstance(found, ev.OrderStands)
+    assert isinstance(found, said.OrderStands)
     assert found.order is not None
-    assert (found.order.fate, found.order.code) == (ev.OrderFate.VOIDED, "expired")
+    assert (found.order.fate, found.order.code) == (said.OrderFate.VOIDED, "expired")
 
 
 def test_only_the_buyer_brings_a_resources_word() -> None:
     accounts = Accounts()
     accounts.reserve()
     refused = accounts.books.answer(fx.FailLine("c", "a-o1", "", "res", "mallory", "", ""), 20)
-    assert isinstance(refused, ev.OrderStands)
+    assert isinstance(refused, said.OrderStands)
     assert (refused.order, refused.code) == (None, "unknown_agreement")
     assert accounts.ledger.balance("alice").reserved == 1_000
     for user in ("alice", ""):  # "": the resource itself
         voided = accounts.books.answer(fx.FailLine("c", "a-o1", "", "res", user, "", ""), 20)
-        assert isinstance(voided, ev.OrderStands)
+        assert isinstance(voided, said.OrderStands)
         assert voided.order is not None
-        assert voided.order.fate is ev.OrderFate.VOIDED
+        assert voided.order.fate is said.OrderFate.VOIDED
 
 
 def test_the_word_on_which_a_change_rests_is_kept_with_it() -> None:
@@ -281,8 +282,8 @@ def test_a_nonce_outlives_every_moment_at_which_its_query_is_taken() -> None:
     age = Timing().message_age
     query = fx.LookUpAccount("c", "n1", "alice", 10, None, None)
     first, again = (accounts.books.answer(query, now) for now in (10, 10 + 2 * age))
-    assert isinstance(first, ev.AccountLookedUp)
-    assert isinstance(again, ev.AccountLookedUp)
+    assert isinstance(first, said.AccountLookedUp)
+    assert isinstance(again, said.AccountLookedUp)
     assert (first.code, first.balance, again.code) == ("", 200_000, "replayed")
 
 
@@ -294,7 +295,7 @@ def test_the_overview_comes_in_pages_with_the_accounts_on_the_first() -> None:
     after, pages = 0, []
     while not pages or after:
         page = accounts.books.answer(fx.LookUpOverview("c", None, None, after), 10**6)
-        assert isinstance(page, ev.OverviewLookedUp)
+        assert isinstance(page, said.OverviewLookedUp)
         pages.append((bool(page.accounts), len(page.trades)))
         trades += [each.transfer_id for each in page.trades]
         after = page.next_after
@@ -336,7 +337,7 @@ def test_an_order_of_somebody_without_an_account_leaves_no_trace() -> None:
     accounts = Accounts()
     entries = accounts.ledger.entries()
     refused = accounts.books.answer(fx.ReserveFunds("c", "o9", "mallory", (OrderLine("a9", "res", 5),), 100, "x"), 10)
-    assert isinstance(refused, ev.OrderStands)
+    assert isinstance(refused, said.OrderStands)
     assert (refused.order, refused.code) == (None, "unknown_account")
     assert accounts.ledger.entries() == entries
     assert accounts.ledger.order("o9") is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from itertools import pairwise
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,8 @@ from ramp.model.instant import iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.plugins.interface import PluginSettings, Reservation, Slot
-
-SLICES = 24
-"""Parts of the horizon over which a snapshot tells the projected load."""
+from ramp.plugins.snapshot import load_shown, reservation_shown
+from ramp.plugins.windows import iso_or_empty, window_refusal
 
 
 def open_plugin(settings: PluginSettings) -> FileBatchPlugin:
@@ -45,14 +44,13 @@ class FileBatchPlugin:
         first, last = unit.earliest_start(now), unit.deadline - run
         if wanted > self._cores:
             return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{self._cores} cores")
-        if unit.deadline <= now:
-            return Refusal(unit.number, RefusalCode.WINDOW_PASSED)
-        if run <= 0 or last < first:
-            return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, _text(first + run))
+        refused = window_refusal(unit, now)
+        if refused is not None:
+            return refused
         taken = self._batch.taken(now)
         start = self._first_start(taken, wanted, run, first)
         if start > last:
-            return Refusal(unit.number, RefusalCode.CORES_TAKEN, _text(start))
+            return Refusal(unit.number, RefusalCode.CORES_TAKEN, iso_or_empty(start))
         return Slot(start, start + run, wanted, self._load(taken, start, start + run))
 
     def _first_start(self, taken: list[Window], wanted: int, run: int, first: int) -> int:
@@ -117,7 +115,6 @@ class FileBatchPlugin:
         """The machine as `ramp qstat` shows it."""
         taken, jobs = self._batch.taken(now), [_job(row) for row in self._batch.jobs(now)]
         busy = min(self._cores, cores_taken(taken, now, now + 1))
-        bounds = [now + max(horizon, SLICES) * part // SLICES for part in range(SLICES + 1)]
         return {
             "resource": self._resource,
             "source": self.source,
@@ -128,32 +125,11 @@ class FileBatchPlugin:
             "load": busy / self._cores,
             "running": [job for job in jobs if job["start"] <= iso(now)],
             "queued": [job for job in jobs if job["start"] > iso(now)],
-            "reservations": [
-                {
-                    "reservation_id": each.reservation_id,
-                    "key": each.key,
-                    "cores": each.slot.cores,
-                    "start": iso(each.slot.start),
-                    "end": iso(each.slot.end),
-                    "firm": each.firm,
-                    "held_until": None if each.held_until is None else iso(each.held_until),
-                }
-                for each in self.reservations(now)
-            ],
-            "projected_load": [
-                {"time": iso(begins), "load": self._load(taken, begins, ends)} for begins, ends in pairwise(bounds)
-            ],
+            "reservations": [reservation_shown(each) for each in self.reservations(now)],
+            "projected_load": load_shown(now, horizon, partial(self._load, taken)),
         }
 
 
 def _job(row: sqlite3.Row) -> dict[str, Any]:
     times = {"start": iso(row["begins"]), "end": iso(row["ends"]), "submitted": iso(row["begins"])}
     return {"job": row["name"], "cores": row["cores"], "user": None, **times}
-
-
-def _text(instant: int) -> str:
-    """An instant in ISO 8601; empty behind the end of the calendar."""
-    try:
-        return iso(instant)
-    except OverflowError:
-        return ""

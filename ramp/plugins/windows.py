@@ -1,4 +1,4 @@
-"""Whether a run fits into its window at all: what every batch system refuses alike."""
+"""Whether a run fits into its window at all: what all machines refuse alike."""
 
 from __future__ import annotations
 

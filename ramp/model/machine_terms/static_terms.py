@@ -6,9 +6,29 @@ the machine does not state cannot be satisfied.
 
 from __future__ import annotations
 
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.offer import Refusal, RefusalCode, ease
 from ramp.model.request import NodeDiskSpace, Nodes, RequestUnit
+from ramp.model.sizes.moldable import candidates
 from ramp.model.slot import StaticTerms
+
+
+def static_refusal(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
+    """With what a machine refuses a unit that it can run at none of the sizes a seller looks at, or None.
+
+    Args:
+        unit: the unit asked for.
+        machine: the machine's configured properties.
+
+    Returns:
+        Of its sizes' refusals the one that most nearly passed, as the seller itself would answer.
+    """
+    refusals = []
+    for size in candidates(unit):
+        refusal = check_static_terms(size, machine)
+        if refusal is None:
+            return None
+        refusals.append(refusal)
+    return min(refusals, key=lambda each: ease(each.code, each.nearest))
 
 
 def check_static_terms(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:

@@ -1,0 +1,98 @@
+"""What `ramp doctor` looks at where starts in a queue are sold: do queue, book and agreements know the same jobs?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ramp.batch.book import Entry
+from ramp.batch.inspecting import Comparing, Promise, Remark, of_book
+from ramp.batch.reconciling import own_prefix
+from ramp.batch.waiting.job_queue import ListedQueue, OwnJob, Standing
+from ramp.batch.waiting.plugin import QueueBoundOptions, open_queue
+from ramp.model.instant import Instant, iso
+from ramp.options import read_options
+from ramp.plugins.interface import PluginSettings
+
+
+def read(settings: PluginSettings) -> Comparing | None:
+    """See `ramp.batch.inspecting.Inspection`; None for a queue that lives in its agent, as a simulated one does."""
+    queue = open_queue(settings, read_options(settings.options, QueueBoundOptions, within=settings.resource))
+    if not isinstance(queue, ListedQueue):
+        return None
+    there, resource, name = queue.own(own_prefix(settings.resource)), settings.resource, queue.name
+    return lambda entries, promises, now: disagreements(resource, entries, promises, there, name, now)
+
+
+def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
+    """See `ramp.batch.inspecting.Inspection`: what there is to say, `read` raises."""
+    del settings, now
+    return ()
+
+
+def disagreements(
+    resource: str,
+    entries: Sequence[Entry],
+    promises: Sequence[Promise],
+    there: Sequence[tuple[str, OwnJob]],
+    queue: str,
+    now: Instant,
+) -> tuple[Remark, ...]:
+    """Where journal, book and queue do not say the same; one remark each, none where all agree.
+
+    A job that has started may end when it likes, so one that the book has seen start is not missed.
+
+    Args:
+        resource: the resource's name.
+        entries: its book.
+        promises: what its journal says.
+        there: names and jobs of ours that the queue has.
+        queue: what messages call it.
+        now: the present.
+    """
+    live = {each.name: each for each in entries if each.live(now)}
+    known = {each.name for each in entries}
+    found: dict[str, list[OwnJob]] = {}
+    for name, job in there:
+        if job.standing is not Standing.GONE:
+            found.setdefault(name, []).append(job)
+    remarks: list[Remark] = []
+
+    def differs(says: str, do: str) -> None:
+        remarks.append(Remark("jobs", resource, says, do))
+
+    for name, jobs in found.items():
+        ids = ", ".join(job.job_id for job in jobs if not job.ended)
+        if ids and name not in live:
+            why = "its hold or agreement is over" if name in known else "no agreement covers it"
+            do = (
+                "the resource's next hold deletes it" if name in known else "nobody follows it: delete it by its number"
+            )
+            differs(f"{queue} has the job {name} ({ids}), and {why}", do)
+    for name, entry in live.items():
+        if entry.made and entry.started is None:
+            says, do = _wrong(entry, found.get(name, ()))
+            if says:
+                kind = "sold" if entry.firm else "held"
+                differs(f"{name} is {kind}, its latest start {_start(entry)}, and {queue} {says}", do)
+    do = "put back the book from a backup: its job is not followed any more"
+    return (*remarks, *of_book(resource, list(live.values()), promises, now, do))
+
+
+def _wrong(entry: Entry, jobs: Sequence[OwnJob]) -> tuple[str, str]:
+    """How the queue differs from an entry whose job has not started as far as is known, and what to do."""
+    job = next((each for each in jobs if each.job_id == entry.reservation_id), None)
+    if job is None:
+        back = "it costs nothing: the agent gives it up within a minute, and the money is free again"
+        return f"does not have its job {entry.reservation_id}", back
+    if entry.firm and job.standing is Standing.HELD:
+        do = "the agent lets it go at its next look, within a minute; look again then"
+        return f"holds its job {job.job_id} still", do
+    if not entry.firm and job.standing is not Standing.HELD:
+        do = "who has let it go? It was not bought: hold it again, or let its hold run out, and it is deleted"
+        return f"has let its job {job.job_id} go", do
+    return "", ""
+
+
+def _start(entry: Entry) -> str:
+    assert entry.slot is not None
+    return iso(entry.slot.start)

@@ -1,0 +1,97 @@
+"""The least that a machine has to be for a unit of a request: what a directory is asked with.
+
+It says of a unit no more than the machine's own terms can answer: neither price nor window nor how long it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ramp.model.request import NodeDiskSpace, Nodes, RequestUnit, TotalDiskSpace
+from ramp.model.sizes.moldable import least_cores
+from ramp.model.slot import StaticTerms
+
+NEEDS_MAX: Final = 32
+"""Different needs of one request that a directory is told; who has more asks for everybody, as ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticNeeds:
+    """What one unit needs; None is asked for nothing.
+
+    Attributes:
+        cores: least number of cores.
+        cores_per_node: least number of cores on a node.
+        nodes: least number of whole nodes, 0 where nodes make no difference.
+        operating_system: JSDL 1.0 name.
+        os_version: exact version.
+        architecture: JSDL 1.0 name.
+        cpu_speed_mhz: least clock rate in MHz.
+        inter_node_bandwidth_mbps: least bandwidth between nodes in Mbit/s.
+        ram_per_core_mb: least memory per core in MB.
+        total_disk_space_gb: least disk space in all, in GB.
+        node_disk_space_gb: least disk space on a node, in GB.
+        torus: whether the machine has to be a torus.
+    """
+
+    cores: int
+    cores_per_node: int = 1
+    nodes: int = 0
+    operating_system: str | None = None
+    os_version: str | None = None
+    architecture: str | None = None
+    cpu_speed_mhz: int | None = None
+    inter_node_bandwidth_mbps: int | None = None
+    ram_per_core_mb: int | None = None
+    total_disk_space_gb: int | None = None
+    node_disk_space_gb: int | None = None
+    torus: bool = False
+
+    def met_by(self, machine: StaticTerms) -> bool:
+        """Whether a machine could run the unit; where not, `static_refusal` of the unit says why."""
+        exact = (
+            (self.operating_system, machine.operating_system),
+            (self.os_version, machine.os_version),
+            (self.architecture, machine.architecture),
+        )
+        least = (
+            (self.cores, machine.cores),
+            (self.cores_per_node, machine.cores_per_node),
+            (self.nodes, machine.cores // machine.cores_per_node),
+            (self.cpu_speed_mhz, machine.cpu_speed_mhz),
+            (self.inter_node_bandwidth_mbps, machine.inter_node_bandwidth_mbps),
+            (self.ram_per_core_mb, machine.ram_per_core_mb),
+            (self.total_disk_space_gb, machine.total_disk_space_gb),
+            (self.node_disk_space_gb, machine.node_disk_space_gb),
+        )
+        return (
+            (machine.torus or not self.torus)
+            and all(wanted is None or wanted == stated for wanted, stated in exact)
+            and all(wanted is None or (stated is not None and stated >= wanted) for wanted, stated in least)
+        )
+
+
+def needs_of(units: Iterable[RequestUnit]) -> tuple[StaticNeeds, ...]:
+    """What the units of a request need, each need once; empty where those are more than `NEEDS_MAX`."""
+    needs = tuple(dict.fromkeys(_need_of(unit) for unit in units))
+    return needs if len(needs) <= NEEDS_MAX else ()
+
+
+def _need_of(unit: RequestUnit) -> StaticNeeds:
+    nodes = unit.cores if isinstance(unit.cores, Nodes) and unit.moldable is None else None
+    return StaticNeeds(
+        least_cores(unit),
+        nodes.cores_per_node if nodes is not None else 1,
+        nodes.count if nodes is not None else 0,
+        unit.operating_system,
+        unit.os_version,
+        unit.architecture,
+        unit.cpu_speed_mhz,
+        unit.inter_node_bandwidth_mbps,
+        unit.ram_per_core_mb,
+        unit.disk.gigabytes if isinstance(unit.disk, TotalDiskSpace) else None,
+        unit.disk.gigabytes if isinstance(unit.disk, NodeDiskSpace) else None,
+        torus=unit.torus is not None,
+    )

@@ -1,0 +1,1 @@
+"""What answers a party's questions from outside the pure core, one module for each who is asked."""

@@ -1,0 +1,202 @@
+"""Which of very many machines meet what a request needs, without looking at each.
+
+A bit-sliced index (P. O'Neil and D. Quass, "Improved query performance with variant indexes", SIGMOD 1997): every
+machine has a place, and of every property there is one row of bits over all places for each binary digit of its values.
+Who has at least a value is then a few operations on whole rows, one or two for each digit; so a question costs in
+proportion to the digits, with a constant of one bit a machine, and a change touches one bit in each row that differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.slot import StaticTerms
+
+_LEAST: Final = (
+    "cores",
+    "cores_per_node",
+    "nodes",
+    "cpu_speed_mhz",
+    "inter_node_bandwidth_mbps",
+    "ram_per_core_mb",
+    "total_disk_space_gb",
+    "node_disk_space_gb",
+)
+_EVERYBODY_HAS: Final = {"cores": 1, "cores_per_node": 1, "nodes": 0}
+_EXACT: Final = ("operating_system", "os_version", "architecture")
+
+ROW_BYTES: Final = 1_024
+"""By so much rows grow, in bytes: room for eight times as many machines."""
+
+
+class _Property:
+    """The values of one property by place; 0 is for who states none."""
+
+    def __init__(self) -> None:
+        self._rows: list[bytearray] = []
+        self._values: list[int] = []
+
+    def put(self, place: int, value: int) -> None:
+        """Note the value of a place that is known, or of the next one."""
+        if place == len(self._values):
+            self._values.append(0)
+        changed = self._values[place] ^ value
+        self._values[place] = value
+        byte, bit = place >> 3, 1 << (place & 7)
+        while changed:
+            digit = changed.bit_length() - 1
+            changed ^= 1 << digit
+            while digit >= len(self._rows):
+                self._rows.append(bytearray())
+            row = self._rows[digit]
+            if byte >= len(row):
+                row.extend(bytes(byte + ROW_BYTES - len(row)))
+            row[byte] ^= bit
+
+    def equal(self, value: int, among: int) -> int:
+        """Those among some places whose value this is, as bits."""
+        return self._compared(value, among)[1]
+
+    def at_least(self, value: int, among: int) -> int:
+        """Those among some places whose value is this or more, as bits."""
+        more, equal = self._compared(value, among)
+        return more | equal
+
+    def _compared(self, value: int, among: int) -> tuple[int, int]:
+        """Who has more, and who has just as much."""
+        if value.bit_length() > len(self._rows):
+            return 0, 0
+        more, equal = 0, among
+        for digit in range(len(self._rows) - 1, -1, -1):
+            row = int.from_bytes(self._rows[digit], "little")
+            if value >> digit & 1:
+                equal &= row
+            else:
+                more |= equal & row
+                equal &= ~row
+        return more, equal
+
+
+class TermsIndex:
+    """The machines of a directory by their static terms.
+
+    Sets of machines are whole numbers with a bit for each place.
+    """
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._places: dict[str, int] = {}
+        self._free: list[int] = []
+        self._terms: dict[str, StaticTerms] = {}
+        self._listed = _Property()
+        self._torus = _Property()
+        self._least = {name: _Property() for name in _LEAST}
+        self._exact = {name: _Property() for name in _EXACT}
+        self._words: dict[str, tuple[int, int]] = {}  # by word: its number, and how often it is stated
+        self._unused: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def put(self, name: str, terms: StaticTerms | None) -> None:
+        """Note a machine, or that its terms are others now; without terms it may be anything."""
+        place = self._places.get(name)
+        if place is None:
+            place = self._places[name] = self._free.pop() if self._free else len(self._names)
+            if place == len(self._names):
+                self._names.append(name)
+            self._names[place] = name
+        elif self._terms.get(name) == terms:
+            return
+        self._forget_terms(name)
+        if terms is not None:
+            self._terms[name] = terms
+        self._note(place, terms, 1)
+
+    def remove(self, name: str) -> None:
+        """Forget a machine."""
+        place = self._places.pop(name)
+        self._forget_terms(name)
+        self._note(place, None, 0)
+        self._free.append(place)
+
+    def terms(self, name: str) -> StaticTerms:
+        """A machine's terms.
+
+        Raises:
+            KeyError: it states none, or is not here.
+        """
+        return self._terms[name]
+
+    def meeting(self, needs: tuple[StaticNeeds, ...]) -> tuple[int, int]:
+        """Who could serve some of the needs, and who none of them; who states no terms is among the first.
+
+        Args:
+            needs: at least one.
+        """
+        everybody = self._listed.at_least(1, -1)
+        stating = self._listed.equal(2, everybody)
+        met = everybody & ~stating
+        for need in needs:
+            met |= self._meeting(need, stating & ~met)
+        return met, everybody & ~met
+
+    def names(self, places: int) -> Iterator[str]:
+        """The names of a set, in no order."""
+        for number, byte in enumerate(places.to_bytes((places.bit_length() + 7) // 8, "little")):
+            left = byte
+            while left:
+                yield self._names[8 * number + (left & -left).bit_length() - 1]
+                left &= left - 1
+
+    def place(self, name: str) -> int:
+        """Which bit of a set stands for a machine."""
+        return self._places[name]
+
+    def _meeting(self, need: StaticNeeds, among: int) -> int:
+        if need.torus:
+            among = self._torus.equal(1, among)
+        for name, property_ in self._exact.items():
+            wanted = getattr(need, name)
+            if wanted is not None:
+                among = property_.equal(self._words[wanted][0], among) if wanted in self._words else 0
+        for name, property_ in self._least.items():
+            least = getattr(need, name)
+            if least is not None and least > _EVERYBODY_HAS.get(name, -1):
+                among = property_.at_least(least + 1, among)
+        return among
+
+    def _note(self, place: int, terms: StaticTerms | None, listed: int) -> None:
+        """Write a machine's terms into all rows; `listed` is 0 for who is no longer there."""
+        self._listed.put(place, listed if terms is None else 2)
+        self._torus.put(place, int(terms is not None and terms.torus))
+        for name, property_ in self._exact.items():
+            word = None if terms is None else getattr(terms, name)
+            property_.put(place, 0 if word is None else self._number(word))
+        for name, property_ in self._least.items():
+            value = None if terms is None else _value(terms, name)
+            property_.put(place, 0 if value is None else value + 1)
+
+    def _number(self, word: str) -> int:
+        """The number that stands for a word, which is stated once more."""
+        number, times = self._words.get(word) or (self._unused.pop() if self._unused else len(self._words) + 1, 0)
+        self._words[word] = number, times + 1
+        return number
+
+    def _forget_terms(self, name: str) -> None:
+        terms = self._terms.pop(name, None)
+        for each in _EXACT if terms is not None else ():
+            word = getattr(terms, each)
+            if word is not None:
+                number, times = self._words.pop(word)
+                if times > 1:
+                    self._words[word] = number, times - 1
+                else:
+                    self._unused.append(number)
+
+
+def _value(terms: StaticTerms, name: str) -> int | None:
+    value: int | None = terms.cores // terms.cores_per_node if name == "nodes" else getattr(terms, name)
+    return value

@@ -1,0 +1,1 @@
+"""What becomes of what a user has bought, until it is over."""

@@ -1,0 +1,76 @@
+"""Slots that their resources have moved to other places: the last word of each, on record before it is acknowledged.
+
+A word is believed of the agreement's own resource under its seal, of whatever age: a repeated or older one changes
+nothing, for the resource numbers them by the instant of the move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement
+from ramp.model.contents import SlotMoved, SlotMoveHeard
+from ramp.model.instant import Instant
+from ramp.model.seal import Role
+from ramp.protocol.belief import said_by
+from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.progress import UnitMoved
+from ramp.protocol.records import MoveHeard
+
+
+class Moves:
+    """All of one user.
+
+    Args:
+        user: the agent's name.
+        agreements: the user's agreements by id.
+
+    Attributes:
+        last: the last word of each moved slot, by its agreement's id.
+    """
+
+    def __init__(self, user: str, agreements: Mapping[str, Agreement]) -> None:
+        self.last: dict[str, SlotMoved] = {}
+        self._user = user
+        self._agreements = agreements
+
+    def recover(self, records: Sequence[object]) -> None:
+        """Take what is on record after a restart."""
+        for record in records:
+            if isinstance(record, MoveHeard):
+                self.last[record.word.agreement_id] = record.word
+
+    def forget(self, references: Sequence[str]) -> None:
+        """Let the moves of requests go that have been archived; their agreements may be gone by now."""
+        for agreement_id in list(self.last):
+            agreement = self._agreements.get(agreement_id)
+            if agreement is None or agreement.request_id in references:
+                del self.last[agreement_id]
+
+    def told(self, message: Message, word: SlotMoved, now: Instant) -> list[Effect]:
+        """Take a resource's word; it is acknowledged each time, so that it is not said for ever.
+
+        Raises:
+            RemoteProtocolError: if it is of nothing that this user has bought, of another's slot, or another's word.
+        """
+        agreement = self._agreements.get(word.agreement_id)
+        if agreement is None:
+            raise RemoteProtocolError(f"{word.agreement_id} is nothing that was bought here")
+        seal = said_by(message, agreement.resource, Role.RESOURCE)
+        if word.reservation_id != agreement.reservation_id:
+            raise RemoteProtocolError(
+                f"{word.reservation_id} is not the reservation of {word.agreement_id}; "
+                f"right would be {agreement.reservation_id}"
+            )
+        heard = SlotMoveHeard(word.agreement_id, word.moved_at)
+        to, about, reference = message.sender, message.conversation_id, message.reply_with
+        reply = Send(Message(Performative.CONFIRM, self._user, to, about, heard, in_reply_to=reference))
+        before = self.last.get(word.agreement_id)
+        if before is not None and word.moved_at <= before.moved_at:
+            return [reply]
+        self.last[word.agreement_id] = word
+        about = agreement.request_id
+        progress = UnitMoved(about, word.agreement_id, agreement.resource, word.placement, word.moved_at)
+        return [Persist(MoveHeard(about, word, seal, now)), Report(progress), reply]

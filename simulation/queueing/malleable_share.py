@@ -1,0 +1,168 @@
+"""A share of a run's jobs that may change their size: who, how, and what came of them beside the rigid ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramp.errors import ConfigurationError
+from simulation.kernel import MICROSECONDS_PER_SECOND
+from simulation.machines.interface import Machine
+from simulation.malleable.assignment import ASSIGNED_SIZES, ASSIGNED_SPEED_UP, assigned_malleability
+from simulation.malleable.malleability import Malleability, ResizeCost
+from simulation.queueing.shaped_jobs import ShapedJobs
+from simulation.queueing.whole_log import EventOrder, LogRun
+from simulation.workload.metrics import Schedule
+
+_STREAM: Final = 18
+"""Of the seed: another one than that of synthetic workloads, so that speed-ups do not follow sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MalleableSummary:
+    """Of a run in which a share of the jobs was made malleable. Means are None where there is no such job.
+
+    Attributes:
+        share: probability with which a job was made malleable.
+        resize_cost_s: for how long a job stood still at every change of its size, seconds.
+        sizes: how sizes were assigned, in words.
+        speed_up: how speed-ups were assigned, in words.
+        jobs: malleable jobs that ran.
+        changed_jobs: of them, those whose size was changed, if only at the instant of the start.
+        changes: of size while they ran, those at the instant of the start not counted.
+        mean_turnaround_s: from submission to end, seconds, of all jobs.
+        mean_malleable_wait_s: from submission to start, seconds, of malleable jobs.
+        mean_rigid_wait_s: the same of rigid ones.
+    """
+
+    share: float
+    resize_cost_s: int
+    sizes: str
+    speed_up: str
+    jobs: int
+    changed_jobs: int
+    changes: int
+    mean_turnaround_s: float | None
+    mean_malleable_wait_s: float | None
+    mean_rigid_wait_s: float | None
+
+    @property
+    def measures(self) -> dict[str, int | float]:
+        """What came out by the names that tables have for it, without means of no job."""
+        found = {
+            "malleable_jobs": self.jobs,
+            "changed_jobs": self.changed_jobs,
+            "changes_of_size": self.changes,
+            "mean_turnaround_s": self.mean_turnaround_s,
+            "mean_malleable_wait_s": self.mean_malleable_wait_s,
+            "mean_rigid_wait_s": self.mean_rigid_wait_s,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How jobs were made malleable, in lines for people and for the headers of logs."""
+        cost = f"a change of size costs {self.resize_cost_s} s"
+        return (
+            f"malleable with probability {self.share:g}: {self.jobs} jobs; {cost}",
+            f"sizes, {self.sizes}",
+            f"speed-up, {self.speed_up}",
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MalleableShare:
+    """Who of the jobs of a run is malleable.
+
+    Attributes:
+        share: probability with which a job was made so.
+        resize_cost_s: seconds for which a job stands still at every change of its size.
+        job_number: of all jobs, in the order of submission, shape (jobs,).
+        malleability: of each of them; None of a rigid one.
+    """
+
+    share: float
+    resize_cost_s: int
+    job_number: NDArray[np.int64]
+    malleability: tuple[Malleability | None, ...]
+
+    def summary(self, run: LogRun) -> MalleableSummary:
+        """What came of these jobs.
+
+        Args:
+            run: of them; some may have been refused.
+        """
+        malleable = self.job_number[[each is not None for each in self.malleability]]
+        return summarise_malleable(
+            run.schedule, np.isin(run.jobs.job_number, malleable), self.share, self.resize_cost_s
+        )
+
+
+def malleable_share_of(
+    jobs: ShapedJobs, machine: Machine, share: float | None, resize_cost_s: int, event_order: EventOrder, seed: int
+) -> MalleableShare | None:
+    """Make a share of jobs malleable; None where none is asked for.
+
+    Args:
+        jobs: all jobs of the run.
+        machine: where they run.
+        share: probability that a job is malleable.
+        resize_cost_s: seconds that a change of size takes.
+        event_order: of the run.
+        seed: of the draws.
+
+    Raises:
+        ConfigurationError: share or cost cannot be, or does not go with the rest.
+    """
+    if share is None:
+        if resize_cost_s:
+            raise ConfigurationError("is for malleable jobs; --malleable-share is missing", key="resize-cost")
+        return None
+    if not 0 <= share <= 1:
+        raise ConfigurationError(f"{share} is no share of the jobs; wanted is 0 to 1", key="malleable-share")
+    if resize_cost_s < 0:
+        raise ConfigurationError(f"{resize_cost_s} s; wanted is 0 or more", key="resize-cost")
+    if event_order is EventOrder.PYSS:
+        raise ConfigurationError(
+            f"jobs are rigid in the event order {EventOrder.PYSS}; wanted is {EventOrder.BATCH}", key="malleable-share"
+        )
+    sizes = [request.size for request in jobs.requests]
+    cost = ResizeCost(suspension=resize_cost_s * MICROSECONDS_PER_SECOND)
+    draw = np.random.default_rng([seed, _STREAM])
+    made = tuple(assigned_malleability(sizes, machine.capacity, share, draw, cost))
+    return MalleableShare(share, resize_cost_s, jobs.jobs.job_number, made)
+
+
+def summarise_malleable(
+    schedule: Schedule, malleable: NDArray[np.bool_], share: float, resize_cost_s: int
+) -> MalleableSummary:
+    """What came of malleable and of rigid jobs.
+
+    Args:
+        schedule: when they ran.
+        malleable: who could change its size, in the schedule's order, shape (jobs,).
+        share: with which probability jobs were made malleable.
+        resize_cost_s: seconds that a change of size took.
+    """
+    wait = schedule.start_time - schedule.submit_time
+    pieces = schedule.pieces
+    changed = 0 if pieces is None else len(np.unique(pieces.job))
+    return MalleableSummary(
+        share=share,
+        resize_cost_s=resize_cost_s,
+        sizes=ASSIGNED_SIZES,
+        speed_up=ASSIGNED_SPEED_UP,
+        jobs=int(malleable.sum()),
+        changed_jobs=changed,
+        changes=0 if pieces is None else len(pieces.job) - changed,
+        mean_turnaround_s=_mean_s(schedule.end_time - schedule.submit_time),
+        mean_malleable_wait_s=_mean_s(wait[malleable]),
+        mean_rigid_wait_s=_mean_s(wait[~malleable]),
+    )
+
+
+def _mean_s(times: NDArray[np.int64]) -> float | None:
+    return float(times.mean()) / MICROSECONDS_PER_SECOND if len(times) else None

@@ -1,0 +1,250 @@
+"""Joining under attack over XMPP: invitations used twice, edited, revoked, expired, asked for other names, and floods.
+
+The office is asked by accounts of the market's server that nobody has certified. What an invitation is good for comes
+from docs/joining.md: one name, one role, one key, until its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import time
+from dataclasses import replace
+
+import pytest
+from certified import Party, fresh
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from rogue import LIMIT_S, door
+from standing import restarts, standing
+from swarm_market import SHORT_TIMING, in_hours, unit, until
+
+from ramp.cli.main import main
+from ramp.model.acl import Performative
+from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest, NotUnderstood
+from ramp.model.instant import DAY, SECOND
+from ramp.runtime.joining import requests
+from ramp.runtime.joining.authority import Authority
+from ramp.runtime.joining.invitations import TOKEN_PREFIX, proof, read_invitation
+from ramp.runtime.joining.register import Register
+from ramp.runtime.joining.requests import make_request
+from ramp.runtime.keys.store import KeyStore
+
+pytestmark = [pytest.mark.e2e, pytest.mark.long_on_prosody]
+
+PER_SENDER = 30
+"""Requests of one sender that the office looks at in a minute; each test here sends fewer, but for the flood."""
+
+FLOOD = 600
+
+
+@pytest.fixture(scope="module")
+def market(module_market, kind):
+    market = module_market(
+        kind=kind,
+        users={"alice": 1_000_000},
+        per_process=4,
+        accounts=["mallory", "flooder"],
+        timing={**SHORT_TIMING, "lease_s": 30},  # who is listed must not depend on how busy the computer is
+    )
+    office = f"[enrolment]\nattempts_per_minute = 120\nattempts_per_sender_per_minute = {PER_SENDER}\n"
+    market.config.write_text(market.config.read_text("utf-8") + office, "utf-8")
+    market.up()
+    market.wait_ready()
+    return market
+
+
+@pytest.fixture
+def ramp(market, capsys):
+    """Runs a verb of the market's keeper; what it prints."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        assert main([*arguments, "--state-dir", str(market.state.path)]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def invited(ramp):
+    """`invited("ann")`: the keeper's invitation of a user with an account at the market's own server."""
+
+    def invite(name):
+        return read_invitation(ramp("invite", "--role", "user", f"{name}@localhost", "--deposit", "100", "--token"))
+
+    return invite
+
+
+@pytest.fixture
+async def enter(market, rogues):
+    """`await enter("mallory")`, or with an invitation's password: a party without a certificate, logged in."""
+    inside = []
+
+    async def let_in(account, password=None):
+        end = time.monotonic() + LIMIT_S
+        while True:  # the server is given the accounts of the invited within a second
+            try:
+                rogue = await rogues(door(market), account, password)
+                break
+            except PermissionError:
+                assert time.monotonic() < end, f"{account} is never let in"
+        inside.append(Party(market, rogue, account, None))
+        return inside[-1]
+
+    yield let_in
+    for party in inside:
+        party.leave()
+
+
+@contextlib.asynccontextmanager
+async def unharmed(market):
+    """For attacks that must leave no trace: books, listings, restarts and the register of invitations stay."""
+    before, register = await asyncio.to_thread(standing, market), market.state.invitations.read_bytes()
+    yield
+    assert not before.changes(await asyncio.to_thread(standing, market))
+    assert market.state.invitations.read_bytes() == register
+
+
+def key():
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+async def answered(party, asked):
+    """What the office says to a request: the certificate, or the code with which it refuses."""
+    conversation_id = fresh("enrolment")
+    await party.tell(Performative.REQUEST, "enrolment", asked, conversation_id)
+    answer = await party.answer(conversation_id)
+    assert answer.seal is not None
+    assert answer.seal.signer == "enrolment@localhost"
+    content = answer.content
+    assert isinstance(content, EnrolmentGranted | EnrolmentDenied), content
+    return content.certificate if isinstance(content, EnrolmentGranted) else content.code
+
+
+def account_of(market, name):
+    return standing(market).balances.get(f"{name}@localhost")
+
+
+async def account_opened(market, name):
+    """The bank opens the account of who has enrolled, with the 100 credits of the invitation, soon and by itself."""
+    await asyncio.to_thread(until, lambda: account_of(market, name) == (100_00, 0), f"the account of {name} is open")
+
+
+async def test_an_invitation_is_good_for_one_key(market, invited, enter, ramp):
+    """The same request gets the same certificate, whoever brings it; another key is refused; one account is opened."""
+    invitation = invited("ann")
+    ann = await enter("ann", invitation.account_password)
+    asked, stolen = make_request(invitation, key(), None), make_request(invitation, key(), None)
+    issued = await answered(ann, asked)
+    (identity,) = (
+        x509.load_pem_x509_certificate(issued.encode())
+        .extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        .value.get_values_for_type(x509.UniformResourceIdentifier)
+    )
+    assert identity == "xmpp:ann@localhost"
+    mallory = await enter("mallory")
+    for party in (ann, mallory):
+        assert await answered(party, asked) == issued
+        assert await answered(party, stolen) == "other_key"
+    await account_opened(market, "ann")
+    assert await answered(ann, asked) == issued
+    ramp("invite", "revoke", "ann@localhost", "--reason", "left")
+    for asks in (asked, stolen):
+        assert await answered(mallory, asks) == "revoked"
+    assert account_of(market, "ann") == (100_00, 0)
+
+
+async def test_what_is_revoked_or_over_before_it_is_used(market, invited, enter, ramp):
+    mallory = await enter("mallory")
+    revoked = invited("ben")
+    ramp("invite", "revoke", "ben@localhost")
+    now = mallory.now
+    late = replace(revoked, invitation_id="", account="", name="late@localhost", ends_at=now - SECOND)
+    late = Authority(KeyStore(market.state.keys), Register(market.state.invitations)).invite(late, now - DAY)
+    for invitation, code in ((revoked, "revoked"), (late, "expired")):
+        assert await answered(mallory, make_request(invitation, key(), None)) == code
+    states = {entry["name"]: entry["state"] for entry in json.loads(ramp("invite", "list", "--json"))}
+    assert (states["ben@localhost"], states["late@localhost"]) == ("revoked", "expired")
+    assert account_of(market, "ben") is account_of(market, "late") is None
+
+
+def asking(invitation, request, server=b""):
+    """A request of whoever holds an invitation, whatever he asks for."""
+    said = proof(invitation.secret, requests._transcript(invitation, request, server))
+    packed, packed_server = (base64.b64encode(part).decode() for part in (request, server))
+    return EnrolmentRequest(invitation.invitation_id, packed, said, packed_server)
+
+
+def request_for(name):
+    """A request for a certificate (PKCS #10) in a name."""
+    identity = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"xmpp:{name}")])
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
+    builder = builder.add_extension(identity, critical=False)
+    return builder.sign(key(), hashes.SHA256()).public_bytes(Encoding.DER)
+
+
+async def test_forged_and_foreign_requests(market, invited, enter):
+    """Nobody gets a certificate without the secret, and who has it gets none of another name, kind or size."""
+    eve, dan = invited("eve"), invited("dan")
+    mallory = await enter("mallory")
+    good = make_request(eve, key(), None)
+    async with unharmed(market):
+        for asked, code in (
+            (replace(good, invitation_id="invitation-0123456789abcdef"), "unknown_invitation"),
+            (replace(good, proof="0" * 64), "forged"),
+            (replace(good, invitation_id=dan.invitation_id), "forged"),
+            (replace(good, request=make_request(eve, key(), None).request), "forged"),
+            (make_request(replace(eve, secret="00" * 32), key(), None), "forged"),
+            (make_request(replace(eve, market="other.example"), key(), None), "forged"),
+            (make_request(replace(eve, name="bank@localhost"), key(), None), "forged"),
+            (asking(eve, request_for("bank@localhost")), "other_name"),
+            (asking(eve, request_for("dan@localhost")), "other_name"),
+            (make_request(eve, key(), key()), "no_server"),
+            (asking(eve, bytes(8_999)), "bad_request"),
+        ):
+            assert await answered(mallory, asked) == code
+        for letters in (12_004, 80_000, 100_000):  # beyond the schema's, nearly a whole document, and beyond that
+            oversize = replace(good, request="A" * letters)
+            await mallory.tell(Performative.REQUEST, "enrolment", oversize, said := fresh("oversize"))
+            assert isinstance((await mallory.answer(said)).content, NotUnderstood)
+    assert await answered(mallory, good) == await answered(mallory, good), "it is still good for the right request"
+    await account_opened(market, "eve")
+
+
+def test_an_edited_invitation_is_refused_before_anything_is_said(market, invited, tmp_path, capsys):
+    """`ramp join` of one whose market, name or end was changed on its way: exit code 2, and no folder of the site."""
+    plain = json.loads(invited("fay").text())
+    for change in ({"market": "evil.example"}, {"name": "bank@localhost"}, {"ends_at": "2099-01-01T00:00:00Z"}):
+        packed = base64.urlsafe_b64encode(json.dumps({**plain, **change}).encode()).decode().rstrip("=")
+        site = tmp_path / "site"
+        assert main(["join", TOKEN_PREFIX + packed, "--state-dir", str(site)]) == 2
+        assert "a part of it was changed" in capsys.readouterr().err.replace("\n", " ")
+        assert not site.exists()
+
+
+async def test_a_flood_is_not_looked_at_and_others_are_served(market, invited, enter):
+    """One account asks 600 times for invitations that there are not: few answers, one line of log, nothing grows."""
+    invitation = invited("guy")
+    flooder = await enter("flooder")
+    junk = make_request(invitation, key(), None)
+    begun = time.monotonic()
+    async with unharmed(market):
+        for number in range(FLOOD):
+            asked = replace(junk, invitation_id=f"invitation-{number:016x}")
+            await flooder.tell(Performative.REQUEST, "enrolment", asked, f"flood-{number}")
+        await flooder.is_read_by("enrolment")
+        minutes = 1 + int((time.monotonic() - begun) // 60)
+        refused = [each for each in flooder.heard if isinstance(each.content, EnrolmentDenied)]
+        assert 0 < len(refused) <= PER_SENDER * (minutes + 1)
+    lines = [line for path in market.state.logs.glob("*.log") for line in path.read_text().splitlines()]
+    assert len([line for line in lines if "flooder@localhost is refused" in line]) <= minutes + 1
+    guy = await enter("guy", invitation.account_password)
+    assert (await answered(guy, make_request(invitation, key(), None))).startswith("-----BEGIN CERTIFICATE")
+    outcome = await asyncio.to_thread(market.buy, "alice", fresh("request"), [unit(1, 8, in_hours(1))])
+    assert outcome["status"] == "committed", outcome
+    assert set(restarts(market).values()) == {0}

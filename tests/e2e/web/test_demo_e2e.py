@@ -1,0 +1,98 @@
+"""`ramp web demo` ends with all that it has begun, whenever it is told to and however."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.web.conftest import LIMIT_S, RAMP, free_port
+from tests.tiny_market import tiny_market
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def place():
+    """A folder for temporary ones; so short that the sockets of a demonstration are in its own."""
+    with tempfile.TemporaryDirectory(prefix="rw-") as folder:
+        yield Path(folder)
+
+
+def begin(place):
+    """A demonstration that keeps its state under a folder; the process, and the port of its pages."""
+    config = place / "tiny.toml"
+    config.write_text(tiny_market({"alice": 1_000_000, "bob": 1_000_000}, cores=512))
+    port = free_port()
+    return subprocess.Popen(
+        [*RAMP, "web", "demo", "--config", str(config), "--port", str(port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(place)},
+    ), port
+
+
+def running(place):
+    """Command lines of all processes that know the folder."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = each.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue  # it has just ended
+        if str(place) in words:
+            found.append(words)
+    return found
+
+
+def wait_until(holds, what):
+    end = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def test_a_demonstration_comes_up_moves_and_leaves_nothing(place):
+    process, port = begin(place)
+    with process:
+        line = process.stdout.readline()
+        assert line.startswith(f"alice: http://127.0.0.1:{port}/login?token=")
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=LIMIT_S)[1]
+    assert (process.returncode, "a fault" in said, "The market is up: 2 resources" in said) == (0, False, True)
+    assert running(place) == []
+    assert [each.name for each in place.iterdir()] == ["tiny.toml"]
+
+
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("logs/supervisor.log", signal.SIGINT),  # the supervisor has just been begun
+        ("run/swarm.json", signal.SIGTERM),  # the server is up, and agents are coming up
+        pytest.param("run/swarm.json", signal.SIGINT, marks=pytest.mark.long),
+        pytest.param("logs/supervisor.log", signal.SIGHUP, marks=pytest.mark.long),
+    ],
+)
+def test_what_ends_a_demonstration_that_is_coming_up_leaves_nothing(moment, number, place):
+    process, _ = begin(place)
+    with process:
+        wait_until(lambda: list(place.glob(f"ramp-web-demo-*/state/{moment}")), moment)
+        process.send_signal(number)
+        said = process.communicate(timeout=LIMIT_S)[1]
+    assert (process.returncode, said.splitlines()[-1]) == (130, "ramp: interrupted")
+    # a supervisor that was being begun at that very moment sees by itself that its launcher is gone
+    wait_until(lambda: running(place) == [], "the market goes on")
+    assert [each.name for each in place.iterdir()] == ["tiny.toml"]
+
+
+def test_a_market_does_not_outlive_a_demonstration_that_is_killed(place):
+    process, _ = begin(place)
+    with process:
+        wait_until(lambda: list(place.glob("ramp-web-demo-*/state/run/swarm.json")), "no market")
+        process.kill()
+        process.communicate(timeout=LIMIT_S)
+    wait_until(lambda: running(place) == [], "the market goes on")

@@ -1,0 +1,200 @@
+"""Whom a directory passes over: exactly those who would refuse every unit, and nothing else becomes of an auction."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from example_counts import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ramp.model.instant import HOUR, MINUTE
+from ramp.model.machine_terms.static_needs import StaticNeeds, needs_of
+from ramp.model.machine_terms.static_terms import static_refusal
+from ramp.model.request import (
+    MoldableTerms,
+    NodeDiskSpace,
+    Nodes,
+    RequestForQuotation,
+    RequestUnit,
+    TorusTerms,
+    TotalCores,
+    TotalDiskSpace,
+)
+from ramp.model.slot import StaticTerms
+from ramp.protocol import events as ev
+from ramp.protocol.directory.listed import Listed
+from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.resource.directory_entry import DirectoryEntry
+from ramp.protocol.resource.seller import PriceRange
+from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.world import START, World
+from simulation.resource.steady import SteadyMachine
+
+SIZES = (1, 7, 8, 63, 64, 65, 1000)
+SYSTEMS = ("LINUX", "AIX", "Solaris")
+
+
+def machine_of(draw: random.Random) -> StaticTerms:
+    """Any machine; half of what it could state it does not."""
+
+    def maybe(*values: Any) -> Any:
+        return draw.choice((None, *values))
+
+    return StaticTerms(
+        draw.choice(SIZES),
+        draw.choice((1, 2, 8, 64)),
+        maybe(*SYSTEMS),
+        maybe("5.10", "6.1"),
+        maybe("x86_64", "ppc"),
+        maybe(1000, 2400),
+        maybe(0, 10_000),
+        maybe(512, 2048),
+        maybe(1, 500),
+        maybe(40),
+        draw.random() < 0.3,
+    )
+
+
+def unit_of(draw: random.Random, number: int = 1) -> RequestUnit:
+    """Any unit; most terms are left out of most."""
+
+    def rarely(*values: Any) -> Any:
+        return draw.choice(values) if draw.random() < 0.2 else None
+
+    moldable = draw.random() < 0.2
+    size = draw.choice(SIZES)
+    nodes = Nodes(draw.choice((1, 2, 9)), draw.choice((1, 2, 8)))
+    return RequestUnit(
+        number,
+        70,
+        START + 4 * HOUR,
+        nodes if draw.random() < 0.3 and not moldable else TotalCores(size),
+        START + HOUR,
+        HOUR,
+        rarely(*SYSTEMS),
+        rarely("5.10"),
+        rarely("x86_64"),
+        rarely(1000, 3000),
+        rarely(10_000),
+        rarely(1024),
+        rarely(TotalDiskSpace(2), NodeDiskSpace(40), NodeDiskSpace(41)),
+        TorusTerms() if draw.random() < 0.1 else None,
+        moldable=MoldableTerms(draw.randrange(1, size + 1), size + 64, "amdahl:0.1") if moldable else None,
+    )
+
+
+@settings(max_examples=examples(300))
+@given(st.integers(0, 2**32))
+def test_a_need_is_met_by_exactly_those_who_do_not_refuse_the_unit(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(10):
+        unit, machine = unit_of(draw), machine_of(draw)
+        (need,) = needs_of((unit,))
+        assert need.met_by(machine) == (static_refusal(unit, machine) is None), (unit, machine)
+
+
+@settings(max_examples=examples(60))
+@given(st.integers(0, 2**32))
+def test_pages_are_those_of_looking_at_everybody(seed: int) -> None:
+    """The index against a scan, while agents come, go, and state other terms or none."""
+    draw = random.Random(seed)
+    listed, known = Listed(), dict[str, StaticTerms | None]()
+    for _ in range(draw.randrange(1, 120)):
+        name, terms = f"res{draw.randrange(60):02}", draw.choice((machine_of(draw), machine_of(draw), None))
+        if name not in known:
+            listed.add(name, terms)
+        elif draw.random() < 0.4:
+            listed.remove(name)
+            del known[name]
+            continue
+        else:
+            listed.state(name, terms)
+        known[name] = terms
+    needs = needs_of(unit_of(draw, number) for number in range(draw.randrange(1, 4)))
+    after, most = draw.choice(("", "res3", f"res{draw.randrange(60):02}")), draw.choice((1, 3, 100))
+    fit = [
+        name
+        for name, terms in sorted(known.items())
+        if terms is None or any(need.met_by(terms) for need in needs)
+    ]  # fmt: skip
+    behind = [name for name in fit if name > after]
+    names, more, others = listed.page_by_need(needs, after, most, 5)
+    assert (names, more) == (tuple(behind[:most]), len(behind) > most)
+    unfit = [] if after else [(name, terms) for name, terms in sorted(known.items()) if name not in fit]
+    assert [(each.name, each.terms[0]) for each in others] == unfit[:5]
+    everybody = sorted(name for name in known if name > after)
+    assert listed.page(after, most) == (tuple(everybody[:most]), len(everybody) > most)
+
+
+def auction(machines: Any, units: Any, rounds: int, approval: ev.Approval) -> tuple[RequestOutcome, World]:
+    """One request in a simulated market; machines as cores, operating system and start price."""
+    resources = [
+        ResourceSpec(
+            f"res{number}",
+            SteadyMachine(f"res{number}", cores, 0.0),
+            StaticTerms(cores, operating_system=system),
+            PriceRange(price, 20),
+        )
+        for number, (cores, system, price) in enumerate(machines)
+    ]
+    world = World(resources, [UserSpec("alice", 10**9)], seed=0)
+    world.approve = lambda _: True
+    options = ev.AuctionOptions(rounds=rounds, approval=approval)
+    world.command("alice", ev.RequestSubmitted("r", RequestForQuotation(units), options), START + MINUTE)
+    purchases = world.users["alice"].purchases
+    world.run(lambda: "r" in purchases and purchases["r"].outcome is not None, 10 * MINUTE)
+    outcome = purchases["r"].outcome
+    assert outcome is not None
+    return outcome, world
+
+
+def told(outcome: RequestOutcome) -> Any:
+    first = {(each.resource, each.refusal) for each in outcome.rounds[0].refusals}
+    bought = [(each.unit, each.offer.resource, each.offer.cpu_hour_cost, each.offer.start) for each in outcome.units]
+    return outcome.status, bought, first
+
+
+@settings(max_examples=examples(40))
+@given(st.integers(0, 2**32))
+def test_the_same_is_bought_and_told_without_calling_who_could_never_serve(seed: int) -> None:
+    """Also the refusals of those who are not called, with code, nearest value and sentence."""
+    draw = random.Random(seed)
+    machines = [
+        (draw.choice((8, 64, 256)), draw.choice((None, "LINUX", "AIX")), draw.randrange(50, 90))
+        for _ in range(draw.randrange(1, 7))
+    ]
+    units = tuple(
+        replace(
+            RequestUnit(number, draw.choice((70, 90, 30)), START + 3 * HOUR, TotalCores(16), START + HOUR, HOUR),
+            cores=draw.choice((TotalCores(4), TotalCores(100), TotalCores(300))),
+            operating_system=draw.choice((None, None, "LINUX", "AIX")),
+        )
+        for number in range(1, draw.randrange(2, 4))
+    )
+    rounds, approval = draw.randrange(1, 5), draw.choice(list(ev.Approval))
+    fewer, world = auction(machines, units, rounds, approval)
+    original = DirectoryEntry.__init__
+
+    def silent(self: DirectoryEntry, *arguments: Any, **keywords: Any) -> None:
+        original(self, *arguments, **{**keywords, "terms": None})
+
+    with patch.object(DirectoryEntry, "__init__", silent):
+        calling_all, same_world = auction(machines, units, rounds, approval)
+    assert told(fewer) == told(calling_all)
+    assert world.network.counts.sent <= same_world.network.counts.sent
+    never = sum(all(static_refusal(unit, StaticTerms(cores, operating_system=system)) for unit in units)
+                for cores, system, _ in machines)  # fmt: skip
+    assert (world.network.counts.sent < same_world.network.counts.sent) == (never > 0)
+
+
+def test_who_needs_very_different_things_asks_for_everybody() -> None:
+    units = tuple(
+        RequestUnit(number, 70, START + 3 * HOUR, TotalCores(number), START + HOUR, HOUR) for number in range(1, 34)
+    )
+    assert needs_of(units[:32]) == tuple(StaticNeeds(number) for number in range(1, 33))
+    assert needs_of(units) == ()
+    assert needs_of(units[:1] * 100) == (StaticNeeds(1),)

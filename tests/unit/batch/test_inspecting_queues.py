@@ -1,0 +1,109 @@
+"""What `ramp doctor` finds where starts in a queue are sold: journal, book and queue compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ramp.batch.book import Entry
+from ramp.batch.commands import Completed
+from ramp.batch.gridengine.held_jobs import GridEngineQueue
+from ramp.batch.inspecting import Promise, inspection
+from ramp.batch.slurm.held_jobs import SlurmQueue
+from ramp.batch.slurm.system import SlurmSystem
+from ramp.batch.waiting.inspection import disagreements
+from ramp.batch.waiting.job_queue import ListedQueue, OwnJob, Standing
+from ramp.errors import AnswerUnreadable
+from ramp.model.instant import HOUR, MINUTE, from_iso
+from ramp.model.slot import Slot
+from ramp.plugins.interface import PluginSettings
+
+NOW = from_iso("2026-11-21T08:00:00Z")
+SLOT = Slot(NOW + HOUR, NOW + 2 * HOUR, 16, 0.0, start_probability=0.9)
+SOLD = Entry("offer-1", "ramp_queue1.offer-1", "7", 1, SLOT, (("", 16),), None, firm=True, made=True)
+HELD = replace(SOLD, firm=False, held_until=NOW + MINUTE)
+AGREED = Promise("offer-1", "agreement-1", paid=False, end=SLOT.end, ends_as_hold=None)
+TAKEN = Promise("offer-1", "", paid=False, end=SLOT.end, ends_as_hold=NOW + MINUTE)
+WAITS = (SOLD.name, OwnJob("7", Standing.WAITING))
+IS_HELD = (SOLD.name, OwnJob("7", Standing.HELD))
+
+
+def says(entries: list[Entry], promises: list[Promise], there: list[tuple[str, OwnJob]]) -> list[str]:
+    found = disagreements("queue1", entries, promises, there, "slurm", NOW)
+    assert all(each.is_finding and each.subject == "queue1" for each in found)
+    return [each.says for each in found]
+
+
+def test_what_agrees_is_no_finding_whether_held_let_go_started_or_ended() -> None:
+    assert says([HELD], [TAKEN], [IS_HELD]) == []
+    assert says([SOLD], [AGREED], [WAITS]) == []
+    assert says([SOLD], [AGREED], [(SOLD.name, OwnJob("7", Standing.STARTED, NOW))]) == []
+    assert says([replace(SOLD, started=NOW)], [replace(AGREED, paid=True)], []) == []
+    assert says([], [], [(SOLD.name, OwnJob("7", Standing.GONE))]) == []
+    ended = OwnJob("7", Standing.STARTED, NOW, ended=True)
+    assert says([replace(SOLD, released=True)], [], [(SOLD.name, ended)]) == says([], [], [(SOLD.name, ended)]) == []
+    assert says([SOLD], [AGREED], [(SOLD.name, ended)]) == []
+
+
+def test_jobs_that_no_agreement_covers() -> None:
+    (orphan,) = says([], [], [IS_HELD])
+    assert orphan == "slurm has the job ramp_queue1.offer-1 (7), and no agreement covers it"
+    (over,) = says([replace(SOLD, released=True)], [], [WAITS])
+    assert over.endswith("its hold or agreement is over")
+    assert says([replace(HELD, held_until=NOW)], [], [IS_HELD]) == [over]
+
+
+@pytest.mark.parametrize(
+    ("entry", "promise", "there", "said"),
+    [
+        (SOLD, AGREED, [], "does not have its job 7"),
+        (SOLD, AGREED, [(SOLD.name, OwnJob("8", Standing.WAITING))], "does not have its job 7"),
+        (SOLD, AGREED, [IS_HELD], "holds its job 7 still"),
+        (HELD, TAKEN, [WAITS], "has let its job 7 go"),
+    ],
+)
+def test_what_is_sold_or_held_that_the_queue_has_otherwise(
+    entry: Entry, promise: Promise, there: list[tuple[str, OwnJob]], said: str
+) -> None:
+    (found,) = says([entry], [promise], there)
+    kind = "sold" if entry.firm else "held"
+    assert found == f"ramp_queue1.offer-1 is {kind}, its latest start 2026-11-21T09:00:00Z, and slurm {said}"
+
+
+def test_journal_and_book_that_do_not_know_the_same() -> None:
+    (uncovered,) = says([SOLD], [], [WAITS])
+    assert uncovered.endswith("no agreement covers it")
+    (bookless,) = says([], [replace(AGREED, paid=True)], [])
+    assert bookless == "agreement agreement-1 is paid until 2026-11-21T10:00:00Z, and the book has no slot for it"
+
+
+def test_slurms_queue_lists_our_jobs_whatever_strangers_call_theirs() -> None:
+    lines = (
+        "ramp_queue1.offer-1|7|PENDING|N/A|0:00|JobHeldUser\n"
+        "ramp_queue1.offer-2|8|RUNNING|2026-11-21T08:00:00|1:00|None\n"
+        "ramp_queue1.offer-4|11|COMPLETED|2026-11-21T08:00:00|1:00|None\n"
+        "ramp_queue10.offer-3|9|PENDING|N/A|0:00|Priority\n"
+        "a|b|10|nonsense|ramp_queue1.\n"
+    )
+    queue = SlurmQueue(SlurmSystem(lambda *_, **__: Completed((), 0, lines, ""), "debug", ""))
+    assert isinstance(queue, ListedQueue)
+    found = queue.own("ramp_queue1.")
+    assert found == (
+        ("ramp_queue1.offer-1", OwnJob("7", Standing.HELD)),
+        ("ramp_queue1.offer-2", OwnJob("8", Standing.STARTED, NOW)),
+        ("ramp_queue1.offer-4", OwnJob("11", Standing.STARTED, NOW)),
+    )
+    assert [job.ended for _, job in found] == [False, False, True]
+    broken = SlurmQueue(SlurmSystem(lambda *_, **__: Completed((), 0, "ramp_queue1.x|nothing\n", ""), "debug", ""))
+    with pytest.raises(AnswerUnreadable):
+        broken.own("ramp_queue1.")
+
+
+def test_grid_engines_queue_lists_its_jobs_and_a_simulated_one_has_nothing_to_compare(tmp_path: Path) -> None:
+    assert issubclass(GridEngineQueue, ListedQueue)
+    look = inspection("queue-bound")
+    assert look is not None
+    settings = PluginSettings("queue1", 64, 8, NOW, {"system": "simulated"}, tmp_path)
+    assert look.read(settings) is None

@@ -1,0 +1,82 @@
+"""`ramp bank overview` and postings: what a person means by an overdraft, and by what money was paid for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ramp.cli.main import main
+from ramp.cli.views.postings import reference_object, reference_texts
+from ramp.client.results import account_of
+from ramp.ledger.account import ISSUE_LIMIT, ISSUER, AccountKind
+from ramp.ledger.transfer import TransferKind
+from ramp.model.contents import AccountLine, AccountStatement, MarketOverview, StatementLine, TradeLine
+from ramp.model.instant import from_iso
+
+NOW = from_iso("2026-12-01T10:00:00Z")
+OPENING = TradeLine(
+    "transfer-1", NOW, TransferKind.DEPOSIT, "market", "alice@localhost", "opening-alice@localhost", "", 500
+)
+PAYMENT = TradeLine(
+    "transfer-2",
+    NOW,
+    TransferKind.PAYMENT,
+    "alice@localhost",
+    "ricc@localhost",
+    "agreement-5f81c22e01",
+    "order-77",
+    200,
+)
+OVERVIEW = MarketOverview(
+    "query-1",
+    NOW,
+    (
+        AccountLine(ISSUER.account_id, ISSUER.kind, -500, 0, ISSUE_LIMIT),
+        AccountLine("alice@localhost", AccountKind.USER, 300, 0, 70_000),
+    ),
+    (OPENING, PAYMENT),
+)
+LINES = (
+    StatementLine("transfer-1", NOW, TransferKind.DEPOSIT, "market", "opening-alice@localhost", 500, 500),
+    StatementLine("transfer-2", NOW, TransferKind.PAYMENT, "ricc@localhost", "agreement-5f81c22e01", -200, 300),
+)
+
+
+@pytest.fixture
+def _asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ramp.cli.verbs.bank.ask_keeper", lambda state, dialogue: OVERVIEW)
+    monkeypatch.setattr("ramp.cli.verbs.bank.running", lambda state: None)
+    monkeypatch.setattr("ramp.cli.verbs.bank.market_domain", lambda state, found: "localhost")
+
+
+@pytest.mark.usefixtures("_asked")
+def test_no_limit_is_shown_where_none_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    """The issuing account's is all money that can exist: a number of 16 digits tells nobody that."""
+    assert main(["bank", "overview"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()[2:4]}
+    assert lines["market"].endswith("no limit")
+    assert lines["alice"].endswith("700.00")
+    assert main(["bank", "overview", "--json"]) == 0
+    accounts = json.loads(capsys.readouterr().out)["accounts"]
+    assert [each["credit_limit"] for each in accounts] == [None, 700.0]
+
+
+@pytest.mark.usefixtures("_asked")
+def test_a_deposit_is_told_by_its_own_id_and_is_no_agreement(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bank", "overview"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in shown if line.startswith("2026-12")] == ["opening-alice", "5f81c2"]
+    assert main(["bank", "overview", "--json"]) == 0
+    trades = json.loads(capsys.readouterr().out)["trades"]
+    ids = [(each["agreement_id"], each["deposit_id"]) for each in trades]
+    assert ids == [(None, "opening-alice@localhost"), ("agreement-5f81c22e01", None)]
+
+
+def test_a_statement_tells_deposits_and_agreements_apart_too() -> None:
+    assert reference_texts(LINES, "localhost") == ["opening-alice", "5f81c2"]
+    assert reference_texts(LINES, "") == ["opening-alice@localhost", "5f81c2"]
+    assert [reference_object(line)["agreement_id"] for line in LINES] == [None, "agreement-5f81c22e01"]
+    account = account_of(AccountStatement("nonce", "alice@localhost", 300, 0, 0, NOW, LINES))
+    assert [each.agreement_id for each in account.postings] == ["", "agreement-5f81c22e01"]
+    assert [each.deposit_id for each in account.postings] == ["opening-alice@localhost", ""]

@@ -1,0 +1,80 @@
+"""The buyer's side of a moved slot: what is believed, what is kept, and what is acknowledged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
+from ramp.model.acl import Performative
+from ramp.model.seal import Role
+from ramp.protocol import effects as fx
+from ramp.protocol.progress import UnitMoved
+from ramp.protocol.records import MoveHeard
+from ramp.protocol.user.bought.moves import Moves
+
+
+def word(alice: Any, placement: str = "n[2-3]", moved_at: int = 5, reservation_id: str = "") -> c.SlotMoved:
+    agreement = next(iter(alice.party.agreements.values()))
+    return c.SlotMoved(agreement.agreement_id, reservation_id or agreement.reservation_id, placement, moved_at)
+
+
+def kinds(effects: list[fx.Effect]) -> list[type]:
+    return [type(each) for each in effects]
+
+
+def acknowledged(effects: list[fx.Effect]) -> c.SlotMoveHeard:
+    (send,) = [each for each in effects if isinstance(each, fx.Send)]
+    assert (send.message.performative, send.message.receiver) == (Performative.CONFIRM, "res1")
+    content = send.message.content
+    assert isinstance(content, c.SlotMoveHeard)
+    return content
+
+
+def test_a_move_is_on_record_before_it_is_acknowledged_and_is_reported(alice: Any) -> None:
+    bought = alice.bought()
+    effects = alice.hear("res1", word(alice), role=Role.RESOURCE)
+    assert kinds(effects) == [fx.Persist, fx.Report, fx.Send]
+    assert isinstance(effects[0], fx.Persist)
+    assert isinstance(effects[0].record, MoveHeard)
+    assert isinstance(effects[1], fx.Report)
+    assert effects[1].progress == UnitMoved("r1", bought, "res1", "n[2-3]", 5)
+    assert acknowledged(effects) == c.SlotMoveHeard(bought, 5)
+
+
+def test_a_repeated_or_older_word_is_acknowledged_and_changes_nothing(alice: Any) -> None:
+    bought = alice.bought()
+    alice.hear("res1", word(alice, "n[4-5]", 9), role=Role.RESOURCE)
+    for placement, moved_at in (("n[4-5]", 9), ("n[2-3]", 5)):
+        effects = alice.hear("res1", word(alice, placement, moved_at), role=Role.RESOURCE)
+        assert acknowledged(effects) == c.SlotMoveHeard(bought, moved_at)
+        assert kinds(effects) == [fx.Send]
+    assert alice.party.moves.last[bought].placement == "n[4-5]"
+
+
+def test_only_the_agreements_own_resource_is_believed_of_its_own_reservation(alice: Any) -> None:
+    alice.bought()
+    with pytest.raises(RemoteProtocolError, match="res2 speaks for res1"):
+        alice.hear("res2", word(alice), role=Role.RESOURCE)
+    with pytest.raises(RemoteProtocolError, match="R-7 is not the reservation"):
+        alice.hear("res1", word(alice, reservation_id="R-7"), role=Role.RESOURCE)
+    with pytest.raises(RemoteProtocolError, match="agreement-7 is nothing that was bought here"):
+        alice.hear("res1", c.SlotMoved("agreement-7", "R", "n1", 5), role=Role.RESOURCE)
+    assert alice.party.moves.last == {}
+
+
+def test_the_last_word_outlives_a_restart_until_its_request_is_archived(alice: Any) -> None:
+    bought = alice.bought()
+    records = []
+    for moved_at in (5, 9):
+        effects = alice.hear("res1", word(alice, f"n{moved_at}", moved_at), role=Role.RESOURCE)
+        records += [each.record for each in effects if isinstance(each, fx.Persist)]
+    again = Moves("alice", alice.party.agreements)
+    again.recover(records)
+    assert again.last[bought].placement == "n9"
+    again.forget(["another"])
+    assert bought in again.last
+    again.forget(["r1"])
+    assert again.last == {}
