@@ -169,8 +169,7 @@ def run_seed(
         observer: is told everything that happens.
         wired: send messages as XML with real signatures.
         lying: whether the seed may draw liars.
-        ruled: whether the seed may draw auction rules and probable starts; without them every request is auctioned by
-            the paper's, for slots that are reserved.
+        ruled: whether the seed may draw auction rules and probable starts; else it has the paper's, and reserved slots.
         resized: whether owners make smaller what they have bought.
     """
     report = SeedReport(seed)

@@ -128,7 +128,7 @@ class BankParty:
                 return self._on_refund_posted(event)
             case AmendmentDecided(call_id):
                 message = self._asked.pop(call_id)
-                return [self._reply(message, *amending.decided(event, message))]
+                return [reply(message, *amending.decided(event, message))]
             case said.DepositPosted():
                 return self._on_deposit_posted(event)
             case said.AccountLookedUp():

@@ -109,7 +109,7 @@ class ResourceParty(KeptParticipants):
             releases=Releases(pace),
             over=Retention(timing),
             jobs=jobs,
-            sizes=SizeDesk(name, pace, jobs.in_the_way),
+            sizes=SizeDesk(pace, jobs.in_the_way),
             tending=Tending(name, launching, pace),
         )
         self.name = name

@@ -8,7 +8,7 @@ from ramp.model import contents as c
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import CancellationEnded
-from ramp.protocol.user.party import NOT_ACTIVE
+from ramp.protocol.user.returns import NOT_ACTIVE
 
 
 def ended(effects: list[Any]) -> Any:

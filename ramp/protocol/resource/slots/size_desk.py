@@ -18,7 +18,7 @@ from ramp.model.seal import Seal
 from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, notice_problem
 from ramp.protocol.amending.asking import SlotResized
 from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
-from ramp.protocol.effects import Effect, Send
+from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots.size_change import SizeChange
 from ramp.protocol.tables import ParticipantState, SizeChangeState
@@ -46,14 +46,12 @@ class SizeDesk:
     """All changes of one resource.
 
     Args:
-        resource: name of the selling agent.
         pace: of the selling agent.
         in_the_way: why a slot (an offer's id) cannot have so many cores until that end, for what goes on on it; or
             empty.
     """
 
-    def __init__(self, resource: str, pace: Pace, in_the_way: Callable[[str, int, Instant], str]) -> None:
-        self._resource = resource
+    def __init__(self, pace: Pace, in_the_way: Callable[[str, int, Instant], str]) -> None:
         self._pace = pace
         self._in_the_way = in_the_way
         self._slots: dict[str, _Slot] = {}
@@ -147,20 +145,20 @@ class SizeDesk:
         body = signed.body
         assert isinstance(body, Amendment)
         if participant is None or participant.agreement is None:
-            return [self._refuse(message, body, "unknown_agreement", "nothing is sold for that offer")]
+            return [_refuse(message, body, "unknown_agreement", "nothing is sold for that offer")]
         if signed.signers != (participant.user,) or body.user != participant.user:
             raise RemoteProtocolError("the document is not signed by the buyer, and by the buyer only")
         if body.agreement_id != participant.agreed.agreement_id:
-            return [self._refuse(message, body, "unknown_agreement", "the slot is sold under another agreement")]
+            return [_refuse(message, body, "unknown_agreement", "the slot is sold under another agreement")]
         slot = self._slot(participant)
         if slot.change is not None and slot.change.body == body:
             return slot.change.on_proposed()
         said = slot.said.get(body.number)
         if said is not None:
-            return [self._say(message, said)]
+            return [_say(message, said)]
         problem = self._problem(slot, body, now)
         if problem is not None:
-            return [self._refuse(message, body, *problem)]
+            return [_refuse(message, body, *problem)]
         slot.change = SizeChange(signed, participant.agreed, slot.state, self._pace)
         return self._kept(slot, slot.change.start())
 
@@ -247,10 +245,11 @@ class SizeDesk:
         else:
             slot.participant.size = slot.state.cores, slot.state.until
 
-    def _refuse(self, message: Message, body: Amendment, code: str, detail: str) -> Send:
-        return self._say(message, AmendmentRefused(body.agreement_id, body.number, code, detail))
 
-    def _say(self, message: Message, content: Amended | AmendmentRefused) -> Send:
-        performative = Performative.INFORM if isinstance(content, Amended) else Performative.REFUSE
-        to, about, reference = message.sender, message.conversation_id, message.reply_with
-        return Send(Message(performative, self._resource, to, about, content, in_reply_to=reference))
+def _refuse(message: Message, body: Amendment, code: str, detail: str) -> Send:
+    return _say(message, AmendmentRefused(body.agreement_id, body.number, code, detail))
+
+
+def _say(message: Message, content: Amended | AmendmentRefused) -> Send:
+    performative = Performative.INFORM if isinstance(content, Amended) else Performative.REFUSE
+    return reply(message, performative, content)
