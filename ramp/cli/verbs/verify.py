@@ -135,7 +135,6 @@ def _print_what(report: FileReport) -> None:
         print_line(_agreement_summary(report.agreement))
     elif report.amendment is not None:
         print_line(_amendment_summary(report.amendment))
-        print_line(_agreement_summary(report.agreement))
     elif report.cancellation is not None:
         print_line(_cancellation_summary(report.cancellation))
     elif report.message is not None:

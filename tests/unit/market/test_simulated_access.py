@@ -147,3 +147,27 @@ def test_limits_and_credit_of_the_configuration_hold_in_a_simulated_market(tmp_p
         assert market.submit(one).committed  # on credit
         two = market.submit(one, one, rounds=2)  # both units are cheapest at alpha
         assert [unit.resource for unit in two.units] == ["alpha", "beta"]
+
+
+def test_a_slot_shrinks_for_half_its_price(config: Path) -> None:
+    with ramp.launch(config, transport="simulated") as market:
+        (unit,) = market.submit(wanted()).units
+        quoted = market.resize(unit.agreement_id, cores=4, quote_only=True)
+        assert (quoted.quoted, quoted.done, quoted.refund) == (True, False, unit.cost // 2)
+        assert market.balance().balance == 1_000_000 * 100 - unit.cost
+        changed = market.resize(unit.reservation_id, cores=4)
+        assert (changed.done, changed.number, changed.cores, changed.refund) == (True, 1, 4, unit.cost // 2)
+        assert market.balance().balance == 1_000_000 * 100 - unit.cost // 2
+        (slot,) = market.reservations()
+        assert (slot.cores, slot.cost, slot.end) == (4, unit.cost // 2, unit.end)
+        refused = market.resize(unit.agreement_id, cores=8)
+        assert (refused.done, refused.code) == (False, "not_smaller")
+        (given_back,) = market.cancel(unit.agreement_id)
+        assert (given_back.done, given_back.refund) == (True, unit.cost // 2)
+
+
+def test_a_change_without_a_size_is_bad_input(config: Path) -> None:
+    with ramp.launch(config, transport="simulated") as market:
+        (unit,) = market.submit(wanted()).units
+        with pytest.raises(ramp.ConfigurationError, match="neither cores nor an end is given"):
+            market.resize(unit.agreement_id)
