@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, ROLES_OF, Message, Performative
-from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Cancellation, Signed
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment, Cancellation, Signable, Signed
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import SECOND, from_iso
 from ramp.model.machine_terms.static_needs import StaticNeeds
@@ -32,6 +32,7 @@ from ramp.model.request import (
     TotalDiskSpace,
 )
 from ramp.model.seal import Role
+from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
 from ramp.model.slot import StaticTerms
 from ramp.rfql import codec, documents, request_for_quotation
 from ramp.rfql.signing.notary import PublicNotary, XmlNotary
@@ -196,6 +197,38 @@ cancellations = st.builds(
     reason=texts,
     issued_at=instants,
 )
+
+
+@st.composite
+def amendments(draw: st.DrawFn) -> Amendment:
+    """An amendment whose instants follow each other."""
+    issued_at = draw(instants)
+    pauses = [draw(st.integers(1, 10**12)) for _ in range(2)]
+    valid_until = issued_at + sum(pauses)
+    return Amendment(
+        agreement_id=draw(identifiers),
+        number=draw(amendment_numbers),
+        previous=draw(st.from_regex(r"[A-Za-z0-9_-]{43}", fullmatch=True)),
+        offer_id=draw(identifiers),
+        user=USER,
+        resource=RESOURCE,
+        bank=draw(identifiers),
+        cores=draw(st.integers(1, 10**9)),
+        until=valid_until + draw(st.integers(0, 10**12)),
+        effective_at=issued_at + pauses[0],
+        refund=draw(st.integers(1, 10**12)),
+        issued_at=issued_at,
+        valid_until=valid_until,
+    )
+
+
+amendment_numbers = st.integers(1, AMENDMENT_NUMBER_MAX)
+AMENDMENT_WORDS = (
+    contents.AmendmentAgreed,
+    contents.AmendmentRefused,
+    contents.AmendmentPosted,
+    contents.AmendmentWithdrawal,
+)
 LINES = {
     contents.AccountStatement: contents.StatementLine,
     contents.PaymentOrder: contents.OrderLine,
@@ -278,6 +311,8 @@ BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.JobInput, "name"): file_names,
     (contents.JobOutput, "name"): file_names,
     (contents.JobOutputQuery, "name"): file_names,
+    (contents.AmendmentPosted, "refund"): st.integers(1, 10**12),
+    **{(kind, "number"): amendment_numbers for kind in AMENDMENT_WORDS},
 }
 BY_TYPE: dict[object, st.SearchStrategy[object]] = {
     "str": identifiers,
@@ -307,7 +342,15 @@ PLAIN = [
     (performative, kind)
     for performative, kinds in CONTENT_OF.items()
     for kind in kinds
-    if kind not in (Signed, contents.Commitment, contents.Settled, contents.RefundClaim, contents.Unverified)
+    if kind
+    not in (
+        Signed,
+        contents.Commitment,
+        contents.Settled,
+        contents.Amended,
+        contents.RefundClaim,
+        contents.Unverified,
+    )
 ]
 
 
@@ -374,8 +417,8 @@ def test_every_content_round_trips(
 
 
 @settings(max_examples=examples(60))
-@given(body=agreements() | cancellations)
-def test_signed_documents_round_trip(notaries: dict[str, XmlNotary], body: Agreement | Cancellation) -> None:
+@given(body=agreements() | cancellations | amendments())
+def test_signed_documents_round_trip(notaries: dict[str, XmlNotary], body: Signable) -> None:
     once = notaries[USER].sign(Signed(body), NOW)
     for signed in (once, notaries[RESOURCE].sign(once, NOW)):
         message = Message(Performative.REQUEST, USER, RESOURCE, "c-1", signed)
@@ -404,6 +447,19 @@ def test_proofs_round_trip(
     settled = contents.Settled(body.agreement_id, body.offer.offer_id, twice, payment, payment_seal)
     told = seal(resource, Performative.INFORM, USER, settled)
     assert passed_on(told, notaries)[1] == told
+
+
+@settings(max_examples=examples(30))
+@given(body=amendments())
+def test_the_proof_of_an_amendment_round_trips(notaries: dict[str, XmlNotary], body: Amendment) -> None:
+    user, resource, bank = notaries[USER], notaries[RESOURCE], notaries[NAMES[Role.BANK]]
+    posted = contents.AmendmentPosted(body.agreement_id, body.number, "rebate", body.refund)
+    told = bank.seal(Message(Performative.AGREE, bank.name, RESOURCE, "c-1", posted), NOW)
+    assert told.seal is not None
+    twice = resource.sign(user.sign(Signed(body), NOW), NOW)
+    amended = contents.Amended(twice, posted, told.seal)
+    proof = resource.seal(Message(Performative.INFORM, RESOURCE, USER, "c-1", amended), NOW)
+    assert passed_on(proof, notaries)[1] == proof
 
 
 @settings(max_examples=examples(100))

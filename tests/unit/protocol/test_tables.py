@@ -18,6 +18,8 @@ FINAL = {
     "participant": {"released"},
     "cancellation": {"ended"},
     "job": {"done", "failed", "cancelled"},
+    "amendment": {"ended"},
+    "size_change": {"ended"},
 }
 FIRST = {"job": "taken"}  # the others begin as new
 
