@@ -45,7 +45,14 @@ if TYPE_CHECKING:
     from ramp.model.money import credits_text
     from ramp.model.offer import Offer
     from ramp.protocol.outcome import RequestStatus
-    from ramp.protocol.progress import ApprovalAsked, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
+    from ramp.protocol.progress import (
+        ApprovalAsked,
+        RequestEnded,
+        RoundClosed,
+        RoundOpened,
+        UnitAdvanced,
+        UnitMoved,
+    )
     from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 
 __all__ = [

@@ -54,6 +54,7 @@ class WebGroup(click.Group):
     epilog=example(
         "ramp web --open                # serve, and open the first user's pages",
         "ramp web link --user bob       # a login link for bob, while it is served",
+        "ramp web --results results     # with the experiments whose results are there",
     ),
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the first login link in a browser.")
@@ -62,6 +63,8 @@ class WebGroup(click.Group):
 @click.option("--name", help="What browsers call this computer, where that is not --host.")
 @click.option("--tls-certificate", type=click.Path(path_type=Path), help="PEM file: the certificate with its chain.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="PEM file: the certificate's private key.")
+@click.option("--results", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+              help="Results of experiments and traces to show [default: results in the state folder].")  # fmt: skip
 @state_option
 @click.pass_context
 def web(
@@ -72,27 +75,32 @@ def web(
     name: str | None,
     tls_certificate: Path | None,
     tls_key: Path | None,
+    results: Path | None,
     state: StateFolder,
 ) -> None:
     """Serve the running market's pages, until Ctrl-C.
 
     Prints a login link for every user and one for the market's keeper, each good once and for fifteen minutes. A
     session is one user's and signs by that user's agent. The market may stop and start meanwhile.
+
+    The pages of the laboratory show what `ramp experiment run ... --out DIR` and `ramp simulate ... --trace
+    DIR/NAME.jsonl` write; the keeper runs experiments there.
     """
     if ctx.invoked_subcommand is not None:
         return
     check_installed()
     address = served_address(host, port, name=name, certificate=tls_certificate, key=tls_key)
-    serve_pages(state, address, open_it)
+    serve_pages(state, address, open_it, results)
 
 
-def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool) -> None:
+def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool, results: Path | None = None) -> None:
     """Serve the pages of the market that runs until they are ended, and print the login links.
 
     Args:
         state: the market's state folder.
         address: where.
         open_it: whether a browser is opened.
+        results: folder of results of experiments; that of the state folder by default.
 
     Raises:
         NoMarket: if none is running.
@@ -119,7 +127,7 @@ def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool) -> No
 
     logging.basicConfig(level=logging.WARNING, format="ramp web: %(name)s: %(message)s")
     try:
-        serve(state, sessions, address, ready)
+        serve(state, sessions, address, ready, results)
     finally:
         sessions.close()
         if _served_at(state) in served:  # it may be another server's

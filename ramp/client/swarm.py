@@ -26,6 +26,10 @@ STATUS_LIMIT_S: Final = 3.0
 WAITING_TOLD_S: Final = 10.0
 """Pause between two words about a launch that gets on with nobody, in seconds."""
 
+ENDING_LIMIT_S: Final = 3 * STOP_LIMIT_S + 30
+"""How long a market may take to end, in seconds: its supervisor gives agents, those that hang, and the server
+`STOP_LIMIT_S` each, and on a busy computer all of it takes its time."""
+
 OnEvent = Callable[[dict[str, str]], None]
 """Told what happens to agents: `agent`, `event`, `detail`; and, without an agent, what a launch is `waiting` for."""
 
@@ -78,7 +82,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """End a supervisor that has been begun, with all that it has begun."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(STOP_LIMIT_S + 10)
+        process.wait(ENDING_LIMIT_S)
 
 
 def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnEvent | None) -> SwarmStatus | None:
@@ -142,7 +146,7 @@ def stop(state: StateFolder) -> bool:
         return False
     pid = found.pid
     os.kill(pid, signal.SIGTERM)
-    end = time.monotonic() + STOP_LIMIT_S + 10
+    end = time.monotonic() + ENDING_LIMIT_S
     while time.monotonic() < end:
         if status(state) is None and not _is_alive(pid):
             return True

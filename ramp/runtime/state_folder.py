@@ -169,6 +169,11 @@ class StateFolder:
         return self.path / "web-prices.sqlite"
 
     @property
+    def web_results(self) -> Path:
+        """Results of experiments that the market's pages show and write, where no other folder is named."""
+        return self.path / "results"
+
+    @property
     def web_address(self) -> Path:
         """Where the market's pages are served, while they are."""
         return self.run / "web-address"

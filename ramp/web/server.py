@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 import uvicorn
@@ -17,9 +18,14 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from ramp.runtime.state_folder import StateFolder
+from ramp.web.laboratory.files import files_route
+from ramp.web.laboratory.folder import ResultsFolder
+from ramp.web.laboratory.laboratory import Laboratory
+from ramp.web.laboratory.runs import Runs
 from ramp.web.live.feed import Feeds
 from ramp.web.machines.price_history import PriceHistory
 from ramp.web.metrics.endpoint import MetricsEndpoint, metrics_token
+from ramp.web.metrics.reading import MarketReader
 from ramp.web.pages.register import register_pages
 from ramp.web.security.address import ServedAddress, bound_socket
 from ramp.web.security.gate import Gate
@@ -42,16 +48,18 @@ ENDED_BY: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What ends the server in good order: Ctrl-C, a service manager, a terminal that is closed."""
 
 
-def application(state: StateFolder, sessions: Sessions, address: ServedAddress) -> Gate:
+def application(state: StateFolder, sessions: Sessions, address: ServedAddress, results: Path | None = None) -> Gate:
     """The pages behind their gate, as an ASGI application; once a process, for NiceGUI has one of it.
 
     Args:
         state: the market's state folder.
         sessions: who is signed in.
         address: where they are served.
+        results: folder of results of experiments; that of the state folder by default.
     """
     prices = PriceHistory(state.web_prices)
-    site = Site(state, sessions, prices, Feeds(prices))
+    folder = ResultsFolder((results or state.web_results).resolve())
+    site = Site(state, sessions, prices, Feeds(prices), Laboratory(folder, Runs(folder)), MarketReader(state))
 
     def gate() -> Gate:
         return gated
@@ -61,9 +69,10 @@ def application(state: StateFolder, sessions: Sessions, address: ServedAddress) 
 
     metrics = MetricsEndpoint.of_market(state, metrics_token(state.metrics_token))
     plain = [Route("/healthz", healthy, methods=["GET"]), Route("/metrics", metrics.answer, methods=["GET"])]
-    app = FastAPI(openapi_url=None, routes=[*routes(sessions, address, gate), *plain])
+    app = FastAPI(openapi_url=None, routes=[*routes(sessions, address, gate), *plain, files_route(folder)])
     register_pages(site)
     nicegui_app.on_shutdown(site.feeds.end)
+    nicegui_app.on_shutdown(site.laboratory.runs.end)
     nicegui_app.on_shutdown(prices.close)
     nicegui_app.on_shutdown(metrics.end)
     core.app.config.socket_io_js_transports = ["websocket"]
@@ -82,7 +91,11 @@ def application(state: StateFolder, sessions: Sessions, address: ServedAddress) 
 
 
 def serve(
-    state: StateFolder, sessions: Sessions, address: ServedAddress, ready: Callable[[], None] = lambda: None
+    state: StateFolder,
+    sessions: Sessions,
+    address: ServedAddress,
+    ready: Callable[[], None] = lambda: None,
+    results: Path | None = None,
 ) -> None:
     """Serve the pages until SIGINT, SIGTERM or SIGHUP.
 
@@ -91,13 +104,14 @@ def serve(
         sessions: who is signed in.
         address: where they are served.
         ready: called once browsers may come.
+        results: folder of results of experiments; that of the state folder by default.
 
     Raises:
         ConfigurationError: if the address cannot be served.
     """
     listening = bound_socket(address)
     config = uvicorn.Config(
-        application(state, sessions, address),
+        application(state, sessions, address, results),
         log_config=None,
         access_log=False,  # login links would be in it
         server_header=False,

@@ -11,8 +11,10 @@ from ramp.client.asyncio_market import AsyncMarket
 from ramp.errors import NoMarket
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.asking.draft import Draft
+from ramp.web.laboratory.laboratory import Laboratory
 from ramp.web.live.feed import Feeds
 from ramp.web.machines.price_history import PriceHistory
+from ramp.web.metrics.reading import MarketReader
 from ramp.web.security.sessions import Role, Session, Sessions
 
 DRAFTS_MAX: Final = 200
@@ -66,6 +68,8 @@ class Site:
         owners: whose each open page is.
         prices: what resources have asked for over time.
         feeds: what goes on with each user's requests.
+        laboratory: results of experiments, runs and traces.
+        reader: how all machines stand, for the keeper.
         drafts: what each session is about to ask.
     """
 
@@ -73,6 +77,8 @@ class Site:
     sessions: Sessions
     prices: PriceHistory
     feeds: Feeds
+    laboratory: Laboratory
+    reader: MarketReader
     owners: PageOwners = field(default_factory=PageOwners)
     drafts: Drafts = field(default_factory=Drafts)
 
@@ -85,6 +91,17 @@ class Site:
         """
         assert session.role is Role.USER, "the keeper buys nothing"
         return AsyncMarket(find_market(self.state, session.name))
+
+    def looking_market(self, session: Session) -> AsyncMarket:
+        """The market for what everybody in it may see: as the user of a session, or for the keeper as any user.
+
+        Raises:
+            NoMarket: if none is running.
+            ConfigurationError: if there is no such user.
+        """
+        if session.role is Role.USER:
+            return self.market_of(session)
+        return AsyncMarket(find_market(self.state, None))
 
     def keeper_access(self, session: Session) -> RunningMarket:
         """The way to the keeper's agent.

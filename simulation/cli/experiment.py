@@ -18,14 +18,14 @@ from ramp.cli.options import example
 from ramp.errors import ConfigurationError, RampError
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.experiments.comparison import Verdict
-from simulation.experiments.discovery import Experiment, experiment_names, find_experiment
+from simulation.experiments.discovery import Experiment, all_experiments, experiment_names, find_experiment
 from simulation.experiments.executors import check_executor, working_on
 from simulation.experiments.report import MARKDOWN, write_report
 from simulation.experiments.running import REPLACE_OPTION, prepare, run_into
 from simulation.experiments.worker_processes import ending_on_sigterm
 
 PROGRESS_LINE_S: Final = 10.0
-"""Between two lines of progress at least, in seconds."""
+"""Between two lines of progress at least, in seconds, where nothing else is asked for."""
 
 OPTION_OF: Final = {
     "repeat": "--repeat",
@@ -43,10 +43,11 @@ def experiment() -> None:
 @experiment.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_command(as_json: bool) -> None:
-    """Name the experiments."""
-    found = [find_experiment(name) for name in experiment_names()]
+    """Name the experiments. --json adds `options`: those that not all experiments know."""
+    found = list(all_experiments().values())
     if as_json:
-        click.echo(json.dumps([{"name": one.name, "about": one.about} for one in found]))
+        told = [{"name": one.name, "about": one.about, "options": sorted(one.further)} for one in found]
+        click.echo(json.dumps(told))
         return
     table = Table("Experiment", "About", box=None, pad_edge=False)
     for one in found:
@@ -85,6 +86,8 @@ def list_command(as_json: bool) -> None:
 @click.option("--swarm", metavar="FILE", help="rounds: swarm whose resources sell, a file or a shipped one's name.")
 @click.option("--log", multiple=True, metavar="LOG[:N]", help="queue-bound: this log, of a machine of N processors.")
 @click.option("--whole-logs", is_flag=True, help="bluegene: also over the whole logs; --all does so by itself.")
+@click.option("--progress-every", "progress_s", type=click.FloatRange(min=0.1), default=PROGRESS_LINE_S,
+              show_default=True, metavar="SECONDS", help="Between two lines of progress, off a terminal.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON; of --all, by experiment.")
 @click.pass_context
 def run_command(
@@ -107,6 +110,7 @@ def run_command(
     swarm: str | None,
     log: tuple[str, ...],
     whole_logs: bool,
+    progress_s: float,
     as_json: bool,
 ) -> None:
     """Run experiment NAME, or all of them, and write tables, pictures, columns.md and summary.json."""
@@ -129,7 +133,8 @@ def run_command(
         further.setdefault("whole_logs", not quick)
     prepare(chosen, out, replace=replace)
     with ending_on_sigterm(), working_on(executor):
-        summaries, not_run = _run(chosen, out, further, quick=quick, seed=seed, processes=processes)
+        options = {"quick": quick, "seed": seed, "processes": processes, "progress_s": progress_s}
+        summaries, not_run = _run(chosen, out, further, **options)
     if as_json:
         click.echo(json.dumps(summaries if everything else summaries[chosen[0].name]))
     elif not everything:
@@ -208,19 +213,22 @@ def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-def progress_lines(name: str, clock: Callable[[], float]) -> Callable[[int, int], None]:
+def progress_lines(
+    name: str, clock: Callable[[], float], every_s: float = PROGRESS_LINE_S
+) -> Callable[[int, int], None]:
     """What tells the progress of an experiment where standard error is no terminal: a line now and then.
 
     Args:
         name: of the experiment.
         clock: seconds from any beginning.
+        every_s: between two lines at least, in seconds.
     """
     begun = last = clock()
 
     def advance(done: int, total: int) -> None:
         nonlocal last
         now = clock()
-        if now - last >= PROGRESS_LINE_S:
+        if now - last >= every_s:
             last = now
             left = f", about {_minutes(remaining_s(done, total, now - begun))} left" if done else ""
             click.echo(f"{name}: {done} of {total}{left}", err=True)
@@ -228,9 +236,10 @@ def progress_lines(name: str, clock: Callable[[], float]) -> Callable[[int, int]
     return advance
 
 
-def _run_with_progress(chosen: Experiment, out: Path, **options: Any) -> dict[str, Any]:
+def _run_with_progress(chosen: Experiment, out: Path, *, progress_s: float, **options: Any) -> dict[str, Any]:
     if not sys.stderr.isatty():
-        return run_into(chosen, out, on_progress=progress_lines(chosen.name, time.monotonic), **options)
+        lines = progress_lines(chosen.name, time.monotonic, progress_s)
+        return run_into(chosen, out, on_progress=lines, **options)
     columns = (TextColumn(chosen.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(chosen.name, total=None)

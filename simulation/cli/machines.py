@@ -179,7 +179,7 @@ def smap(
             _write_pictures(shown_machine, view, svg_path, png_path, live)
             if as_json:
                 now = {} if live is None else live.as_json()
-                click.echo(json.dumps(_as_json(view, style.letters, trial) | now, indent=2))
+                click.echo(json.dumps(_as_json(shown_machine, view, style.letters, trial) | now, indent=2))
             else:
                 _print_map(view, _DISPLAYS[display], style, clear=iterate_s is not None)
                 if live is not None:
@@ -293,8 +293,9 @@ def _write_pictures(
         raise DocumentError(str(error), source=str(error.filename)) from error
 
 
-def _as_json(view: MachineView, letters: str, trial: Trial | None) -> dict[str, Any]:
+def _as_json(machine: Machine, view: MachineView, letters: str, trial: Trial | None) -> dict[str, Any]:
     given = letters_of(view, letters)
+    wirings = machine.wirings if has_cables(machine) else {}
     return {
         "machine": view.machine,
         "extents": list(view.extents),
@@ -324,6 +325,7 @@ def _as_json(view: MachineView, letters: str, trial: Trial | None) -> dict[str, 
             key: [asdict(entry) for entry in getattr(view, key)]
             for key in ("blocks", "reservations", "slurm_partitions")
         },
+        "cables": {name: [[cable.source, cable.target] for cable in line.cables] for name, line in wirings.items()},
         "test_only": None if trial is None else _trial_as_json(trial),
     }
 

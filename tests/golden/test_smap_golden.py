@@ -49,6 +49,14 @@ def test_letters_begin_with_upper_case_as_in_smap_itself():
     )
 
 
+def test_json_has_the_cables_of_the_lines():
+    """In the order of the file: 1.4>0.3 leaves switch 1 and enters switch 0; the short rings are 0>1>3>2>0."""
+    cables = json.loads(run(smap, "bgl", "--json"))["cables"]
+    assert (list(cables), len(cables["x"]), cables["x"][:3]) == (["x", "y", "z"], 14, [[1, 0], [2, 0], [0, 1]])
+    assert cables["y"] == cables["z"] == [[0, 1], [1, 3], [3, 2], [2, 0]]
+    assert json.loads(run(smap, "angara-4x4x4", "--json"))["cables"] == {}
+
+
 def test_json_has_the_same_map():
     told = json.loads(run(smap, "--state", SAMPLE, "--lower", "--json"))
     lines = PRINTED.splitlines()

@@ -28,6 +28,7 @@ _PARTITION: Final = Wanted("a partition's name", lambda text: re.fullmatch(r"[\w
 _RAN: Final = frozenset(
     {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "COMPLETED", "TIMEOUT", "FAILED", "NODE_FAIL", "PREEMPTED"}
 )
+_RUNS: Final = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED"})
 _WAITS: Final = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 _JOB: Final = "%i|%T|%S|%M|%r"
 """Id, state, start, time that it ran, reason; the last may have anything in it."""
@@ -127,7 +128,7 @@ def parse_jobs(text: str) -> tuple[OwnJob, ...]:
             began = instant_of(start)
             if began is None:
                 raise ValueError(f"job {job_id} is {state} and has no start")
-            found.append(OwnJob(job_id, Standing.STARTED, began))
+            found.append(OwnJob(job_id, Standing.STARTED, began, ended=state not in _RUNS))
         elif state in _WAITS:
             held = reason in _HELD
             found.append(OwnJob(job_id, Standing.HELD if held else Standing.WAITING))

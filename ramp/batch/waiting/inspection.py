@@ -61,9 +61,8 @@ def disagreements(
         remarks.append(Remark("jobs", resource, says, do))
 
     for name, jobs in found.items():
-        entry = live.get(name)
-        if entry is None:
-            ids = ", ".join(job.job_id for job in jobs)
+        ids = ", ".join(job.job_id for job in jobs if not job.ended)
+        if ids and name not in live:
             why = "its hold or agreement is over" if name in known else "no agreement covers it"
             do = (
                 "the resource's next hold deletes it" if name in known else "nobody follows it: delete it by its number"

@@ -6,7 +6,7 @@ raises a `ramp.errors.BatchSystemError`; what was to be done may have been done 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
@@ -51,11 +51,13 @@ class OwnJob:
         job_id: its id in the system.
         standing: held, waiting, started (and perhaps ended since), or gone without having started.
         started_at: when it started; None before.
+        ended: whether it has started and ended since; some systems tell of such jobs for minutes.
     """
 
     job_id: str
     standing: Standing
     started_at: Instant | None = None
+    ended: bool = field(default=False, compare=False)
 
 
 class JobQueue(Protocol):

@@ -74,7 +74,7 @@ class Listed:
         if FEW * chosen.bit_count() < len(self.names):
             found = sorted(name for name in self._index.names(chosen) if name > after)
             return tuple(found[:most]), len(found) > most
-        bits = chosen.to_bytes((len(self.names) + chosen.bit_length()) // 8 + 1, "little")
+        bits = chosen.to_bytes((chosen.bit_length() + 7) // 8, "little")
         names: list[str] = []
         for position in range(bisect_right(self.names, after) if after else 0, len(self.names)):
             name = self.names[position]

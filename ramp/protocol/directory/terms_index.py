@@ -3,7 +3,7 @@
 A bit-sliced index (P. O'Neil and D. Quass, "Improved query performance with variant indexes", SIGMOD 1997): every
 machine has a place, and of every property there is one row of bits over all places for each binary digit of its values.
 Who has at least a value is then a few operations on whole rows, one or two for each digit; so a question costs in
-proportion to the digits, with a constant of one bit a machine, and a change touches one bit in each row.
+proportion to the digits, with a constant of one bit a machine, and a change touches one bit in each row that differs.
 """
 
 from __future__ import annotations
@@ -36,19 +36,24 @@ class _Property:
 
     def __init__(self) -> None:
         self._rows: list[bytearray] = []
+        self._values: list[int] = []
 
-    def put(self, place: int, value: int, length: int) -> None:
-        """Note a value; `length` is how many bytes a row has."""
-        while len(self._rows) < value.bit_length():
-            self._rows.append(bytearray(length))
+    def put(self, place: int, value: int) -> None:
+        """Note the value of a place that is known, or of the next one."""
+        if place == len(self._values):
+            self._values.append(0)
+        changed = self._values[place] ^ value
+        self._values[place] = value
         byte, bit = place >> 3, 1 << (place & 7)
-        for digit, row in enumerate(self._rows):
-            if len(row) < length:
-                row.extend(bytes(length - len(row)))
-            if value >> digit & 1:
-                row[byte] |= bit
-            else:
-                row[byte] &= ~bit
+        while changed:
+            digit = changed.bit_length() - 1
+            changed ^= 1 << digit
+            while digit >= len(self._rows):
+                self._rows.append(bytearray())
+            row = self._rows[digit]
+            if byte >= len(row):
+                row.extend(bytes(byte + ROW_BYTES - len(row)))
+            row[byte] ^= bit
 
     def equal(self, value: int, among: int) -> int:
         """Those among some places whose value this is, as bits."""
@@ -165,15 +170,14 @@ class TermsIndex:
 
     def _note(self, place: int, terms: StaticTerms | None, listed: int) -> None:
         """Write a machine's terms into all rows; `listed` is 0 for who is no longer there."""
-        length = (len(self._names) // (8 * ROW_BYTES) + 1) * ROW_BYTES
-        self._listed.put(place, listed if terms is None else 2, length)
-        self._torus.put(place, int(terms is not None and terms.torus), length)
+        self._listed.put(place, listed if terms is None else 2)
+        self._torus.put(place, int(terms is not None and terms.torus))
         for name, property_ in self._exact.items():
             word = None if terms is None else getattr(terms, name)
-            property_.put(place, 0 if word is None else self._number(word), length)
+            property_.put(place, 0 if word is None else self._number(word))
         for name, property_ in self._least.items():
             value = None if terms is None else _value(terms, name)
-            property_.put(place, 0 if value is None else value + 1, length)
+            property_.put(place, 0 if value is None else value + 1)
 
     def _number(self, word: str) -> int:
         """The number that stands for a word, which is stated once more."""

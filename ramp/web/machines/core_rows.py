@@ -5,10 +5,10 @@ Cores of a flat machine have no places: each bar lies as low as it fits, in seve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from ramp.client.machine_state import MachineState
 
@@ -22,7 +22,7 @@ class Bar:
 
     Attributes:
         name: of the job or reservation.
-        kind: `running`, `waiting`, `sold` or `held`.
+        kind: `running`, `waiting`, `sold` or `held`; of a simulation's past and future further ones.
         first_core: the lowest core of this piece, from 0.
         cores: of this piece.
         cores_in_all: of all its pieces.
@@ -39,6 +39,16 @@ class Bar:
     end: datetime
 
 
+class Taken(NamedTuple):
+    """Cores that somebody has for a while: who, as what, how many, from when and until when."""
+
+    name: str
+    kind: str
+    cores: int
+    start: datetime
+    end: datetime
+
+
 def core_bars(state: MachineState, until: datetime) -> tuple[Bar, ...]:
     """What is taken from the moment of a snapshot until another one, the market's and running jobs lowest.
 
@@ -49,15 +59,27 @@ def core_bars(state: MachineState, until: datetime) -> tuple[Bar, ...]:
     Returns:
         Bars, disjoint; cores above the machine's own are left out, for a plan may promise more than there is.
     """
+    return lowest_bars(_taken(state), state.cores, state.time, until)
+
+
+def lowest_bars(taken: Iterable[Taken], cores: int, begin: datetime, until: datetime) -> tuple[Bar, ...]:
+    """What is taken between two moments, each as low as it fits beside those before it.
+
+    Args:
+        taken: in the order in which places are given.
+        cores: of the machine; those above are left out.
+        begin: where the picture begins.
+        until: where it ends.
+    """
     found: list[Bar] = []
-    for name, kind, cores, start, end in _taken(state):
-        first, last = max(start, state.time), min(end, until)
-        if cores <= 0 or first >= last:
+    for each in taken:
+        first, last = max(each.start, begin), min(each.end, until)
+        if each.cores <= 0 or first >= last:
             continue
-        wanted = cores
-        for low, high in _gaps(found, state.cores, first, last):
+        wanted = each.cores
+        for low, high in _gaps(found, cores, first, last):
             piece = min(high - low, wanted)
-            found.append(Bar(name, kind, low, piece, cores, first, last))
+            found.append(Bar(each.name, each.kind, low, piece, each.cores, first, last))
             wanted -= piece
             if wanted == 0 or len(found) == BARS_MAX:
                 break
@@ -66,13 +88,14 @@ def core_bars(state: MachineState, until: datetime) -> tuple[Bar, ...]:
     return tuple(found)
 
 
-def _taken(state: MachineState) -> Iterator[tuple[str, str, int, datetime, datetime]]:
+def _taken(state: MachineState) -> Iterator[Taken]:
     for running in state.running:
-        yield str(running.job), "running", running.cores, running.start, running.end
+        yield Taken(str(running.job), "running", running.cores, running.start, running.end)
     for booked in sorted(state.reservations, key=lambda each: each.start):
-        yield booked.reservation_id, "sold" if booked.firm else "held", booked.cores, booked.start, booked.end
+        kind = "sold" if booked.firm else "held"
+        yield Taken(booked.reservation_id, kind, booked.cores, booked.start, booked.end)
     for waiting in sorted(state.queued, key=lambda each: each.start):
-        yield str(waiting.job), "waiting", waiting.cores, waiting.start, waiting.end
+        yield Taken(str(waiting.job), "waiting", waiting.cores, waiting.start, waiting.end)
 
 
 def _gaps(bars: list[Bar], cores: int, start: datetime, end: datetime) -> list[tuple[int, int]]:

@@ -164,15 +164,10 @@ def torus_map(state: MachineState) -> TorusMap | None:
         return None
     if not isinstance(told, Mapping):
         raise ValueError("its map is no JSON object")  # noqa: TRY004 - what another party says is no programmer's type
-    given, cores = told.get("extents"), told.get("cores_a_unit")
-    right = isinstance(given, list) and given and all(type(each) is int and 1 <= each <= len(DIGITS) for each in given)
-    if not right or prod(given or ()) > UNITS_MAX:
-        raise ValueError(
-            f"its map has the extents {given!r}; drawn are up to {UNITS_MAX} units, {len(DIGITS)} along a side"
-        )
+    extents, cores = extents_of(told.get("extents")), told.get("cores_a_unit")
     if type(cores) is not int or cores < 1:
         raise ValueError(f"its map has {cores!r} cores a unit")
-    reader = _Reader(tuple(given or ()), _cables_of(told.get("cables")))
+    reader = MapReader(extents, cables_of(told.get("cables")))
     runs = {str(each.job): (each.start, each.end) for each in state.running}
     slots = {each.reservation_id: (each.start, each.end) for each in state.reservations}
     for entry in _entries(told.get("jobs")):
@@ -183,8 +178,33 @@ def torus_map(state: MachineState) -> TorusMap | None:
     return TorusMap(reader.padded, len(reader.extents), cores, tuple(reader.found), reader.left_out)
 
 
-class _Reader:
-    """Reads entries of a map, each by itself."""
+def extents_of(given: object) -> Place:
+    """Units along each dimension, as another party tells them.
+
+    Raises:
+        ValueError: if they are none, or too many to draw.
+    """
+    extents = given if isinstance(given, list) else []
+    right = extents and all(type(each) is int and 1 <= each <= len(DIGITS) for each in extents)
+    if right and prod(extents) <= UNITS_MAX:
+        return tuple(extents)
+    raise ValueError(
+        f"its map has the extents {given!r}; drawn are up to {UNITS_MAX} units, {len(DIGITS)} along a side"
+    )
+
+
+class MapReader:
+    """Reads entries of a map, each by itself.
+
+    Args:
+        extents: units along each dimension of the machine.
+        wiring: of each dimension by name, the two coordinates that cable 0, 1 and so on of its lines joins.
+
+    Attributes:
+        padded: the extents, three at least.
+        found: who has units, in the order in which they were read.
+        left_out: entries that made no sense.
+    """
 
     def __init__(self, extents: Place, wiring: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         self.extents = extents
@@ -258,8 +278,8 @@ def _entries(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
 
 
-def _cables_of(value: object) -> dict[str, list[tuple[int, int]]]:
-    """The wiring of each dimension's lines, in their order; none where it is not understood."""
+def cables_of(value: object) -> dict[str, list[tuple[int, int]]]:
+    """The wiring of each dimension's lines as somebody tells it, in their order; none where it is not understood."""
     if not isinstance(value, Mapping):
         return {}
     try:

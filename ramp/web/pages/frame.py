@@ -59,6 +59,7 @@ h2 { font-size: 1.1rem; font-weight: 650; margin: 0 0 .4rem; line-height: 1.3 }
 .body--dark .q-btn--outline, .body--dark .q-btn--flat { --q-primary: #7fc1ea }
 .ramp-scrolled { overflow-x: auto; width: 100% }
 .ramp-scrolled .q-table__container, .ramp-scrolled .q-table__middle { overflow: visible; max-width: none }
+.ramp-compared td:first-child, .ramp-compared td:last-child { min-width: 15rem }
 .q-field__label { color: var(--ramp-quiet) !important }
 @media (max-width: 700px) { .ramp-header nav { order: 3; width: 100%; margin: 0 -.6rem } }
 @media (max-width: 900px) { .ramp-columns { grid-template-columns: minmax(0, 1fr) } }
@@ -82,6 +83,7 @@ PLACES: Final = (
     Place("/requests", "Requests", Role.USER),
     Place("/reservations", "Reservations", Role.USER),
     Place("/account", "Account", Role.USER),
+    Place("/laboratory", "Laboratory"),
 )
 """What the navigation leads to; those of a role are shown to it only."""
 

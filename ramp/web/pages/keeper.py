@@ -1,11 +1,14 @@
-"""The keeper's page: every account, all trading, and how the agents are."""
+"""The keeper's page: every account, all trading, how the machines stand, and how the agents are."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from nicegui import ui
 
 from ramp.client import dialogues
 from ramp.client.asyncio_market import converse
+from ramp.client.machine_state import MachineState
 from ramp.client.swarm import status
 from ramp.control.headline import state_text
 from ramp.errors import RampError
@@ -40,6 +43,21 @@ AGENTS = (
     Column("restarts", "Restarts", right=True),
     Column("since", "Since"),
 )
+MACHINES = (
+    Column("name", "Machine"),
+    Column("cores", "Cores", right=True),
+    Column("busy", "Taken (%)", right=True),
+    Column("running", "Running jobs", right=True),
+    Column("waiting", "Waiting jobs", right=True),
+    Column("sold", "Slots sold", right=True),
+    Column("held", "Slots held", right=True),
+    Column("price", "First price (credits/core-hour)", right=True),
+    Column("state", "Agent"),
+    Column("source", "Its queue is"),
+)
+
+LOOK_AGAIN_S: Final = 10.0
+"""Pause between two looks at the machines, in seconds."""
 
 
 async def build(visit: Visit) -> None:
@@ -50,6 +68,7 @@ async def build(visit: Visit) -> None:
     async with await access.open_async() as line:
         found = await converse(line, dialogues.overview(since, None))
     _build_bank(visit, found, access.domain)
+    await _build_machines(visit)
     _build_agents(visit)
 
 
@@ -83,6 +102,50 @@ def _build_bank(visit: Visit, found: MarketOverview, domain: str) -> None:
             for each in reversed(found.trades)
         ]
         table(TRADES, rows, "id", empty="Nothing was paid, refunded or deposited.")
+
+
+async def _build_machines(visit: Visit) -> None:
+    with frame.card():
+        frame.subheading("Machines")
+        told = ui.label().props('role="status"').classes("ramp-quiet")
+        drawn = table(MACHINES, [], "name", empty="Nobody sells.")
+        drawn.link("name", "/machines/")
+
+    async def look() -> None:
+        levels = await visit.site.reader.read()
+        agents = levels.status.agents if levels.status is not None else ()
+        sellers = {agent.name: state_text(agent) for agent in agents if agent.role == "resource"}
+        names = sorted({*sellers, *levels.machines})
+        told.set_text(f"{len(levels.machines)} of {len(names)} machines have told how they are")
+        drawn.show(
+            [machine_row(name, sellers.get(name, "another site's"), levels.machines.get(name)) for name in names]
+        )
+
+    await look()
+    ui.timer(LOOK_AGAIN_S, lambda: visit.soon(look()), immediate=False)
+
+
+def machine_row(name: str, agent: str, machine: MachineState | None) -> dict[str, object]:
+    """A row of the table of machines; what one has not told stays empty.
+
+    Args:
+        name: of its resource.
+        agent: how the resource's agent is.
+        machine: what it has told of itself, or None.
+    """
+    row: dict[str, object] = {"id": name, "name": name, "state": agent}
+    if machine is None:
+        return row | {"source": "(has not answered)"}
+    return row | {
+        "cores": machine.cores,
+        "busy": 100 * machine.cores_busy // max(machine.cores, 1),
+        "running": machine.running_total,
+        "waiting": machine.queued_total,
+        "sold": sum(each.firm for each in machine.reservations),
+        "held": sum(not each.firm for each in machine.reservations),
+        "price": machine.start_price,
+        "source": machine.source,
+    }
 
 
 def _build_agents(visit: Visit) -> None:

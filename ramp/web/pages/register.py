@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from ramp.errors import RampError
 from ramp.web.pages import account, ask, auction, frame, keeper, market, requests, reservation, reservations
+from ramp.web.pages.laboratory import overview, result, trace
 from ramp.web.pages.machines import machine, prices
 from ramp.web.pages.visit import Builder, Visit
 from ramp.web.security.gate import SESSION_KEY
@@ -35,7 +36,7 @@ async def _home(visit: Visit) -> None:
 
 PAGES: Final = (
     Page("/", "Market", None, _home),
-    Page("/machines/{name}", "Machine", Role.USER, machine.build),
+    Page("/machines/{name}", "Machine", None, machine.build),
     Page("/prices", "Prices", Role.USER, prices.build),
     Page("/ask", "Ask", Role.USER, ask.build),
     Page("/requests", "Requests", Role.USER, requests.build),
@@ -43,6 +44,9 @@ PAGES: Final = (
     Page("/reservations", "Reservations", Role.USER, reservations.build),
     Page("/reservations/{agreement_id}", "Reservation", Role.USER, reservation.build),
     Page("/account", "Account", Role.USER, account.build),
+    Page("/laboratory", "Laboratory", None, overview.build),
+    Page("/laboratory/{experiment}", "Experiment", None, result.build),
+    Page("/laboratory/traces/{trace}", "Trace", None, trace.build),
 )
 
 

@@ -51,6 +51,10 @@ class Visit:
         """The market as the user who looks; see `Site.market_of`."""
         return self.site.market_of(self.session)
 
+    def looking_market(self) -> AsyncMarket:
+        """The market for what everybody in it may see; see `Site.looking_market`."""
+        return self.site.looking_market(self.session)
+
     def feed(self) -> UserFeed:
         """What goes on with the requests of the user who looks."""
         return self.site.feeds.of(self.session.name, self.market)

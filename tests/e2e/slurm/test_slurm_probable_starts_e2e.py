@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ramp.batch.book import book_path, read_book
+from ramp.batch.inspecting import Promise, inspection
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.waiting.machine import QueueBoundMachine
 from ramp.batch.waiting.plugin import open_plugin
@@ -35,13 +37,17 @@ def cluster(one_cluster: EmulatedCluster) -> EmulatedCluster:
     return cleared(one_cluster)
 
 
-def opened(cluster: EmulatedCluster, folder: Path) -> QueueBoundMachine:
+def settings(cluster: EmulatedCluster, folder: Path) -> PluginSettings:
     options = {
         "system": "slurm",
         "queue": {"partition": "debug", "conf": str(cluster.conf)},
         "snapshot_age_s": 0.0,
     }
-    return open_plugin(PluginSettings("queue1", SOME * CORES, CORES, now(), options, folder))
+    return PluginSettings("queue1", SOME * CORES, CORES, now(), options, folder)
+
+
+def opened(cluster: EmulatedCluster, folder: Path) -> QueueBoundMachine:
+    return open_plugin(settings(cluster, folder))
 
 
 def now() -> int:
@@ -122,3 +128,26 @@ def test_a_killed_controller_and_a_new_agent_find_the_job_again(cluster: Emulate
     assert found.reservation_id == reservation.reservation_id
     again.confirm("offer-3", now())
     wait_for(lambda: started(again, "offer-3") is not None, "the job starts")
+
+
+def test_the_doctor_compares_held_and_released_jobs_with_book_and_agreements(
+    cluster: EmulatedCluster, tmp_path: Path
+) -> None:
+    machine = opened(cluster, tmp_path)
+    one, two = (held(machine, key, unit(TotalCores(3))) for key in ("offer-8", "offer-9"))
+    look = inspection("queue-bound")
+    assert look is not None
+
+    def says(*promised: Reservation) -> set[str]:
+        compare = look.read(settings(cluster, tmp_path))
+        assert compare is not None
+        promises = [Promise(each.key, "", False, each.slot.end, each.held_until) for each in promised]
+        entries = read_book(book_path(tmp_path, "queue1"))
+        return {each.says.split(", and ")[-1] for each in compare(entries if promised else (), promises, now())}
+
+    assert says(one, two) == set()
+    assert says() == {"no agreement covers it"}
+    cluster.run("scontrol", "release", one.reservation_id)
+    cluster.run("scancel", two.reservation_id)
+    found = {f"slurm has let its job {one.reservation_id} go", f"slurm does not have its job {two.reservation_id}"}
+    wait_for(lambda: says(one, two) == found, f"it finds {found}")

@@ -49,17 +49,18 @@ def free_port():
 
 
 class Pages:
-    """`ramp web` as a process; `links` has the login link of each name."""
+    """`ramp web` as a process, with further options; `links` has the login link of each name."""
 
-    def __init__(self, state):
+    def __init__(self, state, *options):
         self.state = state
+        self.options = options
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
 
     def start(self):
         self.process = subprocess.Popen(
-            [*RAMP, "web", "--port", str(self.port), "--state-dir", str(self.state)],
+            [*RAMP, "web", "--port", str(self.port), "--state-dir", str(self.state), *self.options],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},

@@ -42,6 +42,9 @@ def test_what_agrees_is_no_finding_whether_held_let_go_started_or_ended() -> Non
     assert says([SOLD], [AGREED], [(SOLD.name, OwnJob("7", Standing.STARTED, NOW))]) == []
     assert says([replace(SOLD, started=NOW)], [replace(AGREED, paid=True)], []) == []
     assert says([], [], [(SOLD.name, OwnJob("7", Standing.GONE))]) == []
+    ended = OwnJob("7", Standing.STARTED, NOW, ended=True)
+    assert says([replace(SOLD, released=True)], [], [(SOLD.name, ended)]) == says([], [], [(SOLD.name, ended)]) == []
+    assert says([SOLD], [AGREED], [(SOLD.name, ended)]) == []
 
 
 def test_jobs_that_no_agreement_covers() -> None:
@@ -80,15 +83,19 @@ def test_slurms_queue_lists_our_jobs_whatever_strangers_call_theirs() -> None:
     lines = (
         "ramp_queue1.offer-1|7|PENDING|N/A|0:00|JobHeldUser\n"
         "ramp_queue1.offer-2|8|RUNNING|2026-11-21T08:00:00|1:00|None\n"
+        "ramp_queue1.offer-4|11|COMPLETED|2026-11-21T08:00:00|1:00|None\n"
         "ramp_queue10.offer-3|9|PENDING|N/A|0:00|Priority\n"
         "a|b|10|nonsense|ramp_queue1.\n"
     )
     queue = SlurmQueue(SlurmSystem(lambda *_, **__: Completed((), 0, lines, ""), "debug", ""))
     assert isinstance(queue, ListedQueue)
-    assert queue.own("ramp_queue1.") == (
+    found = queue.own("ramp_queue1.")
+    assert found == (
         ("ramp_queue1.offer-1", OwnJob("7", Standing.HELD)),
         ("ramp_queue1.offer-2", OwnJob("8", Standing.STARTED, NOW)),
+        ("ramp_queue1.offer-4", OwnJob("11", Standing.STARTED, NOW)),
     )
+    assert [job.ended for _, job in found] == [False, False, True]
     broken = SlurmQueue(SlurmSystem(lambda *_, **__: Completed((), 0, "ramp_queue1.x|nothing\n", ""), "debug", ""))
     with pytest.raises(AnswerUnreadable):
         broken.own("ramp_queue1.")

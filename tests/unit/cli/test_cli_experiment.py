@@ -21,7 +21,10 @@ from simulation.experiments.result import write_summary
 def test_experiments_are_found_by_their_files() -> None:
     """The list is what the modules of simulation.experiments declare."""
     result = CliRunner().invoke(experiment, ["list", "--json"], catch_exceptions=False)
-    names = [entry["name"] for entry in json.loads(result.stdout)]
+    options = {entry["name"]: entry["options"] for entry in json.loads(result.stdout)}
+    assert options["bluegene"] == ["whole_logs"]
+    assert {"mode", "repeat", "rule"} <= set(options["rounds"])
+    names = list(options)
     assert {"bluegene", "bluegene-noncontiguous", "bluegene-failed-links"} <= set(names)
     with pytest.raises(ConfigurationError, match="bluegene-failed-links"):
         CliRunner().invoke(experiment, ["run", "nonsense", "--out", "unused"], catch_exceptions=False)
@@ -40,6 +43,15 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(capsys):
         "users: 30 of 90, about 60 s left",
     ]
     assert told.out == ""
+
+
+def test_progress_is_told_as_often_as_is_asked_for(capsys):
+    now = [0.0]
+    advance = progress_lines("users", lambda: now[0], 0.5)
+    for step in range(5):
+        now[0] = step / 4
+        advance(step, 4)
+    assert capsys.readouterr().err.splitlines() == ["users: 2 of 4, about 0 s left", "users: 4 of 4, about 0 s left"]
 
 
 def test_long_waits_are_told_in_minutes(capsys):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from math import isnan
 from typing import Final
@@ -71,9 +71,27 @@ def _per_cent(share: float) -> float:
     return 0.0 if isnan(share) else round(100 * min(max(share, 0.0), 1.0), 1)
 
 
-def core_chart(bars: Sequence[Bar], cores: int, begin: datetime, until: datetime, dark: bool) -> Options:
-    """Who has the cores of a flat machine when, as rectangles."""
-    options = _over_time(dark, "cores")
+def core_chart(
+    bars: Sequence[Bar],
+    cores: int,
+    begin: datetime,
+    until: datetime,
+    dark: bool,
+    kinds: Mapping[str, str] = KINDS,
+    units: str = "cores",
+) -> Options:
+    """Who has the cores of a flat machine when, as rectangles.
+
+    Args:
+        bars: to be drawn.
+        cores: of the machine.
+        begin: where the picture begins.
+        until: where it ends.
+        dark: whether the page is dark.
+        kinds: colours of bars by their kind.
+        units: what the machine has.
+    """
+    options = _over_time(dark, units)
     options["xAxis"] |= {"min": _ms(begin), "max": _ms(until)}
     options["yAxis"] |= {"min": 0, "max": cores}
     options["grid"]["left"] = 72
@@ -85,7 +103,7 @@ def core_chart(bars: Sequence[Bar], cores: int, begin: datetime, until: datetime
             ":renderItem": _DRAW_BAR,
             "itemStyle": {"color": colour, "borderColor": "#ffffff", "borderWidth": 0.5},
             "encode": {"x": [0, 1], "y": [2, 3], "tooltip": [4]},
-            "dimensions": ["from", "to", "lowest core", "highest core", "cores"],
+            "dimensions": ["from", "to", "lowest", "highest", units],
             "data": [
                 {
                     "name": f"{kind} {bar.name}",
@@ -101,7 +119,7 @@ def core_chart(bars: Sequence[Bar], cores: int, begin: datetime, until: datetime
                 if bar.kind == kind
             ],
         }
-        for kind, colour in KINDS.items()
+        for kind, colour in kinds.items()
     ]
     return options
 

@@ -61,7 +61,7 @@ async def build(visit: Visit) -> None:
     """Fill the page."""
     name = visit.request.path_params["name"]
     frame.heading(f"Machine {name}")
-    market = visit.market()
+    market = visit.looking_market()
     if name not in {each.name for each in await market.resources()}:
         ui.label(f"Nobody of the name {name} sells now.").props('role="alert"').classes("ramp-bad")
         return
@@ -122,7 +122,7 @@ class MachinePage:
 
     async def _look(self) -> None:
         try:
-            self.show(await self._visit.market().machine(self._name, HORIZON))
+            self.show(await self._visit.looking_market().machine(self._name, HORIZON))
         except RampError as error:
             self._problem.set_text(f"It does not answer at present: {error}")
             self._problem.set_visibility(True)

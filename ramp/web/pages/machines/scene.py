@@ -77,9 +77,17 @@ class MachineScene:
         drawn: the machine.
         dark: whether the page is dark.
         choose: called with the name of an occupant that was clicked on, or nothing for an idle unit.
+        colours: the colour of each occupant by name.
     """
 
-    def __init__(self, drawn: TorusMap, dark: bool, choose: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        drawn: TorusMap,
+        dark: bool,
+        choose: Callable[[str], None],
+        colours: Callable[[TorusMap], Mapping[str, str]] = colours_of,
+    ) -> None:
+        self._colours = colours
         self._dark = dark
         self._choose = choose
         self._boxes: dict[Place, Any] = {}
@@ -101,7 +109,7 @@ class MachineScene:
         """Show who has what at a moment, and the cables of whom is chosen."""
         if drawn.extents != self._extents:
             self._place_all(drawn)
-        colours = colours_of(drawn)
+        colours = self._colours(drawn)
         self._shown = drawn.occupied(moment)
         for place, box in self._boxes.items():
             occupant = self._shown.get(place)

@@ -1,0 +1,189 @@
+"""The laboratory in the browser: results, runs by the keeper, traces that are played; and machines for the keeper."""
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from ramp.web.laboratory.results import PNG
+from tests.e2e.web.conftest import LIMIT_S, SCREENSHOTS, Pages
+
+pytestmark = pytest.mark.e2e
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "traces" / "bgl-first-fit.jsonl"
+PICTURE = Path(__file__).parents[3] / "docs" / "_static" / "web-auction.png"
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+ROWS = [
+    ("utilisation, fat shapes", "50", 48.1, "%", "agrees"),
+    ("wait over windows", "-36.6", -27.5, "%", "DIFFERS"),
+    ("slots at once", "words only", 9.0, "slots", "no number"),
+]
+LOOKS = [
+    (1280, "light"),
+    (390, "dark"),
+    pytest.param(1280, "dark", marks=pytest.mark.long),
+    pytest.param(390, "light", marks=pytest.mark.long),
+]
+
+
+@pytest.fixture(scope="module")
+def pages(market, tmp_path_factory):
+    """The pages, with results of one experiment, a trace of Blue Gene/L and one of a flat machine."""
+    results = tmp_path_factory.mktemp("laboratory")
+    study = results / "study"
+    study.mkdir()
+    shutil.copy(PICTURE, study / "figure.png")
+    (results / "secret.png").write_bytes(PNG)
+    (study / "linked.png").symlink_to(results / "secret.png")
+    (study / "points.csv").write_text("load,name\n10,b\n9.5,a\n100,c\n")
+    (study / "columns.md").write_text("## points.csv\n\n| `load` | % | offered |\n")
+    row = {"agrees_if": "within 5", "picture": "figure.png"}
+    told = [{"what": what, "paper": paper, "ours": ours, "unit": unit, "verdict": verdict, "why": "because", **row}
+            for what, paper, ours, unit, verdict in ROWS]  # fmt: skip
+    told.append({**told[0], "what": "a row that no picture shows", "picture": ""})
+    summary = {"experiment": "study", "seed": 1, "quick": True, "parameters": {}, "wall_s": 12.3, "comparison": told}
+    (study / "summary.json").write_text(json.dumps(summary))
+    shutil.copy(GOLDEN, results / "blue.jsonl")
+    flat = [
+        {"job_number": number, "submit_time": 100 * number, "start_time": 600 * number, "end_time": 600 * number + 3000,
+         "nodes": str(4 + number)}
+        for number in range(20)
+    ]  # fmt: skip
+    (results / "flat.jsonl").write_text("\n".join(map(json.dumps, flat)))
+    found = Pages(market, "--results", str(results))
+    found.results = results
+    yield found
+    found.stop()
+
+
+def look_at(page, name, width, scheme):
+    """What axe-core finds on a page as it is now, after a picture of it."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    page.wait_for_load_state("networkidle")
+    if SCREENSHOTS:
+        Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=f"{SCREENSHOTS}/{name}-{width}-{scheme}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    violations = Axe().run(page, options=RULES).response["violations"]
+    return {f"{name} {each['id']}": [node["html"][:200] for node in each["nodes"]][:3] for each in violations}
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_laboratory_is_looked_at(width, scheme, visitor, pages):
+    page = visitor("alice", viewport={"width": width, "height": 900}, color_scheme=scheme)
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(pages.url + "/laboratory")
+    page.get_by_role("link", name="study").wait_for()
+    found = look_at(page, "laboratory", width, scheme)
+    assert page.get_by_role("button", name="Run").count() == 0
+    page.get_by_role("link", name="study").click()
+    page.get_by_role("img", name="Picture figure.png").wait_for()
+    page.get_by_text("a row that no picture shows").wait_for()
+    cells = page.locator("section", has=page.get_by_role("heading", name="Tables")).locator("tbody tr td:first-child")
+    assert cells.all_inner_texts() == ["10", "9.5", "100"]
+    page.get_by_role("columnheader", name="load (%)").click()
+    assert cells.all_inner_texts() == ["9.5", "10", "100"]
+    assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+    found |= look_at(page, "laboratory-study", width, scheme)
+    page.goto(pages.url + "/laboratory/traces/blue.jsonl")
+    page.get_by_text("0 of 128 units taken").or_(page.get_by_text("8 of 128 units taken")).wait_for()
+    page.locator("canvas[data-engine]").first.wait_for()
+    page.get_by_role("slider").locator("[tabindex]").focus()
+    told = page.get_by_text("units taken by")
+    end = time.monotonic() + LIMIT_S
+    while "11 of 128 units taken by 3 jobs, waiting: 1 job" not in told.inner_text():  # from second 20 on
+        assert time.monotonic() < end, told.inner_text()
+        page.keyboard.press("ArrowRight")
+    found |= look_at(page, "laboratory-torus", width, scheme)
+    page.get_by_role("button", name="Play").click()
+    page.get_by_text("second 355: 0 of 128 units taken").wait_for()
+    page.get_by_role("button", name="Play").wait_for()
+    page.goto(pages.url + "/laboratory/traces/flat.jsonl")
+    page.get_by_text("second 0: 4 processors taken by 1 job,").wait_for()
+    page.locator("canvas").first.wait_for()
+    found |= look_at(page, "laboratory-flat", width, scheme)
+    assert found == {}
+    assert faults == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_keeper_sees_all_machines_and_may_run(width, scheme, visitor, pages):
+    keeper = visitor("keeper", viewport={"width": width, "height": 900}, color_scheme=scheme)
+    keeper.get_by_text("3 of 3 machines have told how they are").wait_for()
+    machines = keeper.locator("section", has=keeper.get_by_role("heading", name="Machines"))
+    assert machines.locator("tbody tr").count() == 3
+    found = look_at(keeper, "keeper", width, scheme)
+    machines.get_by_role("link", name="alpha").click()
+    keeper.get_by_role("heading", name="Cores over 24 hours").wait_for()
+    keeper.goto(pages.url + "/laboratory")
+    keeper.get_by_role("button", name="Run").wait_for()
+    found |= look_at(keeper, "laboratory-keeper", width, scheme)
+    assert found == {}
+
+
+def choose(keeper, name):
+    keeper.get_by_label("Experiment", exact=True).click()
+    keeper.get_by_role("option", name=name, exact=True).click()
+
+
+def test_the_keeper_runs_an_experiment_stops_one_and_hears_why_one_fails(visitor, pages):
+    keeper = visitor("keeper")
+    keeper.goto(pages.url + "/laboratory")
+    keeper.get_by_role("button", name="Run").wait_for()
+    choose(keeper, "units")
+    keeper.get_by_role("checkbox", name="Small version (quick)").click()  # the whole study takes minutes: it is stopped
+    keeper.get_by_role("button", name="Run").click()
+    keeper.get_by_role("button", name="Stop it").wait_for()
+    # somebody else's page shows no such button, and what it sends in the keeper's name is heard by nobody
+    bob = visitor("bob")
+    bob.goto(pages.url + "/laboratory")
+    bob.get_by_role("link", name="study").wait_for()
+    assert bob.get_by_role("button", name="Stop it").count() == 0
+    client, stop = keeper.evaluate(
+        "() => [window.clientId, +[...document.querySelectorAll('button')].find(each => "
+        "each.innerText.includes('Stop it')).id.slice(1)]"
+    )
+    told = keeper.evaluate("id => mounted_app.elements[id].events.map(each => each.listener_id)", stop)
+    for listener in told:
+        for page in (client, bob.evaluate("() => window.clientId")):
+            bob.evaluate(
+                "([id, client, listener]) => window.socket.emit('event',"
+                " {id: id, client_id: client, listener_id: listener, args: [{}]})",
+                [stop, page, listener],
+            )
+    bob.reload()
+    bob.get_by_role("link", name="study").wait_for()
+    keeper.reload()  # a run survives it
+    keeper.get_by_role("button", name="Stop it").click()
+    keeper.get_by_role("cell", name="stopped").wait_for()
+    choose(keeper, "units")
+    keeper.get_by_role("button", name="Run").click()
+    keeper.get_by_role("cell", name="done").wait_for()
+    keeper.get_by_role("link", name="units").wait_for()
+    choose(keeper, "units")
+    keeper.get_by_role("button", name="Run").click()
+    keeper.get_by_text("holds results already").wait_for()
+    assert json.loads((pages.results / "units" / "summary.json").read_text())["quick"] is True
+    assert [each.name for each in pages.results.iterdir() if each.name.startswith(".")] == []
+
+
+def test_pictures_come_from_the_folder_only_and_for_who_is_signed_in(visitor, pages):
+    alice = visitor("alice")
+    got = {}
+    for path in ("study/figure.png", "study/points.csv", "study/linked.png", "study/summary.json",
+                 "study/..%2fsecret.png", "..%2f..%2fetc/passwd", "%2e%2e/secret.png"):  # fmt: skip
+        answer = alice.request.get(f"{pages.url}/laboratory/files/{path}", max_redirects=0)
+        # a browser makes of the last one the page of an experiment `secret.png`, which says that there is none
+        if answer.status == 200 and not answer.headers["content-type"].startswith("text/html"):
+            got[path] = answer.body()
+    assert got == {
+        "study/figure.png": PICTURE.read_bytes(),
+        "study/points.csv": (pages.results / "study" / "points.csv").read_bytes(),
+    }
+    nobody = visitor()
+    answer = nobody.request.get(f"{pages.url}/laboratory/files/study/figure.png", max_redirects=0)
+    assert (answer.status, answer.headers["location"]) == (303, "/login")
