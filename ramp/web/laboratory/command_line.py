@@ -16,9 +16,6 @@ from ramp.errors import ConfigurationError
 COMMAND: Final = (sys.executable, "-m", "ramp.cli.main")
 """The command line of this very installation."""
 
-NICENESS: Final = 10
-"""Of such a process: the market's agents, which may share the computer, come first."""
-
 ANSWER_LIMIT_S: Final = 180.0
 """How long a verb may take that only tells something, in seconds; all experiments are imported for their list."""
 
@@ -32,12 +29,13 @@ LINE_MAX: Final = 4096
 """Bytes of a line that are read; what is behind them is passed over."""
 
 
-async def begin(command: Sequence[str], *words: str) -> asyncio.subprocess.Process:
+async def begin(command: Sequence[str], *words: str, niceness: int = 0) -> asyncio.subprocess.Process:
     """Begin a process whose output is read.
 
     Args:
         command: program and first arguments.
         words: further arguments.
+        niceness: by how much the process is nicer than this one (setpriority(2)).
 
     Raises:
         OSError: if there is no such program, or no room for another process.
@@ -52,7 +50,7 @@ async def begin(command: Sequence[str], *words: str) -> asyncio.subprocess.Proce
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     with contextlib.suppress(OSError):  # it may have ended already
-        os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+        os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, process.pid) + niceness)
     return process
 
 

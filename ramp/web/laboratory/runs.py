@@ -23,6 +23,9 @@ from ramp.web.laboratory.folder import ResultsFolder
 from ramp.web.laboratory.options import OfferedExperiment, RunOptions, arguments, offered_experiments
 from ramp.web.security.sessions import Role, Session
 
+NICENESS: Final = 5
+"""Of a run: the market's agents, which may share the computer, come first."""
+
 PROGRESS_S: Final = "1"
 """How often a run tells its progress, in seconds."""
 
@@ -174,7 +177,9 @@ class Runs:
         problem, state = "", RunState.STOPPED  # also where this is cancelled, as at the server's end
         try:
             out = ("--out", str(self.folder.path), "--progress-every", PROGRESS_S)
-            self._process = process = await begin(self.command, "experiment", "run", *told, *out, "--json")
+            self._process = process = await begin(
+                self.command, "experiment", "run", *told, *out, "--json", niceness=NICENESS
+            )
             if self.past[-1].state is RunState.STOPPING:  # stopped while it was being started
                 end(process)
             assert process.stderr is not None

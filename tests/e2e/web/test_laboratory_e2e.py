@@ -130,7 +130,7 @@ def choose(keeper, name):
     keeper.get_by_role("option", name=name, exact=True).click()
 
 
-def test_the_keeper_runs_an_experiment_stops_one_and_hears_why_one_fails(visitor, pages):
+def test_the_keeper_starts_and_stops_an_experiment_and_nobody_else_does(visitor, pages):
     keeper = visitor("keeper")
     keeper.goto(pages.url + "/laboratory")
     keeper.get_by_role("button", name="Run").wait_for()
@@ -160,7 +160,16 @@ def test_the_keeper_runs_an_experiment_stops_one_and_hears_why_one_fails(visitor
     keeper.reload()  # a run survives it
     keeper.get_by_role("button", name="Stop it").click()
     keeper.get_by_role("cell", name="stopped").wait_for()
+    assert [each.name for each in pages.results.iterdir() if "units" in each.name] == []
+
+
+@pytest.mark.long
+def test_results_of_a_run_appear_and_why_one_fails_is_told(visitor, pages):
+    keeper = visitor("keeper")
+    keeper.goto(pages.url + "/laboratory")
+    keeper.get_by_role("button", name="Run").wait_for()
     choose(keeper, "units")
+    keeper.get_by_label("Repetitions").fill("1")
     keeper.get_by_role("button", name="Run").click()
     keeper.get_by_role("cell", name="done").wait_for()
     keeper.get_by_role("link", name="units").wait_for()

@@ -44,7 +44,7 @@ def test_sigterm_withdraws_and_waits_for_the_end(agent, script, monkeypatch, cap
     fake, market = agent([script.submitted, script.opened], [Done()], [ended])
     monkeypatch.setattr(submit, "open_market", lambda *_: market)
     monkeypatch.setattr(submit, "new_view", lambda *_: Terminated())
-    exit_code = submit._auction([REQUEST], AuctionOptions(rounds=1), None, market.access.state, True)
+    exit_code = submit._auction([REQUEST], AuctionOptions(rounds=1), None, market.access.state, True, (), None)
     assert exit_code == 1
     submission, withdrawal, watch = fake.heard
     assert withdrawal == Withdraw(submission.request_id)
@@ -81,7 +81,7 @@ def test_a_second_ctrl_c_says_what_is_pending(agent, script, monkeypatch, capsys
     monkeypatch.setattr(submit, "new_view", lambda *_: Impatient())
     monkeypatch.setattr("ramp.client.access.RandomIds", lambda: FixedIds())
     with pytest.raises(KeyboardInterrupt):
-        submit._auction([REQUEST], AuctionOptions(rounds=1), None, market.access.state, True)
+        submit._auction([REQUEST], AuctionOptions(rounds=1), None, market.access.state, True, (), None)
     said = capsys.readouterr()
     assert said.out == ""
     assert f"ramp: no longer waiting: {told}" in said.err
