@@ -87,6 +87,8 @@ VERBS: Final[dict[str, Verb]] = {
     "completion": Verb(_FILES, "ramp.cli.completion:completion", "Print the completion script for a shell."),
 }
 _SECTIONS: Final = (_TRY, _BUY, _ACCOUNT, _MARKET, _FILES)
+ALIASES: Final = {"plugin": "plugins"}
+"""Other names of verbs, which no list shows: `ramp plugin check NAME` reads as what it does."""
 
 
 class LazyGroup(click.Group):
@@ -124,6 +126,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb, or say which one was meant."""
+        args = [ALIASES.get(args[0], args[0]), *args[1:]] if args else args
         if args and not args[0].startswith("-") and args[0] not in VERBS and args[0] not in _foreign_verbs():
             close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""

@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any, Final
@@ -69,24 +70,24 @@ def main() -> int:
     return 0
 
 
-class BatchSystem:
+class BatchSystem(ABC):
     """A batch system through PSI/J; its subclasses are what PSI/J lacks about each."""
 
     NAME = ""
     LIMITED = True
     """Whether a job says how long it runs at most: until its slot ends."""
 
+    @abstractmethod
     def executor(self, folder: Path) -> Any:
         """PSI/J's executor, which writes into the job's folder."""
-        raise NotImplementedError
 
+    @abstractmethod
     def asked(self, job: dict[str, Any], name: str) -> tuple[dict[str, str], Any]:
         """What is asked of the system by its own options, and as PSI/J's resources."""
-        raise NotImplementedError
 
+    @abstractmethod
     def numbers(self) -> dict[str, str]:
         """The numbers of this account's jobs, by their names."""
-        raise NotImplementedError
 
     def submit(self, folder: Path, job: dict[str, Any]) -> str:
         """Submit the job's script, unless it is there; why that is refused, or the empty string.

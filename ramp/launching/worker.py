@@ -36,6 +36,7 @@ import stat
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, Final
 
@@ -271,20 +272,20 @@ def read(folder: Path, name: str, offset: int) -> dict[str, Any]:
 # -- executors -----------------------------------------------------------------------------------------------------
 
 
-class Executor:
-    """What starts a job's script; by default nothing does."""
+class Executor(ABC):
+    """What starts a job's script."""
 
+    @abstractmethod
     def submit(self, folder: Path, job: dict[str, Any]) -> str:
         """Give the script to it, unless it has it; why it does not take it, or the empty string."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end(self, folder: Path) -> None:
         """End a job, wherever it stands."""
-        raise NotImplementedError
 
+    @abstractmethod
     def lives(self, folder: Path) -> tuple[bool | None, str]:
         """Whether it still has the job (None: never had), and a sentence about it."""
-        raise NotImplementedError
 
 
 class Local(Executor):

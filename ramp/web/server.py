@@ -76,6 +76,8 @@ def application(state: StateFolder, sessions: Sessions, address: ServedAddress, 
     nicegui_app.on_shutdown(prices.close)
     nicegui_app.on_shutdown(metrics.end)
     core.app.config.socket_io_js_transports = ["websocket"]
+    # a bar at the top while a file is fetched tells nobody anything, and to a screen reader it is one without a name
+    core.app.config.quasar_config["loadingBar"]["skipHijack"] = True
     ui.run_with(
         app,
         title="RAMP",

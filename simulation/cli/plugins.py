@@ -126,9 +126,15 @@ SORTS: Final[dict[str, Callable[[], Iterator[Plugin]]]] = {
 """Lists of all sorts, by what one thing of the sort is."""
 
 
-@click.group(epilog=example("ramp plugins list scheduler", "ramp plugins check steady"))
-def plugins() -> None:
-    """Show what is installed of each sort; try the contract of plug-ins on one."""
+@click.group(
+    invoke_without_command=True,
+    epilog=example("ramp plugins", "ramp plugins list scheduler", "ramp plugins check steady"),
+)
+@click.pass_context
+def plugins(ctx: click.Context) -> None:
+    """Show what is installed of each sort; try the contract of plug-ins on one. Alone it lists everything."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_installed, sorts=(), as_json=False)
 
 
 plugins.add_command(check)

@@ -106,6 +106,8 @@ class World(MarketView):
         self._looking = tuple(each for each in checkers if type(each).on_step is not Checker.on_step)
         self._listening = tuple(each for each in checkers if type(each).on_delivered is not Checker.on_delivered)
         self._answered = tuple(each for each in checkers if type(each).on_answered is not Checker.on_answered)
+        self._sent = tuple(each for each in checkers if type(each).on_sent is not Checker.on_sent)
+        self._written = tuple(each for each in checkers if type(each).on_written is not Checker.on_written)
         self._listen = listen
         self._observer = observer
         self._script = script
@@ -384,7 +386,7 @@ class World(MarketView):
 
     def _journal(self, name: str) -> WatchedJournal:
         def written(record: Record) -> None:
-            for checker in self._checkers:
+            for checker in self._written:
                 checker.on_written(name, record, self)
 
         return WatchedJournal(name, partial(self._check_write, name), written)
@@ -406,7 +408,7 @@ class World(MarketView):
 
     def _transmit(self, message: Message, kept_back: Duration = 0) -> None:
         encoded = self._wire.encode(message) if self._wire is not None else None
-        for checker in self._checkers:
+        for checker in self._sent:
             checker.on_sent(message, self)
         delays = self._script.route(message) if self._script is not None else None
         if delays is None:

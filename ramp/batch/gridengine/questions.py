@@ -125,7 +125,7 @@ def reserving(
         environment: parallel environment.
         slots: slots in all.
         instances: queue instances of which they are to be.
-        start: begin, None for now.
+        start: begin, None for at once.
         end: end.
     """
     begin = () if start is None else ("-a", _moment(start))

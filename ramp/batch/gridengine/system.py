@@ -39,7 +39,7 @@ START_NOW: Final[Duration] = 5 * SECOND
 """What begins sooner is ordered without a start, for a start in the past is refused and a command takes its time."""
 
 BEGIN_LAG: Final[Duration] = 30 * SECOND
-"""So much later than asked a reservation may begin that is ordered for now: the order takes so long at worst."""
+"""So much later than asked a reservation may begin that is ordered at once: the order takes so long at worst."""
 
 GONE_S: Final = 10.0
 """Seconds until a deleted reservation is to be gone; its jobs are killed first."""

@@ -120,7 +120,7 @@ class UserParty:
         self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions)
-        self.moves = Moves(name, self.agreements)
+        self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
         self._listings = Listings(self._questions, self._directories)
         self._bought: set[str] = set()

@@ -32,6 +32,10 @@ def course(auction: AuctionResult) -> list[object]:
     return [auction.submission.label, str(auction.outcome.status), auction.price(), rounds]
 
 
+def local(address: str) -> str:
+    return address.partition("@")[0]
+
+
 def best_of_last_price(auction: AuctionResult) -> set[str]:
     """Who bid the sale price: among equal bids the first to arrive wins, which is a matter of wall time."""
     return {
@@ -61,9 +65,15 @@ def check_result(plan: MarketPlan, over_xmpp: MarketResult) -> None:
         if auction.sold:
             assert auction.winner() in best_of_last_price(auction)
     assert any(auction.sold for auction in over_xmpp.auctions)
-    for auction in over_xmpp.auctions:  # who refuses for good is not called again
+    everybody = {each.name for each in plan.resources}
+    for (
+        auction
+    ) in over_xmpp.auctions:  # who is too small is not called but told of, who refuses for good not called again
+        first = auction.bidding[0]
+        too_small = {local(each.resource) for each in first.refusals if str(each.refusal.code) == "machine_too_small"}
+        assert {name for name, _ in auction.answered[0]} == everybody - too_small
+        assert {local(each.resource) for each in (*first.offers, *first.refusals)} == everybody
         answered = [len(each) for each in auction.answered]
-        assert answered[0] == len(plan.resources)
         assert answered == sorted(answered, reverse=True)
     assert {each.name for each in over_xmpp.processes} >= {"market", "users", "resources-1", "server"}
     assert over_xmpp.cpu_s > 0

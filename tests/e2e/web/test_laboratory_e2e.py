@@ -8,23 +8,17 @@ from pathlib import Path
 import pytest
 
 from ramp.web.laboratory.results import PNG
-from tests.e2e.web.conftest import LIMIT_S, SCREENSHOTS, Pages
+from tests.e2e.web.conftest import LIMIT_S, Pages
+from tests.e2e.web.looks import LOOKS, look_at
 
 pytestmark = pytest.mark.e2e
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "traces" / "bgl-first-fit.jsonl"
 PICTURE = Path(__file__).parents[3] / "docs" / "_static" / "web-auction.png"
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 ROWS = [
     ("utilisation, fat shapes", "50", 48.1, "%", "agrees"),
     ("wait over windows", "-36.6", -27.5, "%", "DIFFERS"),
     ("slots at once", "words only", 9.0, "slots", "no number"),
-]
-LOOKS = [
-    (1280, "light"),
-    (390, "dark"),
-    pytest.param(1280, "dark", marks=pytest.mark.long),
-    pytest.param(390, "light", marks=pytest.mark.long),
 ]
 
 
@@ -58,21 +52,10 @@ def pages(market, tmp_path_factory):
     found.stop()
 
 
-def look_at(page, name, width, scheme):
-    """What axe-core finds on a page as it is now, after a picture of it."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    page.wait_for_load_state("networkidle")
-    if SCREENSHOTS:
-        Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=f"{SCREENSHOTS}/{name}-{width}-{scheme}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    violations = Axe().run(page, options=RULES).response["violations"]
-    return {f"{name} {each['id']}": [node["html"][:200] for node in each["nodes"]][:3] for each in violations}
-
-
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_the_laboratory_is_looked_at(width, scheme, visitor, pages):
+    from playwright.sync_api import expect
+
     page = visitor("alice", viewport={"width": width, "height": 900}, color_scheme=scheme)
     faults = []
     page.on("pageerror", lambda error: faults.append(str(error)))
@@ -84,9 +67,9 @@ def test_the_laboratory_is_looked_at(width, scheme, visitor, pages):
     page.get_by_role("img", name="Picture figure.png").wait_for()
     page.get_by_text("a row that no picture shows").wait_for()
     cells = page.locator("section", has=page.get_by_role("heading", name="Tables")).locator("tbody tr td:first-child")
-    assert cells.all_inner_texts() == ["10", "9.5", "100"]
+    expect(cells).to_have_text(["10", "9.5", "100"], timeout=1000 * LIMIT_S)
     page.get_by_role("columnheader", name="load (%)").click()
-    assert cells.all_inner_texts() == ["9.5", "10", "100"]
+    expect(cells).to_have_text(["9.5", "10", "100"], timeout=1000 * LIMIT_S)
     assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
     found |= look_at(page, "laboratory-study", width, scheme)
     page.goto(pages.url + "/laboratory/traces/blue.jsonl")

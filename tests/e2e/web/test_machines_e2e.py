@@ -7,7 +7,8 @@ import pytest
 
 import ramp
 from ramp.cli.main import main
-from tests.e2e.web.conftest import LAUNCHING, LIMIT_S, SCREENSHOTS
+from tests.e2e.web.conftest import LAUNCHING, LIMIT_S
+from tests.e2e.web.looks import LOOKS, look_at
 from tests.tiny_market import tiny_market
 
 pytestmark = pytest.mark.e2e
@@ -43,13 +44,6 @@ machine = "four"
 start_price = 45
 minimum_price = 30
 """
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
-LOOKS = [
-    (1280, "light"),
-    (390, "dark"),
-    pytest.param(1280, "dark", marks=pytest.mark.long),
-    pytest.param(390, "light", marks=pytest.mark.long),
-]
 
 
 @pytest.fixture(scope="module")
@@ -69,19 +63,6 @@ def market():
             yield state
         finally:
             main(["down", "--state-dir", str(state)])
-
-
-def look_at(page, name, width, scheme):
-    """What axe-core finds on a page as it is now, after a picture of it."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    page.wait_for_load_state("networkidle")
-    if SCREENSHOTS:
-        Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=f"{SCREENSHOTS}/{name}-{width}-{scheme}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    violations = Axe().run(page, options=RULES).response["violations"]
-    return {f"{name} {each['id']}": [node["html"][:200] for node in each["nodes"]][:3] for each in violations}
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)

@@ -1,22 +1,12 @@
 """Every page in both widths and schemes: axe-core's rules, no sideways scrolling, nothing from elsewhere; and how soon
 an event is shown. `RAMP_SCREENSHOTS=FOLDER` keeps a picture of each."""
 
-from pathlib import Path
-
 import pytest
 
 import ramp
-from tests.e2e.web.conftest import SCREENSHOTS
+from tests.e2e.web.looks import LOOKS, look_at
 
 pytestmark = pytest.mark.e2e
-
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
-LOOKS = [
-    (1280, "light"),
-    (390, "dark"),
-    pytest.param(1280, "dark", marks=pytest.mark.long),
-    pytest.param(390, "light", marks=pytest.mark.long),
-]
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +25,6 @@ def paths(name, bought):
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 @pytest.mark.parametrize("name", ["alice", "keeper"])
 def test_everybody_can_use_every_page(name, width, scheme, visitor, pages, bought):
-    from axe_playwright_python.sync_playwright import Axe
-
     page = visitor(name, viewport={"width": width, "height": 900}, color_scheme=scheme)
     foreign, faults = [], []
     page.on("request", lambda asked: foreign.append(asked.url) if not asked.url.startswith(pages.url) else None)
@@ -46,15 +34,8 @@ def test_everybody_can_use_every_page(name, width, scheme, visitor, pages, bough
         page.goto(pages.url + path)
         page.locator("main h1").wait_for()
         page.locator("main section:visible").first.wait_for()
-        page.wait_for_load_state("networkidle")
-        violations = Axe().run(page, options=RULES).response["violations"]
-        for each in violations:
-            found[f"{path} {each['id']}"] = [node["html"][:200] for node in each["nodes"]][:3]
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        if SCREENSHOTS:
-            stem = path.split("/")[1] + ("-one" if path.count("/") > 1 else "")
-            Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=f"{SCREENSHOTS}/{name}-{stem or 'home'}-{width}-{scheme}.png", full_page=True)
+        stem = path.split("/")[1] + ("-one" if path.count("/") > 1 else "")
+        found |= look_at(page, f"{name}-{stem or 'home'}", width, scheme)
     assert found == {}
     assert [url for url in foreign if not url.startswith(("data:", "blob:"))] == []
     assert faults == []

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from ramp.cli.main import cli
 from simulation.cli.plugins import plugins
 
 
@@ -49,3 +50,11 @@ def test_the_list_fits_its_terminal(width: int, monkeypatch: pytest.MonkeyPatch)
     lines = CliRunner().invoke(plugins, ["list", "resource"], catch_exceptions=False).stdout.splitlines()
     assert max(len(line) for line in lines) <= width
     assert "  gridengine" in "\n".join(lines)
+
+
+def test_alone_the_verb_lists_everything_and_its_singular_is_the_same_verb() -> None:
+    everything = CliRunner().invoke(plugins, ["list"], catch_exceptions=False).stdout
+    assert everything
+    assert CliRunner().invoke(plugins, [], catch_exceptions=False).stdout == everything
+    assert CliRunner().invoke(cli, ["plugin", "list"], catch_exceptions=False).stdout == everything
+    assert "\n  plugin " not in CliRunner().invoke(cli, ["--help"]).stdout

@@ -13,7 +13,7 @@ from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol.progress import UnitMoved
 from ramp.protocol.records import MoveHeard
-from ramp.protocol.user.bought.moves import Moves
+from ramp.protocol.user.bought.moves import MOVES_MAX, Moves
 
 
 def word(alice: Any, placement: str = "n[2-3]", moved_at: int = 5, reservation_id: str = "") -> c.SlotMoved:
@@ -71,10 +71,24 @@ def test_the_last_word_outlives_a_restart_until_its_request_is_archived(alice: A
     for moved_at in (5, 9):
         effects = alice.hear("res1", word(alice, f"n{moved_at}", moved_at), role=Role.RESOURCE)
         records += [each.record for each in effects if isinstance(each, fx.Persist)]
-    again = Moves("alice", alice.party.agreements)
+    again = Moves(alice.party.agreements)
     again.recover(records)
     assert again.last[bought].placement == "n9"
     again.forget(["another"])
     assert bought in again.last
     again.forget(["r1"])
     assert again.last == {}
+
+
+def test_a_seller_fills_no_journal_with_moves_not_even_over_a_restart(alice: Any) -> None:
+    bought = alice.bought()
+    records = []
+    for moved_at in range(1, MOVES_MAX + 1):
+        effects = alice.hear("res1", word(alice, moved_at=moved_at), role=Role.RESOURCE)
+        records += [each.record for each in effects if isinstance(each, fx.Persist)]
+    assert len(records) == MOVES_MAX
+    alice.party.moves = Moves(alice.party.agreements)
+    alice.party.moves.recover(records)
+    with pytest.raises(RemoteProtocolError, match=f"{bought} has moved 100 times"):
+        alice.hear("res1", word(alice, moved_at=MOVES_MAX + 1), role=Role.RESOURCE)
+    assert acknowledged(alice.hear("res1", word(alice, moved_at=MOVES_MAX), role=Role.RESOURCE)).moved_at == MOVES_MAX

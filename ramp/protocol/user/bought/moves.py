@@ -6,7 +6,9 @@ nothing, for the resource numbers them by the instant of the move.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -15,45 +17,47 @@ from ramp.model.contents import SlotMoved, SlotMoveHeard
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
-from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.effects import Effect, Persist, Report, reply
 from ramp.protocol.progress import UnitMoved
 from ramp.protocol.records import MoveHeard
+
+MOVES_MAX: Final = 100
+"""So often a slot may move: each move is on record, and no seller may fill its buyer's journal with them."""
 
 
 class Moves:
     """All of one user.
 
     Args:
-        user: the agent's name.
         agreements: the user's agreements by id.
 
     Attributes:
         last: the last word of each moved slot, by its agreement's id.
     """
 
-    def __init__(self, user: str, agreements: Mapping[str, Agreement]) -> None:
+    def __init__(self, agreements: Mapping[str, Agreement]) -> None:
         self.last: dict[str, SlotMoved] = {}
-        self._user = user
+        self._recorded: Counter[str] = Counter()
         self._agreements = agreements
 
     def recover(self, records: Sequence[object]) -> None:
         """Take what is on record after a restart."""
         for record in records:
             if isinstance(record, MoveHeard):
-                self.last[record.word.agreement_id] = record.word
+                self._note(record.word)
 
     def forget(self, references: Sequence[str]) -> None:
         """Let the moves of requests go that have been archived; their agreements may be gone by now."""
         for agreement_id in list(self.last):
             agreement = self._agreements.get(agreement_id)
             if agreement is None or agreement.request_id in references:
-                del self.last[agreement_id]
+                del self.last[agreement_id], self._recorded[agreement_id]
 
     def told(self, message: Message, word: SlotMoved, now: Instant) -> list[Effect]:
         """Take a resource's word; it is acknowledged each time, so that it is not said for ever.
 
         Raises:
-            RemoteProtocolError: if it is of nothing that this user has bought, of another's slot, or another's word.
+            RemoteProtocolError: of nothing that this user has bought, of another's slot, another's word, or too many.
         """
         agreement = self._agreements.get(word.agreement_id)
         if agreement is None:
@@ -64,13 +68,17 @@ class Moves:
                 f"{word.reservation_id} is not the reservation of {word.agreement_id}; "
                 f"right would be {agreement.reservation_id}"
             )
-        heard = SlotMoveHeard(word.agreement_id, word.moved_at)
-        to, about, reference = message.sender, message.conversation_id, message.reply_with
-        reply = Send(Message(Performative.CONFIRM, self._user, to, about, heard, in_reply_to=reference))
+        answer = reply(message, Performative.CONFIRM, SlotMoveHeard(word.agreement_id, word.moved_at))
         before = self.last.get(word.agreement_id)
         if before is not None and word.moved_at <= before.moved_at:
-            return [reply]
-        self.last[word.agreement_id] = word
+            return [answer]
+        if self._recorded[word.agreement_id] >= MOVES_MAX:
+            raise RemoteProtocolError(f"{word.agreement_id} has moved {MOVES_MAX} times, and no slot moves more often")
+        self._note(word)
         about = agreement.request_id
         progress = UnitMoved(about, word.agreement_id, agreement.resource, word.placement, word.moved_at)
-        return [Persist(MoveHeard(about, word, seal, now)), Report(progress), reply]
+        return [Persist(MoveHeard(about, word, seal, now)), Report(progress), answer]
+
+    def _note(self, word: SlotMoved) -> None:
+        self.last[word.agreement_id] = word
+        self._recorded[word.agreement_id] += 1
