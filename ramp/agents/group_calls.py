@@ -91,14 +91,14 @@ def standing_of(agent: PartyAgent, account: str, now: Instant) -> tuple[list[str
 def slots_kept(party: ResourceParty, now: Instant) -> int:
     """How many slots a resource holds, or has sold and are not over: what it owes its buyers."""
     parts = party.participants.values()
-    sold = sum(each.state is ParticipantState.SOLD and each.offer.end > now for each in parts)
+    sold = sum(each.state is ParticipantState.SOLD and each.size[1] > now for each in parts)
     return sold + sum(each.state not in FINAL for each in parts)
 
 
 def _bought(party: UserParty, now: Instant) -> list[str]:
     states = {each: party.agreement_state(each) for each in party.agreements}
     going_on = sum(purchase.outcome is None for purchase in party.purchases.values())
-    kept = sum(state == "active" and party.agreements[each].offer.end > now for each, state in states.items())
+    kept = sum(state == "active" and party.changes.state(each).until > now for each, state in states.items())
     between = sum(state in ("settling", "cancelling") for state in states.values())
     return [
         *_counted(going_on, "request that goes on", "requests that go on"),

@@ -281,7 +281,7 @@ def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tu
     asked = yield from requests()
     bought = yield from agreements()
     _, entries = belonging(any_id, asked, bought)
-    active = [each.agreement for each in entries if each.state == "active"]
+    active = [each.amended for each in entries if each.state == "active"]
     if not active:
         raise ConfigurationError(f"{any_id}: nothing that is bought and not given back, so nothing to launch on")
     orders = orders_of(active, work, new_id)

@@ -7,7 +7,7 @@ own classes wherever those say it; the classes here add what only the owner's si
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -179,6 +179,11 @@ class AgreementStanding:
     def end(self) -> Instant:
         """End of the slot as it is now."""
         return self.amendments[-1].until if self.amendments else self.agreement.offer.end
+
+    @property
+    def amended(self) -> Agreement:
+        """The agreement with cores and end of its slot as they are now: for what runs on it, not for a proof."""
+        return replace(self.agreement, offer=replace(self.agreement.offer, cores=self.cores, end=self.end))
 
     @property
     def cost(self) -> int:

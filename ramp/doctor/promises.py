@@ -5,10 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from ramp.batch.inspecting import Promise
-from ramp.model.agreement import Agreement
+from ramp.model.agreement import Agreement, Amendment
+from ramp.model.instant import Instant
+from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, CapacityTaken
 from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, Record, SlotReleased
 from ramp.runtime.journal import JOURNAL_VERSION
 from ramp.runtime.record_json import record_from_json
@@ -40,6 +43,8 @@ def read_records(journal: Path) -> tuple[Record, ...]:
 def promises_of(records: Iterable[Record]) -> tuple[Promise, ...]:
     """What of a resource's records is promised and not released."""
     found: dict[str, Promise] = {}
+    proposed: dict[str, Amendment] = {}
+    before: dict[str, Instant] = {}
     for record in records:
         match record:
             case HoldIntended(offer=offer, until=until):
@@ -50,6 +55,16 @@ def promises_of(records: Iterable[Record]) -> tuple[Promise, ...]:
             case AgreementPaid(offer_id=key) if key in found:
                 known = found[key]
                 found[key] = Promise(key, known.agreement_id, paid=True, end=known.end, ends_as_hold=None)
+            case AmendmentReceived(offer_id=key, amendment=signed) if isinstance(signed.body, Amendment):
+                proposed[key] = signed.body
+            case CapacityTaken(offer_id=key, number=number) if key in found and key in proposed:
+                if number == proposed[key].number:  # from now on the machine has the slot in its new size
+                    before[key] = found[key].end
+                    found[key] = replace(found[key], end=proposed[key].until)
+            case AmendmentDropped(offer_id=key) if key in found and key in before:
+                found[key] = replace(found[key], end=before.pop(key))
+            case AmendmentSettled(offer_id=key):
+                before.pop(key, None)
             case SlotReleased(offer_id=key):
                 found.pop(key, None)
     return tuple(found.values())

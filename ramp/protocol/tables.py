@@ -240,6 +240,7 @@ AMENDMENT: Final = _moves(
     (_M.NEW, "start", _M.ASKING),
     (_M.ASKING, "AmendmentAgreed", _M.AGREED),
     (_M.ASKING, "AmendmentRefused", _M.WITHDRAWING),
+    (_M.ASKING, "NotUnderstood", _M.WITHDRAWING),
     (_M.ASKING, "deadline", _M.WITHDRAWING),
     (_M.ASKING, "Amended", _M.ENDED),
     (_M.AGREED, "AmendmentRefused", _M.WITHDRAWING),
@@ -248,6 +249,7 @@ AMENDMENT: Final = _moves(
     (_M.WITHDRAWING, "AmendmentPosted", _M.ENDED),
     (_M.WITHDRAWING, "AmendmentRefused", _M.ENDED),
     (_M.WITHDRAWING, "Amended", _M.ENDED),
+    (_M.WITHDRAWING, "deadline", _M.ENDED),
 )
 
 SIZE_CHANGE: Final = _moves(
@@ -263,6 +265,7 @@ SIZE_CHANGE: Final = _moves(
     (_Z.TAKING, "deadline", _Z.RESTORING),
     (_Z.POSTING, "AmendmentPosted", _Z.ENDED),
     (_Z.POSTING, "AmendmentRefused", _Z.RESTORING),
+    (_Z.POSTING, "deadline", _Z.RESTORING),
     (_Z.RESTORING, "SlotResized", _Z.ENDED),
 )
 

@@ -46,8 +46,9 @@ from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.actors import COMPOSITION
-from simulation.market.drawing.changes import change_some, draw_changes
+from simulation.market.drawing.changes import change_some, draw_changes, run_on, with_time_for_changes
 from simulation.market.drawing.sizes import draw_sizes, of_any_size, with_wrong_sizes
+from simulation.market.drawing.starts import draw_starts, joining_a_queue, without_reserving
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.faults.liars import Habit, LiarSpec, draw_liar
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
@@ -58,7 +59,6 @@ from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.transcript import Transcript
 from simulation.market.wire import Wire
 from simulation.market.world import START, Listener, World
-from simulation.resource.waiting.drawn_starts import DrawnStarts
 
 REST_LIMIT = 45 * MINUTE
 """A healed market comes to rest well within this; the longest wait is that for money set aside."""
@@ -158,7 +158,7 @@ def run_seed(
     wired: bool = False,
     lying: bool = True,
     ruled: bool = True,
-    resized: bool = False,
+    resized: bool | None = None,
 ) -> SeedReport:
     """Run the market of one seed.
 
@@ -170,7 +170,7 @@ def run_seed(
         wired: send messages as XML with real signatures.
         lying: whether the seed may draw liars.
         ruled: whether the seed may draw auction rules and probable starts; else it has the paper's, and reserved slots.
-        resized: whether owners make smaller what they have bought.
+        resized: whether owners make smaller what they have bought; drawn from the seed where None.
     """
     report = SeedReport(seed)
     bug = PLANTED_BUGS[planted_bug].plant() if planted_bug is not None else contextlib.nullcontext()
@@ -180,10 +180,11 @@ def run_seed(
             status = progress.outcome.status.value
             report.outcomes[status] = report.outcomes.get(status, 0) + 1
 
+    changes = draw_changes(seed, resized=resized)
     with bug:
-        world = _new_world(seed, listen, faults, observer, wired=wired, lying=lying, ruled=ruled)
+        world = _new_world(seed, listen, faults, observer, changes, wired=wired, lying=lying, ruled=ruled)
         try:
-            _run_world(world, seed, ruled=ruled, changes=draw_changes(seed, resized=resized))
+            _run_world(world, seed, ruled=ruled, changes=changes)
         except InvariantViolated as violation:
             report.violation, report.checker = violation.reason, violation.checker
         except Exception as error:  # a harness: whatever a party or checker raises is a finding of this seed
@@ -203,6 +204,7 @@ def _new_world(
     listen: Listener,
     faults: FaultPlan | None,
     observer: Observer | None,
+    changes: Random | None,
     *,
     wired: bool,
     lying: bool,
@@ -218,13 +220,13 @@ def _new_world(
     roles = COMPOSITION.roles((each.name for each in resources), (each.name for each in users))
     liars = draw_liars(seed, roles, ruled=ruled) if lying else {}
     if ruled and (starts := draw_starts(seed)) is not None:
-        resources = [_without_reserving(each, starts, seed) if starts.random() < 0.6 else each for each in resources]
+        resources = [without_reserving(each, starts, seed) if starts.random() < 0.6 else each for each in resources]
     resources = [_tempting(each) if each.name in liars else each for each in resources]
     return World(
         resources,
         users,
         seed=seed,
-        faults=faults or draw_fault_plan(seed, names),
+        faults=faults or with_time_for_changes(draw_fault_plan(seed, names), changes),
         composition=replace(COMPOSITION, timing=_draw_timing(stream(seed, "timing"))),
         checkers=new_checkers(),
         listen=listen,
@@ -232,25 +234,6 @@ def _new_world(
         wire=Wire(roles, START - DAY) if wired else None,
         liars=liars,
     )
-
-
-def draw_starts(seed: int) -> Random | None:
-    """In a quarter of the markets some machines sell probable starts; of these this stream draws all there is."""
-    random = stream(seed, "starts")
-    return random if random.random() < 0.25 else None
-
-
-def _without_reserving(spec: ResourceSpec, random: Random, seed: int) -> ResourceSpec:
-    probability = random.choice((0.4, 0.8, 0.95, 1.0))
-    return replace(spec, machine=DrawnStarts(spec.machine, probability, seed))
-
-
-def _joining_a_queue(unit: RequestUnit, at: Instant, random: Random) -> RequestUnit:
-    """The unit as a job that may join a queue, and has to start within minutes."""
-    wall = unit.run_duration(at)
-    deadline = at + random.randint(4, 20) * MINUTE + wall
-    asked = random.choice((0.3, 0.7, 0.9))
-    return replace(unit, number=1, not_before=None, wall_time=wall, deadline=deadline, start_probability=asked)
 
 
 def _tempting(spec: ResourceSpec) -> ResourceSpec:
@@ -312,7 +295,7 @@ def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) 
     change_some(world, changes)
     _cancel_some(world, random)
     _ask_some(world, random)
-    world.run(limit=world.healed_at - world.now)
+    run_on(world, changes, world.healed_at - world.now)
     change_some(world, changes)
     _cancel_some(world, random)
     world.run(until=lambda: _at_rest(world, submitted), limit=REST_LIMIT)
@@ -383,7 +366,7 @@ def _submit(
             )
         )
     if starts is not None and starts.random() < 0.7:
-        units, rule = [_joining_a_queue(units[0], at, starts)], ""
+        units, rule = [joining_a_queue(units[0], at, starts)], ""
         if starts.random() < 0.15:  # while the job waits
             world.command(user, ev.RequestWithdrawn(request_id), at + int(starts.random() * 10 * MINUTE))
     if sizes is not None:

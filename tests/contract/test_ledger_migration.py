@@ -13,6 +13,7 @@ from sqlalchemy import Connection, create_engine, inspect, text
 
 from ramp.errors import LedgerCorrupt, LedgerRefusal
 from ramp.ledger.account import AccountKind
+from ramp.ledger.amendments.amendment import AmendmentTerms
 from ramp.ledger.book import Book
 from ramp.ledger.entry import AgreementRefused, Refusal, TransferSettled
 from ramp.ledger.orders.order import OrderLine, OrderState
@@ -194,6 +195,28 @@ def table_of(connection: Connection, name: str) -> dict[str, Any]:
 def where(index: Any) -> str:
     options = index.get("dialect_options", {})
     return re.sub(r"[\s()]|::text", "", str(options.get("sqlite_where", options.get("postgresql_where", ""))))
+
+
+def test_a_ledger_of_version_2_goes_on_with_its_open_orders(ledger_url: str) -> None:
+    """Version 3 has a table more, and all others as they were."""
+    with LedgerStore.open(ledger_url) as store:
+        store.open_account("alice", AccountKind.USER, at=1)
+        store.open_account("hector", AccountKind.RESOURCE, at=1)
+        store.deposit("d-1", "alice", 10_000, at=2)
+        store.reserve_order("o-1", "alice", [OrderLine("a-1", "hector", 2_500)], 100, at=10)
+        store.countersign("a-1", at=20, starts_at=5_000)
+        store.reserve_order("o-2", "alice", [OrderLine("a-2", "hector", 1_000)], 100, at=21)
+    run(ledger_url, "DROP TABLE amendments")
+    run(ledger_url, "UPDATE ledger_version SET version = 2")
+    with LedgerStore.open(ledger_url) as store:
+        assert version(ledger_url) == 3
+        assert [order.order_id for order in store.open_orders()] == ["o-2"]
+        terms = AmendmentTerms("a-1", 1, "state-0", "state-1", "alice", "hector", 1_000, 500)
+        assert store.post_amendment(terms, at=30).is_posted
+        assert store.countersign("a-2", at=40, starts_at=5_000).state is OrderState.POSTED
+        assert store.refund("a-1", at=41).amount == 1_500
+        assert (store.audit(), store.contradictions()) == ([], [])
+        assert (store.balance("alice").posted, store.balance("hector").posted) == (9_000, 1_000)
 
 
 def test_references_are_checked_again_afterwards(old_url: str) -> None:

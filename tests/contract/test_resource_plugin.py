@@ -6,9 +6,10 @@ A plug-in joins by an entry in `MACHINES`: what opens it, with options that leav
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import entry_points
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ramp.batch.gridengine.records import BatchJob, QueueInstance, QueueReport
 from ramp.batch.waiting import plugin as waiting_plugin
 from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, from_iso
-from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin
+from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin, resizing
 from ramp.plugins.interface import PluginSettings, Slot
 from simulation.resource import fake_qstat, mirrored, modelled, steady
 from simulation.resource.gridengine.formats import queue_document
@@ -173,6 +174,16 @@ def _forgetful(settings: PluginSettings) -> Any:
     return steady.open_plugin(replace(settings, state_dir=None))
 
 
+def _changed(machine: Any, key: str, cores: int, until: int, now: int) -> Any:
+    """Says that it has changed what it has not."""
+    found = SteadyMachine.reservation(machine, key, now)
+    return found and replace(found, slot=replace(found.slot, cores=cores, end=until))
+
+
+def _later(steps: Iterator[int] = count(1)) -> int:  # noqa: B008 each call counts on
+    return next(steps)
+
+
 def _begin_again(self: Any, *_: object) -> None:
     """Forgets by throwing the book away, and with it how many reservations there ever were."""
     for file in self.settings.state_dir.iterdir():
@@ -201,6 +212,19 @@ FAULTS: dict[str, tuple[Open, str]] = {
     "forget raises": (_faulty(forget=_raising(KeyError("k"))), "what-is-over-is-forgotten"),
     "forgets ids": (_faulty(forget=_begin_again), "what-is-over-is-forgotten"),
     "forgets": (_forgetful, "everything-survives-a-restart"),
+    "resize changes nothing": (
+        _faulty(resize=lambda self, key, step, cores, until, now: SteadyMachine.reservation(self, key, now)),
+        "a-smaller-reservation-stays-smaller",
+    ),
+    "resize frees nothing": (
+        _faulty(resize=lambda self, key, step, cores, until, now: _changed(self, key, cores, until, now)),
+        "what-a-change-frees-is-free",
+    ),
+    "resize takes any step": (
+        _faulty(resize=lambda self, key, step, *args: SteadyMachine.resize(self, key, _later(), *args)),
+        "an-earlier-step-changes-nothing",
+    ),
+    "resize raises": (_faulty(resize=_raising(KeyError("k"))), "only-what-is-firm-changes"),
     "by key": (
         _faulty(reservations=lambda self, now: tuple(sorted(SteadyMachine.reservations(self, now), key=str))),
         "reservations-are-listed-by-start",
@@ -238,6 +262,16 @@ def test_one_that_cannot_forget_is_not_judged_by_it(tmp_path: Path) -> None:
     why = {each.rule.name: each.reason for each in results if each.verdict is Verdict.NOT_CHECKED}
     assert set(why) == {"what-is-over-is-forgotten", "what-is-live-is-not-forgotten"}
     assert all("has no `forget`" in reason for reason in why.values())
+
+
+def test_one_that_cannot_change_sizes_is_not_judged_by_it(tmp_path: Path) -> None:
+    class Fixed(_Faulty):
+        resize = None
+
+    results = check_plugin(_subject(lambda settings: Fixed(settings), tmp_path, {}), 60)
+    why = {each.rule.name: each.reason for each in results if each.verdict is Verdict.NOT_CHECKED}
+    assert set(why) == {trial.__name__.replace("_", "-") for trial in resizing.TRIALS}
+    assert all("has no `resize`" in reason for reason in why.values())
 
 
 def test_a_full_machine_is_not_judged(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
             raise ConfigurationError(
                 f"{any_id}: nothing has been bought under this id, so there is nothing to launch on"
             )
-        click.echo("\n\n".join(snippet(style, entry.agreement, market.short) for entry in entries))
+        click.echo("\n\n".join(snippet(style, entry.amended, market.short) for entry in entries))
     elif request is not None:
         _show_request(market, past, request, as_json)
     elif as_json:

@@ -50,7 +50,8 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "end": iso(entry.end),
         "cores": entry.cores,
         "cpu_hour_cost": offer.cpu_hour_cost,
-        "cost": amount_json(agreement.cost),
+        "cost": amount_json(entry.cost),
+        "paid": amount_json(agreement.cost),
         "offered": amount_json(offer.cost),
         "rule": None if agreement.price is None else agreement.price.rule,
         "load": round(offer.load, 4),
@@ -86,7 +87,7 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("Moved to", _moved(entry)),
             ("Probable start", probable_start_text(offer)),
             ("Price", f"{price_text(offer.cpu_hour_cost)} (limit: {agreement.request.cpu_hour_cost})"),
-            ("Cost", amount_text(agreement.cost)),
+            ("Cost", _cost_text(entry)),
             ("Price paid", how_priced(agreement)),
             ("Amendments", "; ".join(_amendment_text(each) for each in entry.amendments)),
             ("Load then", f"{offer.load:.1%} of the machine without this job (queue: {offer.source})"),
@@ -112,6 +113,12 @@ def _amendment_text(amendment: Amendment) -> str:
         f"{amendment.number}: {amendment.cores} cores until {moment_text(amendment.until)} from "
         f"{moment_text(amendment.effective_at)} on, {amount_text(amendment.refund)} back"
     )
+
+
+def _cost_text(entry: AgreementStanding) -> str:
+    paid = entry.agreement.cost
+    back = f" ({amount_text(paid)} paid, {amount_text(paid - entry.cost)} given back)"
+    return amount_text(entry.cost) + (back if entry.amendments else "")
 
 
 def _moved(entry: AgreementStanding) -> str:

@@ -31,7 +31,7 @@ def snippet(style: str, agreement: Agreement, short: ShortName) -> str:
 
     Args:
         style: a key of `SNIPPETS`.
-        agreement: what was bought.
+        agreement: what was bought, its slot as it is now.
         short: makes agents' names short.
 
     Raises:
@@ -65,7 +65,9 @@ def _where(agreement: Agreement, resource: str) -> str:
 
 def _nodes(agreement: Agreement) -> tuple[int, int] | None:
     cores = agreement.request.cores
-    return (cores.count, cores.cores_per_node) if isinstance(cores, Nodes) else None
+    if not isinstance(cores, Nodes) or cores.count * cores.cores_per_node > agreement.offer.cores:
+        return None  # also where the slot has shrunk since
+    return cores.count, cores.cores_per_node
 
 
 def _sbatch(agreement: Agreement, resource: str) -> str:

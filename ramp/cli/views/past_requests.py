@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.control.events import AgreementStanding, RequestStanding
-from ramp.model.agreement import Agreement
+from ramp.model.agreement import Agreement, Amendment
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.archive import Archive
@@ -78,16 +78,32 @@ class PastRequests:
             for concluded in self._archive.of_kind("CancellationConcluded")
             if concluded["outcome"]["done"]
         }
+        amended = self._amended()
         found = []
         for asked in self._archive.of_kind("FundsAsked"):
             for plain in asked["agreements"]:
                 agreement = _CONVERTER.structure(plain, Agreement)
                 agreement_id = agreement.agreement_id
                 state = "cancelled" if agreement_id in given_back else PAST if agreement_id in bought else "void"
-                found.append(self._standing(agreement, state))
+                found.append(self._standing(agreement, state, amended.get(agreement_id, ())))
         return tuple(found)
 
-    def _standing(self, agreement: Agreement, state: str) -> AgreementStanding:
+    def _amended(self) -> dict[str, tuple[Amendment, ...]]:
+        """The amendments that were posted, by agreement."""
+        posted = {
+            (concluded["outcome"]["agreement_id"], concluded["outcome"]["number"])
+            for concluded in self._archive.of_kind("AmendmentConcluded")
+            if concluded["outcome"]["done"]
+        }
+        found: dict[str, tuple[Amendment, ...]] = {}
+        for proposed in self._archive.of_kind("AmendmentProposed"):
+            amendment = _CONVERTER.structure(proposed["amendment"], Amendment)
+            key = amendment.agreement_id
+            if (key, amendment.number) in posted and amendment not in found.get(key, ()):
+                found[key] = (*found.get(key, ()), amendment)
+        return found
+
+    def _standing(self, agreement: Agreement, state: str, amendments: tuple[Amendment, ...]) -> AgreementStanding:
         agreement_id = agreement.agreement_id
         return AgreementStanding(
             agreement,
@@ -95,6 +111,7 @@ class PastRequests:
             file=_existing(self._state.agreement(self._user, agreement_id)),
             payment_file=_existing(self._state.payment(self._user, agreement_id)),
             archived=True,
+            amendments=amendments,
         )
 
 

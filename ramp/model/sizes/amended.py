@@ -17,8 +17,8 @@ from ramp.model.agreement import Agreement, Amendment
 from ramp.model.called_terms import terms_digest
 from ramp.model.instant import Duration, Instant, iso, seconds
 
-AMENDMENT_NUMBER_MAX: Final = 10_000
-"""Proposals about one agreement; a slot that changes every minute for a week has as many."""
+AMENDMENT_NUMBER_MAX: Final = 1_000
+"""Proposals about one agreement; one every hour for a month are 720. The bank keeps what it decides of each."""
 
 
 @dataclass(frozen=True, slots=True)

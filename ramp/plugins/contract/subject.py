@@ -17,7 +17,7 @@ from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins import answers
-from ramp.plugins.interface import ForgettingPlugin, PluginSettings, ResourcePlugin
+from ramp.plugins.interface import ForgettingPlugin, PluginSettings, ResizablePlugin, ResourcePlugin
 
 OpenPlugin = Callable[[PluginSettings], ResourcePlugin]
 Answer = TypeVar("Answer")
@@ -143,6 +143,35 @@ class AskedPlugin:
         if not isinstance(plugin, ForgettingPlugin):
             raise NotChecked("it has no `forget`; one whose memory grows with every slot needs it")
         self._ask("forget", lambda: plugin.forget(keys, now), lambda _: "")
+
+    def demand_resizable(self) -> None:
+        """See that the plug-in can change sizes.
+
+        Raises:
+            NotChecked: if it cannot.
+        """
+        self._resizable()
+
+    def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
+        """See `ResizablePlugin.resize`.
+
+        Raises:
+            NotChecked: if the plug-in cannot change sizes.
+        """
+        plugin = self._resizable()
+        found: Reservation | Refusal = _without_start(
+            self._ask(
+                "resize",
+                lambda: plugin.resize(key, step, cores, until, now),
+                lambda given: answers.resized_problem(key, cores, until, given),
+            )
+        )
+        return found
+
+    def _resizable(self) -> ResizablePlugin:
+        if not isinstance(self.plugin, ResizablePlugin):
+            raise NotChecked("it has no `resize`; buyers are told that what it has set aside keeps its size")
+        return self.plugin
 
     def _ask(self, what: str, call: Callable[[], Answer], problem_of: Callable[[Answer], str]) -> Answer:
         began = time.perf_counter()

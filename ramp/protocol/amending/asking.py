@@ -13,6 +13,24 @@ from ramp.model.slot import Reservation
 QUOTED: Final = "quoted"
 """Code of a change that was only to be priced."""
 
+AMENDMENTS_SINCE: Final = 3
+"""Minor version of the wire format since which programs know amendments (`ramp.model.acl.WIRE_MINOR`)."""
+
+BANK_TOO_OLD: Final = "bank_too_old"
+"""Code of a change whose bank knows no amendments; it has posted none, and will not."""
+
+
+def old_bank_problem(bank: str, minor: int | None) -> str:
+    """That a bank knows no amendments, as a sentence; empty where it does, or where nobody knows.
+
+    Args:
+        bank: its name.
+        minor: minor version of the wire format that it spoke last, None where it has said nothing yet.
+    """
+    if minor is None or minor >= AMENDMENTS_SINCE:
+        return ""
+    return f"{bank} speaks version 1.{minor} of the wire format; amendments need 1.{AMENDMENTS_SINCE} or later"
+
 
 @dataclass(frozen=True, slots=True)
 class AgreementResized:

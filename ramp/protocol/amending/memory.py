@@ -21,10 +21,10 @@ class AmendmentProposed:
 
 @dataclass(frozen=True, slots=True)
 class AmendmentConcluded:
-    """User: the bank's last word on a proposed amendment, with its seal."""
+    """User: the bank's last word on a proposed amendment, with its seal; no seal where the bank knows no amendments."""
 
     outcome: AmendmentOutcome
-    seal: Seal
+    seal: Seal | None
     at: Instant
 
 

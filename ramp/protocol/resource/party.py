@@ -109,7 +109,7 @@ class ResourceParty(KeptParticipants):
             releases=Releases(pace),
             over=Retention(timing),
             jobs=jobs,
-            sizes=SizeDesk(pace, jobs.in_the_way),
+            sizes=SizeDesk(pace, jobs.in_the_way, lambda: self._clock.bank_minor),
             tending=Tending(name, launching, pace),
         )
         self.name = name

@@ -81,14 +81,14 @@ class Tending:
         """Tell the machine again, and buyers who have not acknowledged a move."""
         effects: list[Effect] = []
         for key, word in list(self._words.items()):
-            if key not in self._sold or now >= self._sold[key].offer.end:
+            if key not in self._sold or now >= self._sold[key].size[1]:
                 del self._words[key]
             elif word.retry.is_due(now):
                 word.retry.again(now)
                 effects.append(Send(word.message))
         if self._tend_at is None or now < self._tend_at:
             return effects
-        self._sold = {key: each for key, each in self._sold.items() if now < each.offer.end}
+        self._sold = {key: each for key, each in self._sold.items() if now < each.size[1]}
         self._tend_at = now + TEND_EVERY if self._sold else None
         slots = tuple((key, self._account(each.user)) for key, each in self._sold.items())
         return [*effects, TendSlots(slots)] if slots else effects
@@ -98,7 +98,7 @@ class Tending:
         effects: list[Effect] = []
         for key, move in moves:
             sale, before = self._sold.get(key), self._words.get(key)
-            if sale is None or now >= sale.offer.end or (before is not None and move.moved_at <= before.moved_at):
+            if sale is None or now >= sale.size[1] or (before is not None and move.moved_at <= before.moved_at):
                 continue
             agreed = sale.agreed
             content = SlotMoved(agreed.agreement_id, agreed.reservation_id, move.placement, move.moved_at)

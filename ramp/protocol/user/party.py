@@ -116,7 +116,7 @@ class UserParty:
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
         self._returns = Returns(self.agreements, self._pace)
-        self.changes = Changes(self.agreements, self.agreement_state, self._pace)
+        self.changes = Changes(self.agreements, self.agreement_state, self._pace, lambda: self._clock.bank_minor)
         self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions)
@@ -346,6 +346,8 @@ class UserParty:
                 return effects
             case SlotMoved():
                 return self.moves.told(message, content, now)
+            case NotUnderstood() if effects := self.changes.not_understood(message, now):
+                return effects
             case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
                 check_failure(content, self.agreements[agreement_id])
                 seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)

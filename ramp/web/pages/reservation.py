@@ -88,6 +88,7 @@ class ReservationPage:
             ("Cores", str(each.cores)),
             ("Price", f"{agreement.offer.cpu_hour_cost} credits/core-hour"),
             ("Cost", f"{credits_text(each.cost)} credits"),
+            ("Given back when it shrank", _given_back(each)),
             ("Where on the machine", agreement.offer.placement),
             ("Moved to", "" if each.standing.moved is None else each.standing.moved.placement),
             ("Request", each.request_id),
@@ -200,6 +201,11 @@ class ReservationPage:
             ui.label(f"Output of {self._visit.short_id(job_id)}, {len(data)} bytes").classes("text-weight-medium")
             with ui.element("pre").classes("ramp-output").props("tabindex=0"):
                 ui.label(text[-OUTPUT_SHOWN:])
+
+
+def _given_back(each: Reservation) -> str:
+    back = each.standing.agreement.cost - each.cost
+    return f"{credits_text(back)} credits" if each.standing.amendments else ""
 
 
 def checked(file: Path, state: StateFolder) -> FileReport | None:

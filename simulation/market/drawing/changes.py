@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from ramp.model.instant import MINUTE, SECOND, Instant
+from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.amending.asking import AgreementResized
+from simulation.checkers.observation import BANK
+from simulation.market.faults.plan import FaultPlan
 from simulation.market.random_streams import stream
 
 if TYPE_CHECKING:
     from simulation.market.world import World
 
+SHARE: Final = 0.35
+"""Of so many seeds the owners change what they have bought."""
+
 LATER: Final = 3 * MINUTE
 """Some changes come so much later at most, so that they meet those before, cancellations and crashes."""
 
+LONGER: Final = 4 * MINUTE
+"""So much longer faults go on where slots are changed, as they are bought first."""
 
-def draw_changes(seed: int, *, resized: bool) -> Random | None:
-    """The stream of all that a seed's owners change; None where they change nothing."""
-    return stream(seed, "changes") if resized else None
+BLOWS: Final = 12
+"""At most so many parties crash while slots are changed: a change is over in seconds, and rarely hit by chance."""
+
+
+def draw_changes(seed: int, *, resized: bool | None) -> Random | None:
+    """The stream of all that a seed's owners change; None where they change nothing.
+
+    Args:
+        seed: the seed.
+        resized: whether they change anything; None to let the seed draw it.
+    """
+    random = stream(seed, "changes")
+    drawn = random.random() < SHARE
+    return random if (drawn if resized is None else resized) else None
+
+
+def with_time_for_changes(faults: FaultPlan, changes: Random | None) -> FaultPlan:
+    """Faults that go on long enough to strike changes of what is bought before, where there are any."""
+    return faults if changes is None else replace(faults, heal_after=faults.heal_after + LONGER)
 
 
 def change_some(world: World, random: Random | None) -> None:
@@ -35,3 +59,15 @@ def change_some(world: World, random: Random | None) -> None:
                     until = offer.end - random.randint(1, max((offer.end - offer.start) // MINUTE // 2, 1)) * MINUTE
                 at = world.now + int(random.random() * LATER / SECOND) * SECOND
                 world.command(name, AgreementResized(agreement_id, cores, until), at)
+
+
+def run_on(world: World, random: Random | None, limit: Duration) -> None:
+    """Let a market run on for a while; where slots are changed, parties crash at any moment of it."""
+    ends = world.now + limit
+    names = sorted({*world.users, *world.resources, BANK})
+    blows = sorted(ends - int(random.random() * limit) for _ in range(random.randint(0, BLOWS))) if random else ()
+    for at in blows:
+        world.run(limit=at - world.now)
+        assert random is not None
+        world.crash(random.choice(names), 1 + int(random.random() * MINUTE / 2))
+    world.run(limit=ends - world.now)

@@ -8,7 +8,7 @@ from typing import Any
 from swarm_market import Market, until
 
 from ramp.ledger.account import ISSUING_ACCOUNT
-from ramp.ledger.transfer import TransferKind, TransferState
+from ramp.ledger.transfer import TransferKind, TransferState, agreement_of
 from ramp.ledger.validation import final_transfers
 from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.slot import Reservation
@@ -60,8 +60,8 @@ class Books:
         for each in transfers:
             if each.kind is TransferKind.PAYMENT:
                 standing[each.agreement_id] += each.amount
-            elif each.kind is TransferKind.REFUND:
-                standing[each.agreement_id] -= each.amount
+            elif each.kind in (TransferKind.REFUND, TransferKind.REBATE):
+                standing[agreement_of(each)] -= each.amount
         return {agreement_id: amount for agreement_id, amount in standing.items() if amount}
 
     def agreements(self) -> list[dict[str, Any]]:
@@ -75,7 +75,7 @@ class Books:
             found += [f"{order.order_id} is still reserved" for order in ledger.open_orders()]
             found += [f"{transfer.transfer_id} is still in escrow" for transfer in ledger.pending()]
         listed = self.agreements()
-        active = [each["agreement"] for each in listed if each["state"] == "active"]
+        active = [_as_it_stands(each) for each in listed if each["state"] == "active"]
         unsure = [each["agreement"]["agreement_id"] for each in listed if each["state"] in ("settling", "cancelling")]
         found += [f"{agreement_id} is still open" for agreement_id in unsure]
         paid = self.paid()
@@ -131,6 +131,12 @@ class Books:
             return not found
 
         until(right, lambda: "; ".join(found))
+
+
+def _as_it_stands(listed: dict[str, Any]) -> dict[str, Any]:
+    """An agreement that costs what is left of its price after its amendments."""
+    back = sum(each["refund"] for each in listed["amendments"])
+    return {**listed["agreement"], "cost": listed["agreement"]["cost"] - back}
 
 
 def credits_of(amount: int) -> int:

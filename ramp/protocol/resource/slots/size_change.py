@@ -3,9 +3,8 @@
 The machine is first asked for the size that the slot has, so that one that can change nothing is refused at once. At
 the instant that the amendment names it is asked for the smaller one, and only what it has then given back is paid
 back: by the resource's countersignature, which the bank posts. Until then the old state holds; if it comes to nothing
-    the machine is
-asked for the old size again. Questions to a machine may overtake each other, so each bears the number of its step, and
-the machine does no step after a later one.
+the machine is asked for the old size again. Questions to a machine may overtake each other, so each bears the number of
+its step, and the machine does no step after a later one.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.seal import Seal
 from ramp.model.sizes.amended import SlotState
-from ramp.protocol.amending.asking import ResizeSlot, SlotResized
+from ramp.protocol.amending.asking import BANK_TOO_OLD, ResizeSlot, SlotResized
 from ramp.protocol.amending.memory import (
     AmendmentDropped,
     AmendmentReceived,
@@ -91,12 +90,13 @@ class SizeChange(StateMachine[SizeChangeState]):
         self.deadline = self.body.effective_at
         return []
 
-    def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
+    def tick(self, now: Instant, *, sold: bool, old_bank: str) -> list[Effect]:
         """Take back what is given up, or ask machine or bank again.
 
         Args:
             now: the present.
             sold: whether the slot is sold as ever, and not being given back.
+            old_bank: that the bank knows no amendments, as a sentence; empty where it does.
         """
         body = self.body
         if self.state is S.AGREED and now >= body.effective_at:
@@ -111,6 +111,8 @@ class SizeChange(StateMachine[SizeChangeState]):
             return self._too_late(now)
         if not self._retry.is_due(now):
             return []
+        if self.state is S.POSTING and old_bank:
+            return self._restore(BANK_TOO_OLD, old_bank, "deadline", now)
         if self.state is S.POSTING:
             self._retry.again(now)
             self._arm()

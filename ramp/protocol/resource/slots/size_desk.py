@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -16,9 +17,10 @@ from ramp.model.contents import Amended, AmendmentPosted, AmendmentRefused
 from ramp.model.instant import Duration, Instant, iso, seconds
 from ramp.model.seal import Seal
 from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, notice_problem
-from ramp.protocol.amending.asking import SlotResized
+from ramp.protocol.amending.asking import BANK_TOO_OLD, SlotResized, old_bank_problem
 from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
 from ramp.protocol.effects import Effect, Send, reply
+from ramp.protocol.faults import guarded
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots.size_change import SizeChange
 from ramp.protocol.tables import ParticipantState, SizeChangeState
@@ -49,11 +51,15 @@ class SizeDesk:
         pace: of the selling agent.
         in_the_way: why a slot (an offer's id) cannot have so many cores until that end, for what goes on on it; or
             empty.
+        bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
     """
 
-    def __init__(self, pace: Pace, in_the_way: Callable[[str, int, Instant], str]) -> None:
+    def __init__(
+        self, pace: Pace, in_the_way: Callable[[str, int, Instant], str], bank_minor: Callable[[], int | None]
+    ) -> None:
         self._pace = pace
         self._in_the_way = in_the_way
+        self._bank_minor = bank_minor
         self._slots: dict[str, _Slot] = {}
         self._open: dict[str, SizeChange] = {}
         self._stranded: list[tuple[str, str]] = []
@@ -187,7 +193,9 @@ class SizeDesk:
             if change.deadline is not None and now >= change.deadline:
                 slot = self._slots[offer_id]
                 sold = slot.participant.state is ParticipantState.SOLD
-                effects += self._kept(slot, change.tick(now, sold=sold))
+                old_bank = old_bank_problem(change.body.bank, self._bank_minor())
+                acts = partial(self._ticked, slot, change, now, sold=sold, old_bank=old_bank)
+                effects += guarded(offer_id, acts)
         return effects
 
     # -- common --------------------------------------------------------------------------------------------------
@@ -207,11 +215,16 @@ class SizeDesk:
         problem = amendment_problem(participant.agreed, slot.state, body)
         if problem is not None:
             return problem
+        if old_bank := old_bank_problem(body.bank, self._bank_minor()):
+            return BANK_TOO_OLD, old_bank
         if short := notice_problem(body, timing.amendment_notice):
             return "short_notice", short
         if busy := self._in_the_way(body.offer_id, body.cores, body.until):
             return "job_in_the_way", busy
         return None
+
+    def _ticked(self, slot: _Slot, change: SizeChange, now: Instant, *, sold: bool, old_bank: str) -> list[Effect]:
+        return self._kept(slot, change.tick(now, sold=sold, old_bank=old_bank))
 
     def _slot(self, participant: Participant) -> _Slot:
         offer_id = participant.offer.offer_id

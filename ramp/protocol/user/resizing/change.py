@@ -1,8 +1,8 @@
 """The user's side of making one bought slot smaller: proposed to the seller, and ended by the bank's word.
 
 Either the seller proves by the bank's own word that the amendment is posted, or it is withdrawn at the bank, whose
-answer is
-final: posted after all, or never. So nothing rests on whether the seller says no, says nothing, or fails.
+answer is final: posted after all, or never. So nothing rests on whether the seller says no, says nothing, or fails. A
+bank of an earlier version knows no amendments and says nothing; it has posted none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ramp.model.agreement import Agreement, Amendment, Signed
 from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, AmendmentRefused, AmendmentWithdrawal
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
-from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.protocol.amending.asking import BANK_TOO_OLD, AmendmentOutcome
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
@@ -34,14 +34,14 @@ class Change(StateMachine[AmendmentState]):
         pace: of the user.
 
     Attributes:
-        outcome: how it ended, with the bank's seal on it, once it has.
+        outcome: how it ended, once it has, with the bank's seal on it; without one where the bank is too old for any.
     """
 
     def __init__(self, amendment: Amendment, agreement: Agreement, pace: Pace) -> None:
         super().__init__(agreement.request_id, AMENDMENT, S.NEW)
         self.amendment = amendment
         self.agreement = agreement
-        self.outcome: tuple[AmendmentOutcome, Seal] | None = None
+        self.outcome: tuple[AmendmentOutcome, Seal | None] | None = None
         self._pace = pace
         self._retry = Retry(pace)
         self._limit: Instant | None = None
@@ -96,8 +96,26 @@ class Change(StateMachine[AmendmentState]):
             return []
         return self._end(content, seal, type(content).__name__, now)
 
-    def tick(self, now: Instant) -> list[Effect]:
-        """Send again; give up what takes too long."""
+    def on_not_understood(self, sender: str, now: Instant) -> list[Effect]:
+        """The seller knows no amendments, or this one makes no sense to it: what it does not know it does not do."""
+        if self.state is not S.ASKING or sender != self.amendment.resource:
+            return []
+        self._why = "not_understood", f"{sender} does not understand it; perhaps its program is older than amendments"
+        return self._withdraw("NotUnderstood", now)
+
+    def tick(self, now: Instant, *, old_bank: str) -> list[Effect]:
+        """Send again; give up what takes too long.
+
+        Args:
+            now: the present.
+            old_bank: that the bank knows no amendments, as a sentence; empty where it does.
+        """
+        if self.state is S.WITHDRAWING and old_bank:
+            self._enter(S.ENDED, "deadline")
+            self._retry.stop()
+            self._arm()
+            self.outcome = self._came_to(0, done=False, code=BANK_TOO_OLD, detail=old_bank), None
+            return []
         if self._limit is not None and now >= self._limit:
             self._why = "no_answer", f"{self.amendment.resource} has not had it posted in time"
             return self._withdraw("deadline", now)
@@ -150,18 +168,20 @@ class Change(StateMachine[AmendmentState]):
         self._retry.answered(now)
         self._limit = None
         self._arm()
-        body = self.amendment
         done = isinstance(content, AmendmentPosted)
         code, detail = ("", "") if done else self._why
         if isinstance(content, AmendmentRefused) and not code:
             code, detail = content.code, content.detail
         refund = content.refund if isinstance(content, AmendmentPosted) else 0
-        outcome = AmendmentOutcome(
-            body.agreement_id, body.number, done, body.cores, body.until, body.effective_at, refund, code, detail
-        )
-        self.outcome = outcome, seal
+        self.outcome = self._came_to(refund, done=done, code=code, detail=detail), seal
         # the copy with both signatures is the seller's to give: it gives the same answer again
         return [self._propose()] if stimulus == "AmendmentPosted" else []
+
+    def _came_to(self, refund: int, *, done: bool, code: str, detail: str) -> AmendmentOutcome:
+        body = self.amendment
+        return AmendmentOutcome(
+            body.agreement_id, body.number, done, body.cores, body.until, body.effective_at, refund, code, detail
+        )
 
     def _ask(self) -> Send:
         return self._withdrawal() if self.state is S.WITHDRAWING else self._propose()

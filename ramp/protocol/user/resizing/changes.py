@@ -11,7 +11,13 @@ from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, Amend
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, refund_owed
-from ramp.protocol.amending.asking import QUOTED, AgreementResized, AmendmentOutcome
+from ramp.protocol.amending.asking import (
+    BANK_TOO_OLD,
+    QUOTED,
+    AgreementResized,
+    AmendmentOutcome,
+    old_bank_problem,
+)
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
@@ -38,12 +44,20 @@ class Changes:
         agreements: the user's agreements by id.
         standing: what an agreement of them is now (`UserParty.agreement_state`).
         pace: of the user.
+        bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
     """
 
-    def __init__(self, agreements: Mapping[str, Agreement], standing: Callable[[str], str], pace: Pace) -> None:
+    def __init__(
+        self,
+        agreements: Mapping[str, Agreement],
+        standing: Callable[[str], str],
+        pace: Pace,
+        bank_minor: Callable[[], int | None],
+    ) -> None:
         self._agreements = agreements
         self._standing = standing
         self._pace = pace
+        self._bank_minor = bank_minor
         self._proposed: dict[str, dict[int, Amendment]] = {}
         self._posted: dict[str, list[Amendment]] = {}
         self._open: dict[str, Change] = {}
@@ -140,6 +154,8 @@ class Changes:
         if agreement_id in self._open:
             detail = f"{agreement_id} is being changed already; right would be to wait for the end of that"
             return [self._not_done(agreement_id, ANOTHER_OPEN, detail)]
+        if old_bank := old_bank_problem(agreement.bank, self._bank_minor()):
+            return [self._not_done(agreement_id, BANK_TOO_OLD, old_bank)]
         state = self.state(agreement_id)
         amendment = self._drawn_up(wish, agreement, state, now)
         problem = amendment_problem(agreement, state, amendment)
@@ -205,6 +221,14 @@ class Changes:
         Change(amendment, agreement, self._pace).check_proof(content)
         return [SaveAgreement(f"{agreement_id}.amendment-{number}", content.amendment, content.posted_seal.text)]
 
+    def not_understood(self, message: Message, now: Instant) -> list[Effect]:
+        """Somebody has not understood a message of an amendment; of anything else nothing is done."""
+        agreement_id, _, number = message.in_reply_to.rpartition("#")
+        change = self._open.get(agreement_id)
+        if change is None or str(change.amendment.number) != number:
+            return []
+        return guarded(agreement_id, partial(change.on_not_understood, message.sender, now))
+
     def tick(self, now: Instant) -> list[Effect]:
         """Let everything act whose deadline has come."""
         effects: list[Effect] = []
@@ -221,7 +245,8 @@ class Changes:
     # -- common --------------------------------------------------------------------------------------------------
 
     def _tick(self, change: Change, now: Instant) -> list[Effect]:
-        return change.tick(now) + self._end(change.amendment.agreement_id, now)
+        old_bank = old_bank_problem(change.amendment.bank, self._bank_minor())
+        return change.tick(now, old_bank=old_bank) + self._end(change.amendment.agreement_id, now)
 
     def _begin(self, amendment: Amendment, now: Instant) -> list[Effect]:
         change = Change(amendment, self._agreements[amendment.agreement_id], self._pace)

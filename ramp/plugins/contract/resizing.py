@@ -1,0 +1,101 @@
+"""Rules about plug-ins that can change the size of what is reserved (`ResizablePlugin`); others are not judged."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ramp.model.instant import HOUR, MINUTE
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.plugins.contract.demands import demand, held, refused, reserved, same
+from ramp.plugins.contract.subject import NotChecked, Subject
+
+
+def a_smaller_reservation_stays_smaller(subject: Subject) -> None:
+    """A firm reservation gets the cores and the end asked for, and keeps its name; also after a restart."""
+    state, now = subject.new_folder(), subject.now
+    key, cores = subject.key("smaller"), _two(subject)
+    with subject.machine(state) as machine:
+        machine.demand_resizable()
+        unit = subject.unit(cores)
+        held(machine, key, unit, now + HOUR, now)
+        firm = reserved("confirm", machine.confirm(key, now))
+        until = firm.slot.end - 10 * MINUTE
+        fewer = max(firm.slot.cores // 2, 1)
+        smaller = reserved("resize", machine.resize(key, 1, fewer, until, now))
+        same("resize with the same step", machine.resize(key, 1, fewer, until, now), smaller)
+        demand(smaller.reservation_id == firm.reservation_id, "resize: the reservation has another name than before")
+        demand(smaller.slot.start == firm.slot.start, "resize: the slot begins at another time than before")
+        with subject.machine(state) as after:
+            for each in (machine, after):
+                same("reservation after its change", each.reservation(key, now), smaller)
+            same("resize with the same step after a restart", after.resize(key, 1, fewer, until, now), smaller)
+
+
+def what_a_change_frees_is_free(subject: Subject) -> None:
+    """What a reservation gives up can be held by others at once, and is then refused to it."""
+    now = subject.now
+    key, other, cores = subject.key("gives"), subject.key("takes"), _two(subject)
+    with subject.machine() as machine:
+        machine.demand_resizable()
+        whole = subject.unit(cores)
+        held(machine, key, whole, now + HOUR, now)
+        slot = reserved("confirm", machine.confirm(key, now)).slot
+        for number in range(subject.cores):  # until nothing is free beside it
+            one = subject.unit(1)
+            rest = machine.quote(one, now)
+            if isinstance(rest, Refusal):
+                break
+            reserved("hold", machine.hold(subject.key(f"rest-{number}"), one, rest, now + HOUR, now))
+        fewer = max(slot.cores // 2, 1)
+        reserved("resize", machine.resize(key, 1, fewer, slot.end, now))
+        held(machine, other, subject.unit(1), now + HOUR, now)
+        refused("resize to the old size", machine.resize(key, 2, slot.cores, slot.end, now), RefusalCode.SLOT_TAKEN)
+        kept = machine.reservation(key, now)
+        demand(kept is not None and kept.slot.cores == fewer, f"resize: refused, and yet it has become {kept!r:.200}")
+
+
+def an_earlier_step_changes_nothing(subject: Subject) -> None:
+    """A change that comes after one with a higher step is refused, for calls may overtake each other."""
+    now = subject.now
+    key, cores = subject.key("steps"), _two(subject)
+    with subject.machine() as machine:
+        machine.demand_resizable()
+        held(machine, key, subject.unit(cores), now + HOUR, now)
+        slot = reserved("confirm", machine.confirm(key, now)).slot
+        same_size = reserved("resize", machine.resize(key, 5, slot.cores, slot.end, now))
+        fewer = max(slot.cores // 2, 1)
+        refused("resize with an earlier step", machine.resize(key, 4, fewer, slot.end, now), RefusalCode.SLOT_TAKEN)
+        same("reservation after a refused change", machine.reservation(key, now), same_size)
+
+
+def only_what_is_firm_changes(subject: Subject) -> None:
+    """Of what is held only, given back or unknown no size is changed."""
+    now = subject.now
+    codes = (RefusalCode.CANCELLED, RefusalCode.HOLD_EXPIRED)
+    keys = [subject.key(name) for name in ("held", "released", "unknown")]
+    with subject.machine() as machine:
+        machine.demand_resizable()
+        slot = held(machine, keys[0], subject.unit(), now + HOUR, now).slot
+        held(machine, keys[1], subject.unit(), now + HOUR, now)
+        machine.confirm(keys[1], now)
+        machine.release(keys[1], now)
+        for key in keys:
+            refused("resize", machine.resize(key, 1, 1, slot.end - MINUTE, now), *codes)
+        kept = machine.reservation(keys[0], now)
+        demand(kept is not None and kept.slot == slot, f"resize: refused, and yet the hold has become {kept!r:.200}")
+
+
+def _two(subject: Subject) -> int:
+    """Cores of a reservation that can be halved."""
+    cores = max(subject.portion, 2)
+    if cores > subject.cores:
+        raise NotChecked("it has one core")
+    return cores
+
+
+TRIALS: Final = (
+    a_smaller_reservation_stays_smaller,
+    what_a_change_frees_is_free,
+    an_earlier_step_changes_nothing,
+    only_what_is_firm_changes,
+)

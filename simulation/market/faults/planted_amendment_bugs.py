@@ -1,0 +1,54 @@
+"""Bugs planted where slots change their size; `planted_bugs` lists them with all others."""
+
+# ruff: noqa: SLF001 breaking what is inside is what this is for
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import replace
+from unittest.mock import patch
+
+from ramp.ledger import rules as ledger_rules
+from ramp.ledger.book import _Index
+from ramp.model.agreement import Amendment
+from ramp.protocol.amending.asking import ResizeSlot
+from ramp.protocol.amending.memory import AmendmentConcluded
+from ramp.protocol.records import Record
+from ramp.protocol.resource.slots.size_change import SizeChange
+from ramp.protocol.user.resizing.changes import Changes
+
+Context = contextlib.AbstractContextManager[object]
+
+
+def paid_back_untaken() -> Context:
+    """The machine is asked for the size that the slot has instead of the smaller one."""
+
+    def ask_machine(change: SizeChange) -> ResizeSlot:
+        return ResizeSlot(change.body.offer_id, change._step(), change._state.cores, change._state.until)
+
+    return patch.object(SizeChange, "_ask_machine", ask_machine)
+
+
+def decisions_forgotten() -> Context:
+    """The ledger does not note what it has decided of an amendment."""
+    return patch.object(_Index, "add_amendment", lambda *_: None)
+
+
+def rebates_refunded_again() -> Context:
+    """A refund gives back what amendments have given back already."""
+    return patch.object(ledger_rules, "given_back", lambda _: 0)
+
+
+def amendments_forgotten() -> Context:
+    """A user that restarts knows nothing of what was posted before."""
+    original = Changes._replayed
+
+    def replayed(changes: Changes, records: Sequence[Record]) -> dict[str, Amendment]:
+        ended = [
+            replace(each, outcome=replace(each.outcome, done=False)) if isinstance(each, AmendmentConcluded) else each
+            for each in records
+        ]
+        return original(changes, ended)
+
+    return patch.object(Changes, "_replayed", replayed)

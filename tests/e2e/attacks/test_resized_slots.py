@@ -1,0 +1,268 @@
+"""A bought slot that shrinks while it stands: as a user does it, and as rogues would like to (A1, A4, A5)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from certified import Buyer, Party, Seller, fresh, unsealed
+from standing import restarts
+from swarm_books import Books
+from swarm_market import SHORT_TIMING, WAIT_S, in_hours, unit
+
+from ramp.ledger.account import AccountKind
+from ramp.model.acl import Performative
+from ramp.model.agreement import Amendment, Signed
+from ramp.model.contents import (
+    Amended,
+    AmendmentAgreed,
+    AmendmentRefused,
+    AmendmentWithdrawal,
+    Confirmed,
+    FundsReserved,
+    NotUnderstood,
+)
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.seal import Role
+from ramp.model.sizes.amended import after, first_state, refund_owed, state_digest
+from ramp.runtime.ledger.store import LedgerStore
+
+pytestmark = pytest.mark.e2e
+
+P = Performative
+PRICE = 20
+"""Of small1, in credits per core hour: it is the cheapest."""
+
+COST = 8 * PRICE * 100
+"""Of eight cores for an hour, in minor units."""
+
+NOTICE_S = 2
+
+
+@pytest.fixture(scope="module")
+def market(module_market):
+    timing = {**SHORT_TIMING, "amendment_notice_s": NOTICE_S}
+    accounts = ["rich", "mallory", "moriarty"]
+    market = module_market(kind="embedded", users={"alice": 1_000}, timing=timing, accounts=accounts, per_process=4)
+    market.up()
+    market.wait_ready()
+    return market
+
+
+def ramp(market, *arguments, code=0):
+    """What the command line says; with `--json` as it is meant."""
+    run = subprocess.run(
+        [sys.executable, "-m", "ramp.cli.main", *arguments, "--state-dir", str(market.state.path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WAIT_S,
+    )
+    assert run.returncode == code, (run.returncode, run.stdout, run.stderr)
+    return json.loads(run.stdout) if "--json" in arguments else run.stdout + run.stderr
+
+
+def test_a_user_makes_a_slot_smaller_and_gives_the_rest_back(market):
+    outcome = market.buy("alice", "request-shrinks", [unit(1, 8, in_hours(1))])
+    assert outcome["status"] == "committed", outcome
+    (bought,) = outcome["units"]
+    reservation, resource = bought["reservation_id"], bought["offer"]["resource"].partition("@")[0]
+    assert resource == "small1"
+    quoted = ramp(market, "resize", reservation, "--cores", "6", "--quote", "--json")
+    assert (quoted["changed"], quoted["quoted"], quoted["amendment"]) == (False, True, None)
+    assert quoted["refund"] == COST / 4 / 100
+    assert ramp(market, "balance", "--json")["balance"] == 1_000 - COST / 100, "a quotation changes nothing"
+
+    done = ramp(market, "resize", reservation, "--cores", "6", "--json")
+    assert (done["changed"], done["amendment"], done["cores"], done["code"]) == (True, 1, 6, "")
+    assert done["refund"] == quoted["refund"]
+    half_an_hour = in_hours(1) + HOUR // 2
+    again = ramp(market, "resize", reservation, "--cores", "4", "--until", "+89min", "--json")
+    assert (again["changed"], again["amendment"], again["cores"]) == (True, 2, 4)
+    assert (COST / 2 + COST / 4) / 100 - 3 < done["refund"] + again["refund"] < COST * 0.8 / 100, half_an_hour
+
+    shown = ramp(market, "show", reservation, "--json")
+    assert (shown["cores"], shown["end"]) == (4, again["end"])
+    assert [each["number"] for each in shown["amendments"]] == [1, 2]
+    (listed,) = ramp(market, "reservations", "--json")
+    assert listed["cores"] == 4
+    assert "--ntasks=4 " in ramp(market, "show", reservation, "--as", "sbatch")
+    (slot,) = [each for each in Books(market).reservations()["small1"] if each.reservation_id == reservation]
+    assert (slot.firm, slot.slot.cores) == (True, 4)
+
+    back = done["refund"] + again["refund"]
+    assert ramp(market, "balance", "--json")["balance"] == pytest.approx(1_000 - COST / 100 + back)
+    agreement_id = done["agreement_id"]
+    files = [
+        str(market.state.agreement("alice", name))
+        for name in (agreement_id, f"{agreement_id}.amendment-1", f"{agreement_id}.amendment-2")
+    ]
+    verified = ramp(market, "verify", *files, "--json")
+    assert verified["holds"]
+    (chain,) = verified["chains"]
+    assert (chain["amendments"], chain["cores"], chain["end"]) == ([1, 2], 4, again["end"])
+    assert chain["given_back"] == pytest.approx(back)
+    broken = ramp(market, "verify", files[0], files[2], code=1)
+    assert "amendment 2 does not follow: other_state" in broken
+    theirs = market.state.agreement("small1", f"{agreement_id}.amendment-2")
+    assert "holds" in ramp(market, "verify", str(theirs))
+
+    refused = ramp(market, "resize", reservation, "--cores", "9", "--json", code=1)
+    assert (refused["changed"], refused["code"]) == (False, "not_smaller")
+    (cancelled,) = ramp(market, "cancel", reservation, "--json")
+    assert cancelled["refund"] == pytest.approx(COST / 100 - back)
+    assert ramp(market, "balance", "--json")["balance"] == 1_000
+    assert reservation not in {each.reservation_id for each in Books(market).reservations()["small1"]}
+    with LedgerStore.open(market.state.ledger) as ledger:
+        assert ledger.audit() == []
+
+
+@pytest.fixture
+async def enter(market, rogues):
+    """`await enter(Buyer, "rich", 100_000)` lets a certified party with an account in; nobody honest is restarted."""
+    inside = []
+    started = restarts(market)
+
+    async def let_in(kind, name, money=0):
+        role, account = (Role.RESOURCE, AccountKind.RESOURCE) if kind is Seller else (Role.USER, AccountKind.USER)
+        party = await kind.enter(market, rogues, name, role)
+        inside.append(party)
+        party.open_account(account, money)
+        return party
+
+    yield let_in
+    for party in inside:
+        party.leave()
+    assert restarts(market) == started
+
+
+async def bought(rich):
+    """A slot of small1 that a rogue has bought honestly, paid and begun in an hour."""
+    agreement = await rich.held("small1", unit(1, 8, in_hours(3)))
+    vote = await rich.order(agreement)
+    assert isinstance(vote.content, FundsReserved)
+    assert vote.seal is not None
+    answer = await rich.commit(agreement, vote.content, vote.seal)
+    assert isinstance(answer.content, Confirmed), answer
+    return agreement
+
+
+def proposed(agreement, state, rich, **changes):
+    """An amendment to six cores; its refund is right for what it says, unless it is among the changes."""
+    at = rich.now + (NOTICE_S + 3) * SECOND
+    amendment = Amendment(
+        agreement_id=agreement.agreement_id,
+        number=state.number + 1,
+        previous=state.digest,
+        offer_id=agreement.offer.offer_id,
+        user=agreement.user,
+        resource=agreement.resource,
+        bank=agreement.bank,
+        cores=6,
+        until=state.until,
+        effective_at=at,
+        refund=1,
+        issued_at=rich.now,
+        valid_until=at + MINUTE,
+    )
+    amendment = replace(amendment, **changes)
+    if "refund" not in changes:
+        owed = refund_owed(agreement, state, amendment.cores, amendment.until, amendment.effective_at)
+        amendment = replace(amendment, refund=max(owed, 1))
+    return amendment
+
+
+async def answered(party, to, signed, *kinds):
+    """What is said to a signed document, whoever it is from."""
+    conversation = fresh("amendment")
+    await party.put(unsealed(party.message(P.REQUEST, to, signed, conversation, reply_with=conversation)), to)
+    return (await party.answer(conversation, *kinds)).content
+
+
+def money(market, *names):
+    with LedgerStore.open(market.state.ledger) as ledger:
+        assert ledger.audit() == []
+        return [ledger.balance(f"{name}@localhost").posted for name in names]
+
+
+async def test_what_no_resource_agrees_to(market, enter):
+    rich = await enter(Buyer, "rich", 1_000_000)
+    mallory = await enter(Buyer, "mallory")
+    agreement = await bought(rich)
+    state = first_state(agreement)
+    before = money(market, "rich", "small1")
+
+    async def refused(**changes):
+        signed = rich.notary.sign(Signed(proposed(agreement, state, rich, **changes)), rich.now)
+        answer = await answered(rich, "small1", signed, AmendmentRefused, AmendmentAgreed, NotUnderstood)
+        return answer.code if isinstance(answer, AmendmentRefused) else type(answer).__name__
+
+    later = rich.now + 10 * SECOND
+    assert await refused(previous=state_digest(replace(agreement, cost=1))) == "other_state"
+    assert await refused(cores=9) == "not_smaller"
+    assert await refused(until=state.until + SECOND) == "not_smaller"
+    assert await refused(cores=8) == "no_change"
+    assert await refused(refund=COST) == "bad_price"
+    assert await refused(refund=-1) == "NotUnderstood"
+    assert await refused(effective_at=rich.now - SECOND) == "too_late"
+    assert await refused(issued_at=rich.now - HOUR) == "too_old"
+    assert await refused(issued_at=later - SECOND, effective_at=later) == "short_notice"
+    assert await refused(effective_at=state.until, valid_until=state.until + SECOND) == "NotUnderstood"
+    assert await refused(valid_until=rich.now, effective_at=later) == "NotUnderstood"
+    assert await refused(agreement_id="agreement-of-nobody") == "unknown_agreement"
+    assert await refused(offer_id="offer-of-nobody") == "unknown_agreement"
+    assert await refused(bank="moriarty@localhost") == "other_parties"
+    assert await refused(number=1_000_000) == "NotUnderstood"
+    assert await refused(user=mallory.name) == "NotUnderstood"  # in another's name
+    others = mallory.notary.sign(Signed(proposed(agreement, state, rich, user=mallory.name)), rich.now)
+    assert isinstance(await answered(mallory, "small1", others, AmendmentRefused, NotUnderstood), NotUnderstood)
+    forged = rich.notary.sign(Signed(proposed(agreement, state, rich)), rich.now)
+    forged = replace(forged, document=forged.document.replace('cores="6"', 'cores="1"'))
+    assert isinstance(await answered(rich, "small1", forged, AmendmentRefused, NotUnderstood), NotUnderstood)
+    assert money(market, "rich", "small1") == before
+    firm = await asyncio.to_thread(Books(market).reservations)
+    assert [each.slot.cores for each in firm["small1"] if each.key == agreement.offer.offer_id] == [8]
+
+
+async def test_what_is_posted_is_posted_once_and_brought_by_its_resource_only(market, enter):
+    rich = await enter(Buyer, "rich", 1_000_000)
+    mallory = await enter(Buyer, "mallory")
+    moriarty = await enter(Party, "moriarty")
+    agreement = await bought(rich)
+    state = first_state(agreement)
+    (before, *_) = money(market, "rich")
+    # a number may be skipped, and what was proposed under it is void then
+    amendment = proposed(agreement, state, rich, number=3)
+    signed = rich.notary.sign(Signed(amendment), rich.now)
+    for who in (rich, mallory, moriarty):  # signed by one only, and not by its resource
+        assert isinstance(await answered(who, "bank", signed, NotUnderstood, AmendmentRefused), NotUnderstood)
+    wish = AmendmentWithdrawal(agreement.agreement_id, 3)
+    await mallory.say(P.REQUEST, "bank", wish, conversation := fresh("withdrawal"))
+    assert (await mallory.answer(conversation, AmendmentRefused)).content.code == "unknown_transfer"
+
+    assert isinstance(await answered(rich, "small1", signed, AmendmentAgreed, AmendmentRefused), AmendmentAgreed)
+    second = rich.notary.sign(Signed(replace(amendment, number=4)), rich.now)
+    assert (await answered(rich, "small1", second, AmendmentRefused)).code == "another_open"
+    proof = (await rich.answer(agreement.request_id, Amended)).content
+    assert (proof.posted.refund, proof.amendment.signers) == (amendment.refund, (rich.name, "small1@localhost"))
+    assert money(market, "rich") == [before + amendment.refund]
+
+    again = await answered(rich, "small1", signed, Amended)
+    assert again.posted == proof.posted
+    for who in (rich, mallory, moriarty):  # with both signatures, from another
+        assert isinstance(await answered(who, "bank", proof.amendment, NotUnderstood), NotUnderstood)
+    await rich.say(P.REQUEST, "bank", wish, conversation := fresh("withdrawal"))
+    assert (await rich.answer(conversation)).content.refund == amendment.refund  # it stays posted
+    state = after(amendment)
+    old = rich.notary.sign(Signed(proposed(agreement, state, rich, number=2, cores=4)), rich.now)
+    assert (await answered(rich, "small1", old, AmendmentRefused)).code == "old_number"
+    first = first_state(agreement)
+    crossed = rich.notary.sign(Signed(proposed(agreement, first, rich, number=5, cores=5)), rich.now)
+    assert (await answered(rich, "small1", crossed, AmendmentRefused)).code == "other_state"
+    assert money(market, "rich") == [before + amendment.refund]
+    firm = await asyncio.to_thread(Books(market).reservations)
+    assert [each.slot.cores for each in firm["small1"] if each.key == agreement.offer.offer_id] == [6]
