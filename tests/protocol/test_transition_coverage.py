@@ -9,6 +9,7 @@ from unittest.mock import patch
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.tables import TABLES, Transition
 from simulation.market.swarm import run_seed
+from tests.protocol.test_amendments_of_old_peers import SCENARIOS
 
 FOLDER = Path(__file__).parent / "scripts"
 
@@ -27,10 +28,12 @@ def test_all_transitions_happen(scripts: Any) -> None:
     with patch.object(StateMachine, "_enter", enter):
         for path in sorted(FOLDER.glob("*.txt")):
             scripts.play(path)
+        for with_old_peers in SCENARIOS:  # no simulated party is older than the others
+            with_old_peers()
         for seed in (*RICH, *range(163)):
             if all(table <= seen for table in TABLES.values()):
                 break
-            run_seed(seed)
+            run_seed(seed, resized=False)
     for name, table in TABLES.items():
         missing = sorted(f"{name}: {move.state} -{move.stimulus}-> {move.next_state}" for move in table - seen)
         assert missing == []

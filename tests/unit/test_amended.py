@@ -79,7 +79,7 @@ def test_the_next_one_changes_what_the_first_has_made() -> None:
     assert amendment_problem(AGREEMENT, state, second) is None
     assert amendment_problem(AGREEMENT, state, AMENDMENT) == (
         "old_number",
-        "its number is 1; right would be 2 to 10000",
+        "its number is 1; right would be 2 to 1000",
     )
 
 

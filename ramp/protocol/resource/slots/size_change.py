@@ -66,7 +66,11 @@ class SizeChange(StateMachine[SizeChangeState]):
 
     @property
     def is_binding(self) -> bool:
-        """Whether the slot is promised in its new size: so much may be used of it from now on."""
+        """Whether no more of the slot may be used than its new size; also while the machine is asked whether it can."""
+        return self.state is S.CHECKING or self._is_agreed
+
+    @property
+    def _is_agreed(self) -> bool:
         return self.state in (S.AGREED, S.TAKING, S.POSTING)
 
     # -- entries -------------------------------------------------------------------------------------------------
@@ -170,7 +174,7 @@ class SizeChange(StateMachine[SizeChangeState]):
 
     def on_proposed(self) -> list[Effect]:
         """The same proposal again: the same answer again, if there is one yet."""
-        return [self._agreed()] if self.is_binding else []
+        return [self._agreed()] if self._is_agreed else []
 
     def on_bank(self, content: AmendmentPosted | AmendmentRefused, seal: Seal, now: Instant) -> list[Effect]:
         """The bank's word; it is final.
