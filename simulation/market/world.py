@@ -149,17 +149,13 @@ class World(MarketView):
             self._add_user(user)
         for actor in list(self._actors.values()):
             self._start(actor)
-        self._schedule(faults)
-
-    # -- parties -------------------------------------------------------------------------------------------------
-
-    def _schedule(self, faults: FaultPlan) -> None:
-        """Have clocks set and parties fall silent when a plan says so."""
         for name, fault in faults.clocks.items():
             for when, _ in fault.steps:
                 self._queue.schedule(START + when, ClockSet(name))
         for down in faults.outages:
             self._queue.schedule(START + down.since, Outage(down.name, down.lasting))
+
+    # -- parties -------------------------------------------------------------------------------------------------
 
     def _add_market(self) -> None:
         """Directories, bank and keeper."""
