@@ -70,6 +70,8 @@ class PluginSettings:
         options: the plug-in's own table of the configuration file (for fake_qstat: `log`, `base_time_s`, `speed`).
         state_dir: folder for durable state, or None to keep it in memory only (simulator).
         seed: for whatever the plug-in draws at random.
+        acting: by what its buyers' local accounts are acted as (`ramp.launching.acting.Acting.told`); empty where they
+            are not.
     """
 
     resource: str
@@ -79,6 +81,7 @@ class PluginSettings:
     options: Mapping[str, Any] = field(default_factory=dict)
     state_dir: Path | None = None
     seed: int = 0
+    acting: Mapping[str, str] = field(default_factory=dict)
 
 
 class ResourcePlugin(Protocol):

@@ -164,7 +164,8 @@ class JobToRun:
         arguments: the command and its arguments.
         inputs: files that are staged first.
         environment: variables that it is told of its slot by, beside the usual few.
-        in_queue: whether the slot is not reserved but a job in a queue, `reservation_id`, in which this one runs.
+        queue_key: where no slot is reserved, the key of the job in a queue in which this one runs, and whose number
+            there is `reservation_id`; else empty.
     """
 
     job_id: str
@@ -177,7 +178,7 @@ class JobToRun:
     arguments: tuple[str, ...]
     inputs: tuple[JobInput, ...]
     environment: tuple[tuple[str, str], ...]
-    in_queue: bool = False
+    queue_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -321,5 +321,5 @@ def to_run(taken: JobTaken, offer: Offer, reservation_id: str, resource: str, be
         tuple(each.value for each in order.arguments),
         order.inputs,
         tuple(environment.items()),
-        in_queue=offer.in_queue,
+        queue_key=offer.offer_id if offer.in_queue else "",
     )

@@ -160,9 +160,8 @@ class ResourceParty:
         return self._armed(effects)
 
     def _recovered(self, participant: Participant, now: Instant) -> list[Effect]:
-        offer_id = participant.offer.offer_id
         effects = participant.recover(now) + self.jobs.recover(participant, now)
-        for job in self.jobs.jobs_of(offer_id):
+        for job in self.jobs.jobs_of(participant.offer.offer_id):
             effects += self._delivered(job.order.job_id, now)
         return effects
 

@@ -109,7 +109,8 @@ def test_what_is_ordered_before_the_start_runs_once_in_that_very_job_when_it_has
     market.starts()
     assert market.launcher.launches == {"job-1": 1}
     to_run = market.job().to_run
-    assert (to_run.in_queue, to_run.reservation_id, to_run.account) == (True, reservation, "alice1")
+    (participant,) = market.world.resources["res"].participants
+    assert (to_run.queue_key, to_run.reservation_id, to_run.account) == (participant, reservation, "alice1")
     assert paid <= to_run.begin_at < paid + MINUTE
     assert to_run.end_at == to_run.begin_at + HOUR  # what was bought, from then on at most
     assert dict(to_run.environment)["RAMP_END"] == iso(to_run.end_at)
