@@ -92,7 +92,7 @@ class GridEngineQueue:
         argv = (
             *self._command("qsub", "-h", "-terse", "-N", wanted.name, "-q", self._system.queue, "-S", "/bin/sh"),
             *("-pe", self._system.environment, str(wanted.cores.total)),
-            *("-l", f"h_rt={-(-wanted.length // SECOND)}", *begin, "-r", "n", "-j", "y", "-o", "/dev/null"),
+            *("-l", f"h_rt={-(-wanted.length // SECOND)}", *begin, "-r", "n", "-wd", "/", "-j", "y", "-o", "/dev/null"),
         )
         self._done(argv, wanted.account, wanted.script)
 
@@ -121,7 +121,7 @@ class GridEngineQueue:
 
 
 def _told(job: BatchJob) -> OwnJob:
-    if job.started is not None:
+    if job.started is not None and "t" not in job.state:  # one that is on its way to its host may come back in error
         return OwnJob(str(job.number), Standing.STARTED, job.started)
     return OwnJob(str(job.number), Standing.HELD if "h" in job.state else Standing.WAITING)
 
