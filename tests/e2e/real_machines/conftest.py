@@ -100,8 +100,8 @@ def books(market, gridengine, slurm, dearer_slurm):
 
 @pytest.fixture(scope="module")
 def hours():
-    """Windows of their own, in hours from now."""
-    return itertools.count(2, 2)
+    """Windows of their own, in hours from now, after those in which jobs are launched."""
+    return itertools.count(5, 2)
 
 
 @pytest.fixture(scope="module")

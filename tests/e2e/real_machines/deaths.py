@@ -16,6 +16,7 @@ from swarm_market import Market, in_hours, own_id, until
 
 import ramp
 from ramp.batch.node_lists import expand
+from ramp.model.instant import HOUR, to_datetime
 from tests.e2e.slurm.cluster_fixture import in_service
 
 STEPS = {
@@ -81,8 +82,8 @@ class World:
         self.gridengine.wait_for_host()
         in_service(self.slurm)  # Slurm drains the node of a job that it starts twice after its controller's death
         begin = in_hours(next(self.hours))
-        asked = [ramp.request(cores=cores, wall_time="1h", start="+1h", price=70) for cores in CORES]
-        both_sell(self.market, *asked)
+        window = {"start": to_datetime(begin), "end": to_datetime(begin + HOUR)}
+        both_sell(self.market, *(ramp.request(cores=cores, wall_time="1h", price=70, **window) for cores in CORES))
         before = set(self.books.findings())
         seller = SYSTEM_OF.get(who, SLURM)
         outcome = purchase(self.market, own_id(step, who), begin) if step == "cancel" else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 
 from swarm_market import unit, until
 
@@ -37,10 +38,13 @@ def both_sell(market, *asked):
 
     def quoted():
         with contextlib.suppress(ramp.RampError), ramp.connect(market.state.path, user="alice") as client:
-            return [each.resource for each in client.quote(*asked, rounds=2).units]
+            found = [each.resource for each in client.quote(*asked, rounds=2).units]
+            if found == ["site1", "site2"]:
+                return found
+        time.sleep(0.5)  # between two quotations
         return None
 
-    until(lambda: quoted() == ["site1", "site2"], lambda: f"both systems quote again\n{market.logs()}")
+    until(quoted, lambda: f"both systems quote again\n{market.logs()}")
 
 
 def launched(market, slots, folder):
