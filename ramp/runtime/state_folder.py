@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -51,6 +52,12 @@ class StateFolder:
         except OSError as error:
             raise ConfigurationError(f"the state folder cannot be made: {error.strerror}", path=self.path) from error
         check_private(self.sockets)
+
+    def leave_sockets(self) -> None:
+        """Take the folder of the control sockets away where it lies outside this one; not while one is in it."""
+        if not self.sockets.is_relative_to(self.path):
+            with contextlib.suppress(OSError):
+                self.sockets.rmdir()
 
     @property
     def keys(self) -> Path:
