@@ -51,6 +51,7 @@ class StatusBoard:
         for path in (self._state.status_file, self._state.status_socket):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
+        self._state.leave_sockets()
 
     def publish(self) -> None:
         """Write the file; that it cannot be is noted in what the socket tells, and tried again by `retry`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -51,6 +52,12 @@ class StateFolder:
         except OSError as error:
             raise ConfigurationError(f"the state folder cannot be made: {error.strerror}", path=self.path) from error
         check_private(self.sockets)
+
+    def leave_sockets(self) -> None:
+        """Take the folder of the control sockets away where it lies outside this one; not while one is in it."""
+        if not self.sockets.is_relative_to(self.path):
+            with contextlib.suppress(OSError):
+                self.sockets.rmdir()
 
     @property
     def keys(self) -> Path:
@@ -172,6 +179,16 @@ class StateFolder:
     def web_results(self) -> Path:
         """Results of experiments that the market's pages show and write, where no other folder is named."""
         return self.path / "results"
+
+    @property
+    def web_drafts(self) -> Path:
+        """Requests that are being written in browsers, by session."""
+        return self.path / "web-drafts.json"
+
+    @property
+    def web_runs(self) -> Path:
+        """Experiments that were run from the market's pages, and what the one that runs says."""
+        return self.path / "web-runs"
 
     @property
     def web_address(self) -> Path:

@@ -148,7 +148,7 @@ class ResourceParty(KeptParticipants):
 
     def _recovered(self, participant: Participant, now: Instant) -> list[Effect]:
         offer_id = participant.offer.offer_id
-        effects = participant.recover(now) + self.jobs.recover(offer_id, now) + self.sizes.recover(offer_id, now)
+        effects = participant.recover(now) + self.jobs.recover(participant, now) + self.sizes.recover(offer_id, now)
         for job in self.jobs.jobs_of(offer_id):
             effects += self._delivered(job.order.job_id, now)
         return effects
@@ -194,6 +194,8 @@ class ResourceParty(KeptParticipants):
                 effects = guarded(call_id, partial(self._seller.on_priced, call_id, prices, now))
             case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
                 effects = self._act(participant, partial(_told_of_slot, participant, event, now))
+                if isinstance(event, SlotLookedUp):
+                    effects += self.jobs.follow(participant, now)
             case SlotFreed(key, answer):
                 self._releases.answered(key, now, in_doubt=answer is not None)
             case JobSeen(job_id):
@@ -397,9 +399,8 @@ class ResourceParty(KeptParticipants):
         if isinstance(content, AmendmentPosted | AmendmentRefused):
             decided = partial(self.sizes.on_bank, content, seal, participant, now)
             return guarded(participant.offer.offer_id, decided)
-        effects = self._act(participant, partial(participant.on_bank, content, seal, now))
-        gone = participant.state is ParticipantState.RELEASED
-        return effects + self.jobs.end(participant.offer.offer_id, now) if gone else effects
+        act = partial(participant.on_bank, content, seal, now)
+        return self._act(participant, act) + self.jobs.follow(participant, now)
 
     def _on_job(self, message: Message, word: JobWord, now: Instant) -> list[Effect]:
         participant = self._by_agreement.get(word.agreement_id)
@@ -419,7 +420,8 @@ class ResourceParty(KeptParticipants):
         return Send(Message(performative, self.name, to, about, content, in_reply_to=reference))
 
     def _new_participant(self, intended: HoldIntended) -> Participant:
-        return Participant(intended, resource=self.name, bank=self._bank, pace=self._pace)
+        own = {"resource": self.name, "bank": self._bank, "account": self.jobs.account_of(intended.user)}
+        return Participant(intended, pace=self._pace, **own)
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         self._arm()

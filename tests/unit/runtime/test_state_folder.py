@@ -91,3 +91,16 @@ def test_a_folder_of_sockets_is_made_private_whatever_the_umask(state: StateFold
         os.umask(before)
     assert state.sockets.stat().st_mode & 0o777 == 0o700
     state.prepare()
+
+
+def test_sockets_outside_the_state_folder_leave_no_folder_behind_once_the_last_is_closed(state: StateFolder) -> None:
+    state.prepare()
+    state.socket("alice").touch()
+    state.leave_sockets()
+    assert state.sockets.exists()
+    state.socket("alice").unlink()
+    state.leave_sockets()
+    assert state.sockets.exists() == state.sockets.is_relative_to(state.path)
+    state.leave_sockets()
+    state.prepare()
+    assert state.sockets.exists()
