@@ -23,11 +23,12 @@ from ramp.cli.views.output import (
 )
 from ramp.control.events import AgreementStanding
 from ramp.errors import ConfigurationError
-from ramp.model.agreement import Agreement
+from ramp.model.agreement import Agreement, Amendment
 from ramp.model.contents import SlotMoved
 from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso, iso
 from ramp.model.offer import Offer
 from ramp.model.request import Nodes, RequestUnit, TorusTerms, TotalCores
+from ramp.model.sizes.amended import state_digest
 
 
 @pytest.mark.parametrize(
@@ -105,6 +106,34 @@ def test_a_slot_that_was_moved_is_shown_where_it_is_now(capsys):
         print_agreement(entry, str, AGREEMENT.issued_at)
         said = capsys.readouterr().out
         assert ("Moved to" in said and "n[2-3] (at " in said) is told
+
+
+def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
+    half = Amendment(
+        agreement_id="agreement-1",
+        number=1,
+        previous=state_digest(NODES),
+        offer_id="offer-1",
+        user="alice@localhost",
+        resource="thunder1@localhost",
+        bank="bank@localhost",
+        cores=32,
+        until=from_iso("2026-12-01T11:00:00Z"),
+        effective_at=OFFER.start,
+        refund=OFFER.cost - 96_000,  # 32 cores for an hour at 30 credits are left
+        issued_at=OFFER.start - MINUTE,
+        valid_until=OFFER.start + MINUTE,
+    )
+    entry = AgreementStanding(NODES, "active", amendments=(half,))
+    shown = agreement_object(entry, str)
+    assert (shown["cores"], shown["end"], shown["cost"]) == (32, "2026-12-01T11:00:00Z", 960)
+    assert shown["paid"] == OFFER.cost / 100
+    print_agreement(entry, str, OFFER.start)
+    said = capsys.readouterr().out
+    assert "960.00 credits (2 880.00 credits paid, 1 920.00 credits given back)" in said
+    assert snippet("sbatch", entry.amended, str).endswith(
+        "sbatch --reservation=thunder1-7 --ntasks=32 --time=01:00:00 job.sh"
+    )
 
 
 @pytest.mark.parametrize(

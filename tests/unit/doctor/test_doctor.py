@@ -16,13 +16,14 @@ from ramp.doctor import surroundings
 from ramp.doctor.examination import examine
 from ramp.doctor.promises import promises_of, read_records
 from ramp.errors import RampError
-from ramp.model.agreement import Agreement, Signed
+from ramp.model.agreement import Agreement, Amendment, Signed
 from ramp.model.contents import FundsReserved, PaymentMade
 from ramp.model.instant import DAY, HOUR, MINUTE, from_iso
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
+from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, CapacityTaken
 from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade, Record, SlotReleased
 from ramp.runtime.config_file import load_config
 from ramp.runtime.journal import SqliteJournal
@@ -156,3 +157,10 @@ def test_promises_are_what_was_accepted_and_not_released(tmp_path: Path) -> None
     assert agreed.live(2 * HOUR - 1)
     assert not agreed.live(2 * HOUR)
     assert promises_of(SALE) == ()
+    half_past = HOUR + 30 * MINUTE
+    shorter = Amendment("a1", 1, "-", "o", "alice", "big1", "bank", 16, half_past, MINUTE, 48_000, 0, HOUR)
+    told = (*SALE[:4], AmendmentReceived("o", Signed(shorter, ("alice",)), 0))
+    assert promises_of(told) == (replace(agreed, paid=True),)  # the machine has it as it was
+    taken = (*told, CapacityTaken("o", 1, 0))
+    assert promises_of(taken) == (replace(agreed, paid=True, end=half_past),)
+    assert promises_of((*taken, AmendmentDropped("o", 1, "expired", "", 0))) == (replace(agreed, paid=True),)
