@@ -14,7 +14,7 @@ from zlib import crc32
 from ramp.agents.banks.relieved import RelievedBankingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
-from ramp.agents.job_launcher import JobLauncher, LauncherSettings, system_python
+from ramp.agents.job_launcher import JobLauncher, LauncherSettings
 from ramp.agents.joining.roles import EnrolmentAgent
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent, tell_sale
@@ -22,6 +22,7 @@ from ramp.agents.sites.site import Site
 from ramp.batch.finding import finding_variables
 from ramp.composition import Composition, OpeningAccount, open_accounts
 from ramp.errors import ConfigurationError, MembershipRevoked, StateDamaged
+from ramp.launching.configuration import acting_by
 from ramp.ledger.account import AccountKind
 from ramp.ledger.interface import Ledger
 from ramp.model.agreement import Agreement, Signed
@@ -268,13 +269,11 @@ class PartyBuilder:
         how, own_folder = self.config.launching, self.state.jobs
         settings = LauncherSettings(
             resource.launching.executor,
-            how.worker,
-            how.python or system_python(),
+            acting_by(how),
             own_folder,
             how.environment,
             finding_variables(resource),
             how.psij_python,
-            how.folder,
         )
         return JobLauncher(settings, deliver, watch)
 

@@ -10,11 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import pwd
-import shutil
 import signal
-import stat
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +18,7 @@ from typing import Any, Final
 
 from ramp.errors import ConfigurationError
 from ramp.launching import worker
+from ramp.launching.acting import Acting, account_of, becoming, folder_for, worker_inside
 from ramp.launching.messages import ANSWER_BYTES_MAX, answer_of, in_doubt, question_text
 from ramp.model.instant import Instant
 from ramp.protocol import effects as fx
@@ -46,23 +43,19 @@ class LauncherSettings:
 
     Attributes:
         executor: what runs the jobs; see `ramp.protocol.resource.launching.LaunchTerms`.
-        worker: command that runs the worker as another account, through `sudo -u`; by its full path.
-        python: interpreter for the worker where it need not be installed.
+        acting: by what other accounts are acted as.
         own_folder: for jobs of the agent's own account.
         environment: variables of the agent's environment that the worker is given.
         variables: further ones, by which the batch system's commands find it.
         psij_python: interpreter that has PSI/J, for a batch system.
-        folder: where job folders are made if not in the accounts' homes; empty for there.
     """
 
     executor: str
-    worker: str
-    python: str
+    acting: Acting
     own_folder: Path
     environment: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     psij_python: str = ""
-    folder: str = ""
 
 
 @dataclass(slots=True)
@@ -123,7 +116,9 @@ class JobLauncher:
         command, options, root = self._command(question.job.account)
         how = self.settings
         given = {name: os.environ[name] for name in how.environment if name in os.environ}
-        text = question_text(question, how.executor, root, {**given, **how.variables}, how.psij_python)
+        text = question_text(
+            question, how.executor, root, {**given, **how.variables}, how.psij_python, how.acting.python
+        )
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -153,46 +148,11 @@ class JobLauncher:
         Raises:
             ConfigurationError: if there is no such account, or it is the agent's own.
         """
-        inside = (self.settings.python, "-I", "-c", Path(worker.__file__).read_text("utf-8"))
-        root = os.geteuid() == 0
-        if account == OWN_ACCOUNT and not root:
+        how = self.settings.acting
+        if account != OWN_ACCOUNT:
+            return how.command(account)
+        inside = worker_inside(how.python)
+        if os.geteuid() != 0:
             return inside, {}, str(self.settings.own_folder)
-        name = NOBODY if account == OWN_ACCOUNT else account
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            raise ConfigurationError(f"there is no account {name!r} on this computer") from None
-        if entry.pw_uid == os.geteuid() or entry.pw_uid == 0:
-            raise ConfigurationError(f"jobs do not run as {name!r}, which is the agent's own account or root")
-        if not root:
-            folder = f"{self.settings.folder}/{name}" if self.settings.folder else ""
-            return ("sudo", "-n", "-u", name, "--", self.settings.worker), {}, folder
-        groups = os.getgrouplist(name, entry.pw_gid)
-        options = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
-        if account == OWN_ACCOUNT:
-            return inside, options, str(folder_for(entry, FOLDERS_OF_NOBODY))
-        return inside, options, str(folder_for(entry, Path(self.settings.folder))) if self.settings.folder else ""
-
-
-def folder_for(entry: pwd.struct_passwd, parent: Path) -> Path:
-    """The folder of an account's jobs; its parent is root's, so that nobody else can make or replace it.
-
-    Raises:
-        ConfigurationError: if somebody else has.
-    """
-    parent.mkdir(mode=0o755, exist_ok=True)
-    found = parent.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != 0 or found.st_mode & 0o022:
-        raise ConfigurationError(f"{parent} is not a folder that only root can write to")
-    parent.chmod(0o755)
-    folder = parent / entry.pw_name
-    if not folder.is_dir():
-        folder.mkdir(mode=0o700, exist_ok=True)
-        os.chown(folder, entry.pw_uid, entry.pw_gid)
-    return folder
-
-
-def system_python() -> str:
-    """An interpreter that other accounts can run too, as one in somebody's home is not; the worker needs no package."""
-    base: str = getattr(sys, "_base_executable", sys.executable)
-    return shutil.which("python3", path=worker.PATH) or base
+        nobody = account_of(NOBODY)
+        return inside, becoming(nobody), str(folder_for(nobody, FOLDERS_OF_NOBODY))

@@ -16,7 +16,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import IO, Final, Generic, Protocol, TypeVar
+from typing import IO, Any, Final, Generic, Protocol, TypeVar
 
 from ramp.errors import AnswerUnreadable, CommandFailed, CommandMissing, CommandTimedOut, plain
 
@@ -108,11 +108,13 @@ class CommandRunner:
         environment: variables beside the clean environment's own (`SLURM_CONF`, `SGE_ROOT`).
         time_limit_s: seconds that a command may take.
         output_limit: bytes that it may print, on either stream.
+        process: with what its process is made beside that (`user`, `group`).
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
     time_limit_s: float = TIME_LIMIT_S
     output_limit: int = OUTPUT_LIMIT
+    process: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
         """See `Runner`."""
@@ -125,6 +127,7 @@ class CommandRunner:
                 stderr=subprocess.PIPE,
                 env=clean_environment(self.environment),
                 start_new_session=True,
+                **self.process,
             )
         except (OSError, ValueError) as error:
             raise CommandMissing(argv, f"{error}") from error

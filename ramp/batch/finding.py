@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from ramp.options import read_options
-from ramp.runtime.config import ResourceConfig
+from ramp.runtime.config import QUEUE_BOUND, ResourceConfig
 
 
 def finding_variables(resource: ResourceConfig) -> Mapping[str, str]:
@@ -18,6 +18,8 @@ def finding_variables(resource: ResourceConfig) -> Mapping[str, str]:
     Raises:
         ConfigurationError: an option of its plug-in is wrong.
     """
+    if resource.plugin == QUEUE_BOUND:
+        return _of_queue(resource)
     if resource.plugin == "slurm":
         from ramp.batch.slurm.finding import CONF_VARIABLE
         from ramp.batch.slurm.plugin import SlurmOptions  # many markets have neither of the two
@@ -31,4 +33,25 @@ def finding_variables(resource: ResourceConfig) -> Mapping[str, str]:
         options = read_options(resource.options, GridEngineOptions, within=resource.name)
         folder = {"PATH": options.commands} if options.commands else {}
         return {**environment_of(options, resource.name), **folder}
+    return {}
+
+
+def _of_queue(resource: ResourceConfig) -> Mapping[str, str]:
+    """Of a queue that is not reserved, as its plug-in finds it."""
+    from ramp.batch.waiting.plugin import QueueBoundOptions
+
+    options = read_options(resource.options, QueueBoundOptions, within=resource.name)
+    within = f"{resource.name}.queue"
+    if options.system == "slurm":
+        from ramp.batch.slurm.finding import CONF_VARIABLE
+        from ramp.batch.slurm.held_jobs import SlurmQueueOptions
+
+        conf = read_options(options.queue, SlurmQueueOptions, within=within).conf or os.environ.get(CONF_VARIABLE, "")
+        return {CONF_VARIABLE: conf} if conf else {}
+    if options.system == "gridengine":
+        from ramp.batch.gridengine.held_jobs import GridEngineQueueOptions, variables_of
+
+        found = read_options(options.queue, GridEngineQueueOptions, within=within)
+        folder = {"PATH": found.commands} if found.commands else {}
+        return {**variables_of(found, resource.name), **folder}
     return {}

@@ -234,7 +234,8 @@ def job(any_id: str) -> Dialogue[JobStanding]:
 def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tuple[JobStanding, ...]]:
     """Order one job on each slot that an id means: an agreement, a reservation, or all units of a request.
 
-    If one of them is not taken, those before it are ended again.
+    On a job in a queue also before it has started, and so is paid. If one of them is not taken, those before it are
+    ended again.
 
     Args:
         any_id: what it is launched on.
@@ -248,7 +249,11 @@ def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tu
     asked = yield from requests()
     bought = yield from agreements()
     _, entries = belonging(any_id, asked, bought)
-    active = [each.agreement for each in entries if each.state == "active"]
+    active = [
+        each.agreement
+        for each in entries
+        if each.state == "active" or (each.state == "settling" and each.agreement.offer.in_queue)
+    ]
     if not active:
         raise ConfigurationError(f"{any_id}: nothing that is bought and not given back, so nothing to launch on")
     orders = orders_of(active, work, new_id)

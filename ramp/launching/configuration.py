@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from ramp.launching.acting import Acting, system_python
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.options import nearest_name
 from ramp.protocol.resource.launching import HANDOVER, OWN_ACCOUNT, LaunchTerms
@@ -135,6 +136,8 @@ def launch_terms(
     launching: LaunchingConfig,
     accounts: Mapping[str, str],
     domain: str,
+    *,
+    reserves: bool = True,
 ) -> LaunchTerms | None:
     """How one resource launches; None where it does not.
 
@@ -145,19 +148,25 @@ def launch_terms(
         launching: what holds for all.
         accounts: of all.
         domain: of buyers that are given by their local names.
+        reserves: whether jobs go into reservations, through PSI/J; else they run in a job of a queue.
     """
     executor = _executor(reader, where, table, launching.executor)
     own = read_accounts(reader, f"{where}accounts.", reader.table(table, "accounts"), domain)
     if executor == NONE:
         return None
     mapped = {**accounts, **own}
-    if executor in BATCH_SYSTEMS and not launching.psij_python:
+    if executor in BATCH_SYSTEMS and reserves and not launching.psij_python:
         right = f"another one, or launching.psij_python set: jobs get to {executor} through PSI/J (docs/launching.md)"
         reader.wrong(f"{where}executor", executor, right)
     if executor != LOCAL and OWN_ACCOUNT in mapped.values():
         right = f"accounts other than the agent's own: {OWN_ACCOUNT} is for machines that are simulated"
         reader.wrong(f"{where}executor", executor, right)
     return LaunchTerms(executor, mapped, launching.grace, launching.delivery_limit)
+
+
+def acting_by(launching: LaunchingConfig) -> Acting:
+    """By what others' accounts are acted as."""
+    return Acting(launching.worker, launching.python or system_python(), launching.folder)
 
 
 def _executor(reader: TableReader, where: str, table: Mapping[str, Any], default: str) -> str:

@@ -8,13 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.launching import psij_jobs
+from ramp.launching import psij_jobs, queue_jobs
+from ramp.launching.configuration import BATCH_SYSTEMS
 from ramp.model.contents.jobs import OUTPUT_CHUNK_BYTES, JobState
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 
 VERSION: Final = 1
-"""Of questions and answers; the worker's own constant says the same."""
+"""Of answers and most questions; the worker's own constants say the same."""
+
+VERSION_OF_QUEUES: Final = 2
+"""Of questions about jobs in queues, which workers that were installed earlier do not know."""
 
 ANSWER_BYTES_MAX: Final = 200_000
 """Longest answer: a piece of output in base64."""
@@ -32,7 +36,12 @@ _SEEN_STATES: Final = frozenset(JobState) - {JobState.TAKEN}
 
 
 def question_text(
-    question: fx.AskLauncher, executor: str, root: str, variables: Mapping[str, str], psij_python: str = ""
+    question: fx.AskLauncher,
+    executor: str,
+    root: str,
+    variables: Mapping[str, str],
+    psij_python: str = "",
+    python: str = "",
 ) -> bytes:
     """A question as the worker reads it.
 
@@ -42,10 +51,11 @@ def question_text(
         root: folder of the job folders; empty for the account's own.
         variables: of the environment, for the batch system's commands; `PATH` comes before the usual folders.
         psij_python: full path of an interpreter that has PSI/J, where a batch system is asked; else empty.
+        python: full path of any interpreter, for jobs in a job in a queue.
     """
     job = question.job
     plain: dict[str, Any] = {
-        "version": VERSION,
+        "version": VERSION_OF_QUEUES if job.queue_key else VERSION,
         "verb": _VERBS[type(question)],
         "executor": executor,
         "root": root,
@@ -62,7 +72,10 @@ def question_text(
             "environment": job.environment,
         },
     }
-    if psij_python:
+    if job.queue_key and executor in BATCH_SYSTEMS:
+        plain["job"]["queue_key"] = job.queue_key
+        plain |= {"psij_python": python, "program": Path(queue_jobs.__file__).read_text("utf-8")}
+    elif psij_python:
         plain |= {"psij_python": psij_python, "program": Path(psij_jobs.__file__).read_text("utf-8")}
     if isinstance(question, fx.ReadJobFile):
         plain |= {"name": question.name, "offset": question.offset}

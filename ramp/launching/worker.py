@@ -15,11 +15,14 @@ answer. It is run for every question anew and holds nothing between them: all th
         cancelled            that its end was wanted
         keeper               which process waits for the slot
         native, psij/        the batch system's number of the job, and what PSI/J has written for it
+    ROOT/queued/KEY/JOB      an order for the script of a job in a queue, KEY: from when on it may begin, and its folder
 
 The executor `local` runs jobs on this very computer, where a machine is simulated: a process of its own session waits
 for the slot, and ends the job at the slot's end. `slurm` and `gridengine` submit it into the slot's reservation by a
-program (`psij_jobs.py`) that the question brings along, with an interpreter that has PSI/J. Orders are checked again
-here, for an agent may be wrong: sizes, names, and that nothing leaves the job's folder.
+program (`psij_jobs.py`) that the question brings along, with an interpreter that has PSI/J; where no slot is reserved,
+it is left to a job in a queue that the account has already (`queue_jobs.py`). For that the worker also runs, as the
+account, the few commands by which such jobs are held, let go and deleted. Orders are checked again here, for an agent
+may be wrong: sizes, names, and that nothing leaves the job's folder.
 """
 
 from __future__ import annotations
@@ -41,7 +44,10 @@ from pathlib import Path
 from typing import Any, Final
 
 VERSION: Final = 1
-"""Of questions and answers."""
+"""Of answers, and of the questions that all workers know."""
+
+VERSION_OF_QUEUES: Final = 2
+"""Of questions about jobs in queues."""
 
 QUESTION_BYTES_MAX: Final = 400_000
 OUTPUT_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -57,6 +63,12 @@ KILL_AFTER_S: Final = 5
 
 BATCH_LIMIT_S: Final = 40
 """Seconds for a question to a batch system; its agent gives up later."""
+
+COMMANDS: Final = ("sbatch", "scancel", "scontrol", "qsub", "qrls", "qdel")
+"""What the account is made to run of a batch system, beside what PSI/J does."""
+
+SAID_MAX: Final = 20_000
+"""Bytes of what a command prints that are passed on."""
 
 PASSED: Final = (
     r"SLURM[A-Z0-9_]*\|SGE_[A-Z0-9_]*\|PE_HOSTFILE\|PE\|NHOSTS\|NSLOTS\|NQUEUES\|JOB_ID\|TMPDIR\|CUDA_VISIBLE_DEVICES"
@@ -119,14 +131,17 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
     Raises:
         WrongQuestion: if it is none.
     """
-    if question.get("version") != VERSION:
-        raise WrongQuestion(f"a question of version {question.get('version')!r}; this worker speaks {VERSION}")
+    if question.get("version") not in (VERSION, VERSION_OF_QUEUES):
+        known = f"{VERSION} and {VERSION_OF_QUEUES}"
+        raise WrongQuestion(f"a question of version {question.get('version')!r}; this worker speaks {known}")
     me = pwd.getpwuid(os.geteuid())
     given = {name: str(value) for name, value in question.get("variables", {}).items() if VARIABLE.fullmatch(name)}
     os.environ.clear()
     os.environ.update(given)
     path = f"{given['PATH']}:{PATH}" if given.get("PATH") else PATH
     os.environ.update(PATH=path, HOME=me.pw_dir, USER=me.pw_name, LOGNAME=me.pw_name, LC_ALL="C.UTF-8", TZ="UTC")
+    if question["verb"] == "command":
+        return commanded(question)
     job = question["job"]
     folder = folder_of(Path(question.get("root") or Path(me.pw_dir) / ".ramp" / "jobs"), job)
     executor = executor_named(str(question["executor"]), question)
@@ -157,6 +172,23 @@ def folder_of(root: Path, job: dict[str, Any]) -> Path:
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         raise WrongQuestion(f"{root} is not a folder of the account's own")
     return root / str(job["resource"]) / str(job["job_id"])
+
+
+def commanded(question: dict[str, Any]) -> dict[str, Any]:
+    """What a command says by which jobs join a queue, are let go or deleted."""
+    argv = [str(word) for word in question["argv"]]
+    if not argv or Path(argv[0]).name not in COMMANDS:
+        raise WrongQuestion(f"{argv[:1]!r} is no command by which jobs are submitted")
+    limit = min(float(question["limit_s"]), BATCH_LIMIT_S)
+    try:
+        stdin = str(question["stdin"]).encode()
+        done = subprocess.run(argv, input=stdin, capture_output=True, timeout=limit, cwd="/", check=False)
+    except subprocess.TimeoutExpired:
+        return {"timed_out": limit}
+    except FileNotFoundError as error:
+        raise WrongQuestion(f"{argv[0]} is not installed") from error
+    out, err = (text[:SAID_MAX].decode("utf-8", "replace") for text in (done.stdout, done.stderr))
+    return {"code": done.returncode, "stdout": out, "stderr": err}
 
 
 # -- staging -------------------------------------------------------------------------------------------------------
@@ -340,12 +372,12 @@ def start_of(pid: int) -> str:
 
 
 class Batch(Executor):
-    """A batch system, asked by a program of its own through PSI/J.
+    """A batch system, asked by a program of its own.
 
     Args:
         system: PSI/J's name for it.
-        python: full path of an interpreter that has PSI/J.
-        program: what it runs, the text of `psij_jobs.py`.
+        python: full path of an interpreter; for reservations one that has PSI/J.
+        program: what it runs, the text of `psij_jobs.py` or `queue_jobs.py`.
     """
 
     def __init__(self, system: str, python: str, program: str) -> None:
@@ -354,7 +386,8 @@ class Batch(Executor):
 
     def submit(self, folder: Path, job: dict[str, Any]) -> str:
         """See `Executor.submit`."""
-        asked = {name: job[name] for name in ("reservation_id", "cores", "begin_at", "end_at")}
+        names = ("reservation_id", "cores", "begin_at", "end_at", "queue_key")
+        asked = {name: job[name] for name in names if name in job}
         return str(self._asked("submit", folder, job=asked)["refused"])
 
     def end(self, folder: Path) -> None:

@@ -123,6 +123,11 @@ class Offer:
     if_late: str = ""
 
     @property
+    def in_queue(self) -> bool:
+        """Whether no slot is reserved: what is sold is a job in a queue, whose start is only probable."""
+        return self.start_probability is not None
+
+    @property
     def cost(self) -> int:
         """Cost of the slot in minor units."""
         return money.cost(self.cpu_hour_cost, self.cores, self.end - self.start)

@@ -47,6 +47,7 @@ from ramp.model.slot import Reservation, Slot, SlotMove, StaticTerms
 
 __all__ = [
     "ForgettingPlugin",
+    "HoldingForPlugin",
     "MovingPlugin",
     "PluginSettings",
     "Reservation",
@@ -69,6 +70,8 @@ class PluginSettings:
         options: the plug-in's own table of the configuration file (for fake_qstat: `log`, `base_time_s`, `speed`).
         state_dir: folder for durable state, or None to keep it in memory only (simulator).
         seed: for whatever the plug-in draws at random.
+        acting: by what its buyers' local accounts are acted as (`ramp.launching.acting.Acting.told`); empty where they
+            are not.
     """
 
     resource: str
@@ -78,6 +81,7 @@ class PluginSettings:
     options: Mapping[str, Any] = field(default_factory=dict)
     state_dir: Path | None = None
     seed: int = 0
+    acting: Mapping[str, str] = field(default_factory=dict)
 
 
 class ResourcePlugin(Protocol):
@@ -157,6 +161,26 @@ class ForgettingPlugin(Protocol):
 
         Their slots have ended or were released, at least the market's retention ago. Durable when it returns; what is
         live under such a key all the same stays.
+        """
+        ...
+
+
+@runtime_checkable
+class HoldingForPlugin(Protocol):
+    """A plug-in whose machine has to know at the hold already who may run there: its hold is a job of the buyer's."""
+
+    def hold_for(
+        self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
+    ) -> Reservation | Refusal:
+        """The same as `ResourcePlugin.hold`, which is called where the site maps the buyer to no account.
+
+        Args:
+            account: the buyer's local account.
+            key: see `ResourcePlugin.hold`, as of all others.
+            unit: what is wanted.
+            slot: as it was quoted.
+            until: deadline of the hold.
+            now: the present.
         """
         ...
 

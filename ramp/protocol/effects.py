@@ -71,12 +71,21 @@ class QuoteSlots:
 
 @dataclass(frozen=True, slots=True)
 class HoldSlot:
-    """Ask the plug-in to set a slot aside; answered by `SlotHeld`."""
+    """Ask the plug-in to set a slot aside; answered by `SlotHeld`.
+
+    Attributes:
+        key: the slot's, from now on.
+        unit: what it is for.
+        slot: as it was quoted.
+        until: when it is free again if nobody buys it.
+        account: the local account of who may buy it; empty where the site maps the buyer to none.
+    """
 
     key: str
     unit: RequestUnit
     slot: Slot
     until: Instant
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +164,8 @@ class JobToRun:
         arguments: the command and its arguments.
         inputs: files that are staged first.
         environment: variables that it is told of its slot by, beside the usual few.
+        queue_key: where no slot is reserved, the key of the job in a queue in which this one runs, and whose number
+            there is `reservation_id`; else empty.
     """
 
     job_id: str
@@ -167,6 +178,7 @@ class JobToRun:
     arguments: tuple[str, ...]
     inputs: tuple[JobInput, ...]
     environment: tuple[tuple[str, str], ...]
+    queue_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
+from ramp.launching.acting import Acting
 from ramp.launching.configuration import LaunchingConfig
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.model.seal import Role
@@ -34,6 +35,9 @@ PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
 OWN_DISTRIBUTION: Final = "ramp-market"
 BATCH_PACKAGE: Final = "ramp.batch."
+QUEUE_BOUND: Final = "queue-bound"
+"""The plug-in that reserves nothing: what is bought is a job in a queue."""
+
 EMBEDDED: Final = "embedded"
 PROSODY: Final = "prosody"
 
@@ -191,6 +195,7 @@ class ResourceConfig:
         isolation: whether plug-in and price strategy have processes of their own.
         draining: whether it sells nothing new; no file says so, `ramp resource drain` does.
         launching: how jobs are launched on its slots; None where none are.
+        acting: by what its buyers' local accounts are acted as; None where they are not.
     """
 
     name: str
@@ -203,6 +208,7 @@ class ResourceConfig:
     isolation: Isolation = Isolation.AUTO
     draining: bool = False
     launching: LaunchTerms | None = None
+    acting: Acting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,6 +398,7 @@ def plugin_settings(resource: ResourceConfig, started_at: int, state_dir: Path |
         options=resource.options,
         state_dir=state_dir,
         seed=seed,
+        acting={} if resource.acting is None else resource.acting.plain(),
     )
 
 

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, VersionTooNew
-from ramp.launching.configuration import launch_terms, read_accounts, read_launching
+from ramp.launching.acting import Acting
+from ramp.launching.configuration import LOCAL, acting_by, launch_terms, read_accounts, read_launching
 from ramp.model.instant import SECOND, Duration
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
@@ -33,6 +34,7 @@ from ramp.runtime.config import (
     MEMORY_MB_MIN,
     PLUGIN_GROUP,
     PRICING_GROUP,
+    QUEUE_BOUND,
     GuestLimits,
     Isolation,
     LogConfig,
@@ -134,8 +136,10 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
     reader.unknown("accounts.", {}, {"NAME"})
     accounts = read_accounts(reader, "accounts.", reader.table(data, "accounts"), domain)
 
-    def launched(where: str, resource: Mapping[str, Any]) -> LaunchTerms | None:
-        return launch_terms(reader, where, resource, launching, accounts, domain)
+    def launched(where: str, resource: Mapping[str, Any], plugin: str) -> tuple[LaunchTerms | None, Acting | None]:
+        reserves = plugin != QUEUE_BOUND
+        terms = launch_terms(reader, where, resource, launching, accounts, domain, reserves=reserves)
+        return terms, None if terms is None or terms.executor == LOCAL else acting_by(launching)
 
     users = tuple(_read_user(reader, index, table) for index, table in enumerate(reader.tables(data, "users"), 1))
     resources = tuple(
@@ -301,7 +305,7 @@ def _read_resource(
     index: int,
     table: Mapping[str, Any],
     machines: Mapping[str, Any],
-    launched: Callable[[str, Mapping[str, Any]], LaunchTerms | None],
+    launched: Callable[[str, Mapping[str, Any], str], tuple[LaunchTerms | None, Acting | None]],
 ) -> ResourceConfig:
     where = f"resources[{index}]."
     reader.unknown(where, table, _RESOURCE_KEYS)
@@ -322,6 +326,7 @@ def _read_resource(
         known = sorted({entry.name for entry in entry_points(group)})
         if name not in known:
             reader.findings.append(f"{where}{key}: no {key} is called {name!r}{nearest_name(name, known)}")
+    terms, acting = launched(where, table, plugin)
     return ResourceConfig(
         name=reader.text(where, table, "name"),
         plugin=plugin,
@@ -331,7 +336,8 @@ def _read_resource(
         pricing=pricing,
         credit_limit=reader.money(where, table, "credit_limit", DEFAULT_RESOURCE_CREDIT),
         isolation=_read_isolation(reader, where, table),
-        launching=launched(where, table),
+        launching=terms,
+        acting=acting,
     )
 
 

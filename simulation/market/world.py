@@ -103,11 +103,11 @@ class World(MarketView):
         self._wire = wire
         self._queue: EventQueue[Happening] = EventQueue(START)
         self._checkers = tuple(checkers)
-        self._looking = tuple(each for each in checkers if type(each).on_step is not Checker.on_step)
-        self._listening = tuple(each for each in checkers if type(each).on_delivered is not Checker.on_delivered)
-        self._answered = tuple(each for each in checkers if type(each).on_answered is not Checker.on_answered)
-        self._sent = tuple(each for each in checkers if type(each).on_sent is not Checker.on_sent)
-        self._written = tuple(each for each in checkers if type(each).on_written is not Checker.on_written)
+        self._looking = _taking("on_step", checkers)
+        self._listening = _taking("on_delivered", checkers)
+        self._answered = _taking("on_answered", checkers)
+        self._sent = _taking("on_sent", checkers)
+        self._written = _taking("on_written", checkers)
         self._listen = listen
         self._observer = observer
         self._script = script
@@ -149,10 +149,14 @@ class World(MarketView):
             self._add_user(user)
         for actor in list(self._actors.values()):
             self._start(actor)
-        for name, fault in faults.clocks.items():
+        self._schedule_faults()
+
+    def _schedule_faults(self) -> None:
+        """What is to happen to clocks, and when several are down at once."""
+        for name, fault in self.faults.clocks.items():
             for when, _ in fault.steps:
                 self._queue.schedule(START + when, ClockSet(name))
-        for down in faults.outages:
+        for down in self.faults.outages:
             self._queue.schedule(START + down.since, Outage(down.name, down.lasting))
 
     # -- parties -------------------------------------------------------------------------------------------------
@@ -430,3 +434,8 @@ class World(MarketView):
             self._listen(name, progress, self.now)
         if isinstance(progress, ApprovalAsked) and (answer := self.approve(progress)) is not None:
             self.command(name, ev.OffersApproved(progress.request_id, answer))
+
+
+def _taking(call: str, checkers: Sequence[Checker]) -> tuple[Checker, ...]:
+    """Those that do something when they are called so."""
+    return tuple(each for each in checkers if getattr(type(each), call) is not getattr(Checker, call))

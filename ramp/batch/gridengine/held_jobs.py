@@ -19,6 +19,7 @@ from ramp.batch.gridengine.questions import ORDER_S, Programs
 from ramp.batch.gridengine.records import BatchJob
 from ramp.batch.gridengine.system import GridEngine
 from ramp.batch.system import SystemSnapshot
+from ramp.batch.waiting.as_account import RunnerOf, own_account, runner_of
 from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
 from ramp.errors import CommandFailed, ConfigurationError, SystemRefused
 from ramp.model.instant import SECOND, Instant, to_datetime
@@ -57,24 +58,27 @@ class GridEngineQueue:
     """A cluster queue as a `ramp.batch.waiting.job_queue.JobQueue`.
 
     Args:
-        system: the cell; commands run as the agent's own account, and jobs are its own.
+        system: the cell; questions are asked as the agent's own account.
+        as_account: what runs commands as somebody whose jobs they are about.
         folder: of the commands; empty for those on the path.
     """
 
     name = "gridengine"
 
-    def __init__(self, system: GridEngine, folder: str = "") -> None:
+    def __init__(self, system: GridEngine, as_account: RunnerOf, folder: str = "") -> None:
         self._system = system
+        self._as_account = as_account
         self._folder = folder
 
     def look(self, now: Instant) -> SystemSnapshot:
         """See `JobQueue.look`."""
         return self._system.snapshot(now)
 
-    def find(self, name: str) -> tuple[OwnJob, ...]:
+    def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
         """See `JobQueue.find`."""
         report = ask(questions.queues(self._system.programs), self._system.run)
-        found = sorted((job for job in report.jobs if job.name == name), key=lambda job: job.number)
+        mine = (name, account or own_account())
+        found = sorted((job for job in report.jobs if (job.name, job.owner) == mine), key=lambda job: job.number)
         return tuple(_told(job) for job in found)
 
     def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
@@ -88,18 +92,18 @@ class GridEngineQueue:
         argv = (
             *self._command("qsub", "-h", "-terse", "-N", wanted.name, "-q", self._system.queue, "-S", "/bin/sh"),
             *("-pe", self._system.environment, str(wanted.cores.total)),
-            *("-l", f"h_rt={-(-wanted.length // SECOND)}", *begin, "-r", "n", "-j", "y", "-o", "/dev/null"),
+            *("-l", f"h_rt={-(-wanted.length // SECOND)}", *begin, "-r", "n", "-wd", "/", "-j", "y", "-o", "/dev/null"),
         )
-        self._done(argv, wanted.script)
+        self._done(argv, wanted.account, wanted.script)
 
-    def let_go(self, job_id: str) -> None:
+    def let_go(self, job_id: str, account: str = "") -> None:
         """See `JobQueue.let_go`."""
-        self._done(self._command("qrls", "-h", "u", job_id))
+        self._done(self._command("qrls", "-h", "u", job_id), account)
 
-    def delete(self, job_id: str) -> None:
+    def delete(self, job_id: str, account: str = "") -> None:
         """See `JobQueue.delete`."""
         try:
-            self._done(self._command("qdel", job_id))
+            self._done(self._command("qdel", job_id), account)
         except (CommandFailed, SystemRefused) as failed:
             if not any(words in failed.reason for words in _GONE):
                 raise
@@ -107,9 +111,9 @@ class GridEngineQueue:
     def _command(self, name: str, *words: str) -> tuple[str, ...]:
         return (str(Path(self._folder) / name) if self._folder else name, *words)
 
-    def _done(self, argv: tuple[str, ...], stdin: str = "") -> None:
+    def _done(self, argv: tuple[str, ...], account: str, stdin: str = "") -> None:
         try:
-            ask(Question(argv, str, stdin=stdin, time_limit_s=ORDER_S), self._system.run)
+            ask(Question(argv, str, stdin=stdin, time_limit_s=ORDER_S), self._as_account(account))
         except CommandFailed as failed:
             if any(words in failed.said for words in _NEVER):
                 raise SystemRefused(failed.reason) from failed
@@ -117,7 +121,7 @@ class GridEngineQueue:
 
 
 def _told(job: BatchJob) -> OwnJob:
-    if job.started is not None:
+    if job.started is not None and "t" not in job.state:  # one that is on its way to its host may come back in error
         return OwnJob(str(job.number), Standing.STARTED, job.started)
     return OwnJob(str(job.number), Standing.HELD if "h" in job.state else Standing.WAITING)
 
@@ -132,11 +136,17 @@ def open_queue(settings: PluginSettings) -> GridEngineQueue:
     """
     options = read_options(settings.options, GridEngineQueueOptions, within=settings.resource)
     folder = options.commands
-    cell = GridEngineOptions(root=options.root, cell=options.cell, environment=options.environment)
-    own = environment_of(cell, settings.resource)
+    own = variables_of(options, settings.resource)
     run: Runner = CommandRunner(own, options.command_limit_s)
     programs = Programs(*((str(Path(folder) / name) if folder else name,) for name in ("qstat", "qrstat")))
     system = GridEngine(run, options.queue, options.parallel_environment, "", programs=programs)
     if not any(each.queue == options.queue for each in ask(questions.queues(programs), run).instances):
         raise ConfigurationError(f"Grid Engine has no queue {options.queue!r}", key=f"{settings.resource}.queue")
-    return GridEngineQueue(system, folder)
+    as_account = runner_of(run, settings.acting, own, options.command_limit_s)
+    return GridEngineQueue(system, as_account, folder)
+
+
+def variables_of(options: GridEngineQueueOptions, resource: str) -> dict[str, str]:
+    """By what variables the commands find the cell; see `environment_of`."""
+    cell = GridEngineOptions(root=options.root, cell=options.cell, environment=options.environment)
+    return dict(environment_of(cell, resource))

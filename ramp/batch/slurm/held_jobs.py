@@ -6,6 +6,7 @@ that of one cancelled while it waited is the cancellation; so only states of job
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from dataclasses import dataclass
@@ -13,9 +14,11 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from ramp.batch.commands import CommandRunner, Question, ask
+from ramp.batch.slurm.finding import CONF_VARIABLE
 from ramp.batch.slurm.system import SlurmSystem, node_shortage
 from ramp.batch.slurm.times import instant_of
 from ramp.batch.system import SystemSnapshot
+from ramp.batch.waiting.as_account import RunnerOf, own_account, runner_of
 from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
 from ramp.errors import CommandFailed, ConfigurationError, SystemRefused
 from ramp.model.instant import SECOND, Instant, to_datetime
@@ -42,22 +45,24 @@ class SlurmQueue:
     """A partition as a `ramp.batch.waiting.job_queue.JobQueue`.
 
     Args:
-        system: the partition's cluster; commands run as the agent's own account, and jobs are its own.
+        system: the partition's cluster; questions are asked as the agent's own account.
+        as_account: what runs commands as somebody whose jobs they are about.
     """
 
     name = "slurm"
 
-    def __init__(self, system: SlurmSystem) -> None:
+    def __init__(self, system: SlurmSystem, as_account: RunnerOf) -> None:
         self._system = system
         self._run = system.run
+        self._as_account = as_account
 
     def look(self, now: Instant) -> SystemSnapshot:
         """See `JobQueue.look`."""
         return self._system.snapshot(now)
 
-    def find(self, name: str) -> tuple[OwnJob, ...]:
+    def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
         """See `JobQueue.find`; Slurm forgets jobs some minutes after their end."""
-        return ask(_jobs_named(name), self._run)
+        return ask(_jobs_named(name, account or own_account()), self._run)
 
     def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
         """See `ListedQueue.own`."""
@@ -75,30 +80,30 @@ class SlurmQueue:
             *(*size, "-t", f"{seconds // 60}:{seconds % 60:02}", *begin, "-D", "/", "-o", "/dev/null"),
         )
         try:
-            ask(Question(argv, _number, stdin=wanted.script), self._run)
+            ask(Question(argv, _number, stdin=wanted.script), self._as_account(wanted.account))
         except CommandFailed as failed:
             if any(words in failed.said for words in _NEVER):
                 raise SystemRefused(failed.reason) from failed
             raise
 
-    def let_go(self, job_id: str) -> None:
+    def let_go(self, job_id: str, account: str = "") -> None:
         """See `JobQueue.let_go`."""
-        self._done(("scontrol", "release", job_id))
+        self._done(("scontrol", "release", job_id), account)
 
-    def delete(self, job_id: str) -> None:
+    def delete(self, job_id: str, account: str = "") -> None:
         """See `JobQueue.delete`."""
-        self._done(("scancel", "--quiet", job_id))
+        self._done(("scancel", "--quiet", job_id), account)
 
-    def _done(self, argv: tuple[str, ...]) -> None:
+    def _done(self, argv: tuple[str, ...], account: str) -> None:
         try:
-            ask(Question(argv, str), self._run)
+            ask(Question(argv, str), self._as_account(account))
         except CommandFailed as failed:
             if not any(words in failed.said for words in _GONE):
                 raise
 
 
-def _jobs_named(name: str) -> Question[tuple[OwnJob, ...]]:
-    return Question(("squeue", "-a", "-h", "-t", "all", "-n", name, "-o", _JOB), parse_jobs)
+def _jobs_named(name: str, account: str) -> Question[tuple[OwnJob, ...]]:
+    return Question(("squeue", "-a", "-h", "-t", "all", "-u", account, "-n", name, "-o", _JOB), parse_jobs)
 
 
 def _jobs_of(prefix: str) -> Question[tuple[tuple[str, OwnJob], ...]]:
@@ -172,9 +177,11 @@ def open_queue(settings: PluginSettings) -> SlurmQueue:
         raise ConfigurationError(f"{options.conf} is no file", key=f"{settings.resource}.conf")
     if shutil.which("sbatch") is None:
         raise ConfigurationError("there is no command sbatch; Slurm's commands are to be installed here")
-    run = CommandRunner({"SLURM_CONF": options.conf} if options.conf else {}, options.command_limit_s)
+    run = CommandRunner({CONF_VARIABLE: options.conf} if options.conf else {}, options.command_limit_s)
     system = SlurmSystem(run, options.partition, "")
     wrong = node_shortage(system.nodes(), settings.cores, settings.cores_per_node, options.partition)
     if wrong:
         raise ConfigurationError(wrong, key=settings.resource)
-    return SlurmQueue(system)
+    conf = options.conf or os.environ.get(CONF_VARIABLE, "")
+    variables = {CONF_VARIABLE: conf} if conf else {}
+    return SlurmQueue(system, runner_of(run, settings.acting, variables, options.command_limit_s))

@@ -25,6 +25,7 @@ class WantedJob:
         length: microseconds that it may run.
         not_before: when it may begin at the earliest; None for at once.
         script: what it runs, beginning with `#!`.
+        account: the local account whose job it is; empty for the agent's own.
     """
 
     name: str
@@ -32,6 +33,7 @@ class WantedJob:
     length: Duration
     not_before: Instant | None
     script: str
+    account: str = ""
 
 
 class Standing(StrEnum):
@@ -61,7 +63,10 @@ class OwnJob:
 
 
 class JobQueue(Protocol):
-    """One queue of one system. Calls come one at a time."""
+    """One queue of one system. Calls come one at a time.
+
+    Whose a job is, is said with every call: a job of the same name of somebody else's is none of ours.
+    """
 
     name: str
     """What messages call it: `slurm`."""
@@ -70,8 +75,13 @@ class JobQueue(Protocol):
         """The queue as it is now: nodes, jobs that run, and jobs that wait in the order of their turns."""
         ...
 
-    def find(self, name: str) -> tuple[OwnJob, ...]:
-        """Our jobs of a name, by their ids; those that ended long ago may be missing."""
+    def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
+        """Our jobs of a name, by their ids; those that ended long ago may be missing.
+
+        Args:
+            name: which.
+            account: whose jobs they are; empty for the agent's own, as in all calls.
+        """
         ...
 
     def submit(self, wanted: WantedJob) -> None:
@@ -82,11 +92,11 @@ class JobQueue(Protocol):
         """
         ...
 
-    def let_go(self, job_id: str) -> None:
+    def let_go(self, job_id: str, account: str = "") -> None:
         """Let a held job take its turn."""
         ...
 
-    def delete(self, job_id: str) -> None:
+    def delete(self, job_id: str, account: str = "") -> None:
         """Cancel a job, waiting or running; one that is gone is no error."""
         ...
 

@@ -3,7 +3,8 @@
 What is offered is the probability with which a job that joins the queue now starts early enough to be complete by the
 end of its window (`ramp.model.probable_start`). A hold is written to the book first, then submitted, then read back by
 its name; what is bought is written down as firm before it is let go, so that after a crash it is let go again. The job
-keeps its cores for as long as was bought.
+keeps its cores for as long as was bought. Where the site launches jobs it is submitted as the buyer's local account,
+and runs what that orders (`ramp.launching.queue_script`); else it is the agent's own.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from ramp.batch.system import SystemSnapshot
 from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing, WantedJob
 from ramp.batch.waiting.learning import QueueLearning
 from ramp.errors import AnswerUnreadable, BatchSystemError, PluginError, SystemRefused
+from ramp.launching.acting import Acting
+from ramp.launching.queue_script import queue_script
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.probable_start import QUEUE_WAIT_MAX
@@ -44,7 +47,8 @@ class QueueBoundMachine:
         sellable: cores that jobs of the market may want together at any time.
         learning: what is known of the queue.
         state_dir: folder of the book; None for memory.
-        script: what a job runs; `{seconds}` stands for how long it was bought.
+        script: what a job of the agent's own runs; `{seconds}` stands for how long it was bought.
+        acting: by what buyers' accounts are acted as; None where all jobs are the agent's own.
         snapshot_age_s: seconds for which one picture serves.
         monotonic: seconds that pass, for the picture's age.
 
@@ -64,6 +68,7 @@ class QueueBoundMachine:
         state_dir: Path | None,
         *,
         script: str = KEEPING,
+        acting: Acting | None = None,
         snapshot_age_s: float = SNAPSHOT_AGE_S,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -74,6 +79,7 @@ class QueueBoundMachine:
         self.learning = learning
         self._sellable = sellable
         self._script = script
+        self._acting = acting
         self._snapshot_age_s = snapshot_age_s
         self._monotonic = monotonic
         self._picture: tuple[float, SystemSnapshot] | None = None
@@ -116,7 +122,13 @@ class QueueBoundMachine:
         return Slot(latest, latest + duration, unit.cores.total, load, start_probability=chance)
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
-        """Submit a held job; see `ResourcePlugin.hold`."""
+        """Submit a held job of the agent's own; see `ResourcePlugin.hold`."""
+        return self.hold_for("", key, unit, slot, until, now)
+
+    def hold_for(
+        self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
+    ) -> Reservation | Refusal:
+        """Submit a held job of the buyer's; see `HoldingForPlugin.hold_for`."""
         entry = self.book.entry(key)
         if entry is None:
             if until <= now:
@@ -126,7 +138,8 @@ class QueueBoundMachine:
             if taken := self._taken(slot.cores, now):
                 return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=taken)
             name = reservation_name(self.resource, key)
-            entry = Entry(key, name, "", unit.number, slot, (("", slot.cores),), until)
+            owner = account if self._acting is not None else ""
+            entry = Entry(key, name, "", unit.number, slot, (("", slot.cores),), until, account=owner)
             self.book.intend(entry)
         if entry.live(now) and not entry.made:
             try:
@@ -141,19 +154,24 @@ class QueueBoundMachine:
         if self._one(entry) is None:
             assert entry.slot is not None
             length = entry.slot.end - entry.slot.start
-            script = self._script.replace("{seconds}", str(-(-length // SECOND)))
-            self.queue.submit(WantedJob(entry.name, unit.cores, length, unit.not_before, script))
+            script = self._script_for(entry, -(-length // SECOND))
+            self.queue.submit(WantedJob(entry.name, unit.cores, length, unit.not_before, script, entry.account))
             if self._one(entry) is None:
                 raise BatchSystemError(f"the job {entry.name} was submitted and is not in the queue")
 
+    def _script_for(self, entry: Entry, length_s: int) -> str:
+        if self._acting is None or not entry.account:
+            return self._script.replace("{seconds}", str(length_s))
+        return queue_script(self._acting.shell_folder(entry.account), entry.key, length_s)
+
     def _one(self, entry: Entry) -> OwnJob | None:
         """The entry's job; of several, as after an order that came late, all but the first are deleted."""
-        found = self.queue.find(entry.name)
+        found = self.queue.find(entry.name, entry.account)
         there = [job for job in found if job.standing is not Standing.GONE]
         if entry.made:
             there.sort(key=lambda job: job.job_id != entry.reservation_id)
         for job in there[1:]:
-            self.queue.delete(job.job_id)
+            self.queue.delete(job.job_id, entry.account)
         if not there or (entry.made and there[0].job_id != entry.reservation_id):
             return None
         if not entry.made:
@@ -176,7 +194,7 @@ class QueueBoundMachine:
     def _followed(self, entry: Entry, job: OwnJob) -> None:
         """Let a bought job go that is held still, and note its start."""
         if job.standing is Standing.HELD:
-            self.queue.let_go(job.job_id)
+            self.queue.let_go(job.job_id, entry.account)
         elif job.started_at is not None and entry.started is None:
             self.book.change(entry.key, started=job.started_at)
 
@@ -187,9 +205,9 @@ class QueueBoundMachine:
             self._told(lambda: self._remove(entry))
 
     def _remove(self, entry: Entry) -> None:
-        for job in self.queue.find(entry.name):
+        for job in self.queue.find(entry.name, entry.account):
             if job.standing is not Standing.GONE:
-                self.queue.delete(job.job_id)
+                self.queue.delete(job.job_id, entry.account)
         self.book.change(entry.key, removed=True)
 
     def _sweep(self, now: Instant) -> None:

@@ -13,11 +13,13 @@ from ramp.batch.waiting.job_queue import JobQueue
 from ramp.batch.waiting.learning import QueueLearning
 from ramp.batch.waiting.machine import KEEPING, QueueBoundMachine
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError, StorageFailed
+from ramp.launching.acting import Acting
 from ramp.options import Bounds, read_options, takes
 from ramp.plugins.interface import PluginSettings
 from ramp.queue_bound.predictor import PREDICTORS
+from ramp.runtime.config import QUEUE_BOUND
 
-NAME: Final = "queue-bound"
+NAME: Final = QUEUE_BOUND
 
 QUEUES_GROUP: Final = "ramp.job_queues"
 """Entry points: callables `(PluginSettings) -> JobQueue`, whose options are those of the table `queue`."""
@@ -36,6 +38,7 @@ class QueueBoundOptions:
         predictor_options: the predictor's own options.
         share: greatest share of the cores that jobs of the market may want together, 0 to 1.
         script: path of what each job runs, `{seconds}` in it standing for how long it was bought; empty: it sleeps.
+            Where the site launches jobs they run what their buyers order instead.
         snapshot_age_s: seconds for which one picture of the queue serves all buyers.
     """
 
@@ -73,6 +76,7 @@ def open_plugin(settings: PluginSettings) -> QueueBoundMachine:
         learning,
         settings.state_dir,
         script=_script(options.script, settings.resource),
+        acting=Acting.told(settings.acting),
         snapshot_age_s=options.snapshot_age_s,
     )
 

@@ -216,7 +216,7 @@ class BankParty:
         if unclear := probable_start_problem(agreement):
             return self._refuse_order(message, order, BAD_TERMS, unclear, signed.document)
         begins = agreement.offer.start
-        if agreement.offer.start_probability is not None:  # its resource says by this that the job has started
+        if agreement.offer.in_queue:  # its resource says by this that the job has started
             begins = min(begins, now)
         call_id = self._wait(message)
         return [fx.CountersignLine(call_id, agreement.agreement_id, begins, signed.document)]

@@ -3,6 +3,9 @@
 It is on record before it is submitted, and a launcher that has it already does not launch it again; so after a crash it
 is looked up by its name, and submitted only where the launcher knows of none. What the launcher cannot say is asked
 again. A job that has not started within its time, by no fault of its own, shows that the slot is not delivered.
+
+On a machine that cannot reserve the slot is itself a job in a queue, of which nobody knows when it starts. What is
+ordered before that waits on record, and is submitted when the start has been paid.
 """
 
 from __future__ import annotations
@@ -52,8 +55,9 @@ class Job(StateMachine[JobState]):
         self.delivery = Delivery.PENDING
         self.sight = JobSight(S.TAKEN)
         self.asked = False
-        self.to_run = to_run(taken, offer, reservation_id, resource)
-        self._end = offer.end
+        self.to_run = to_run(taken, offer, reservation_id, resource, taken.due_at, offer.end)
+        self.waits_for_start = offer.in_queue
+        self._offer = offer
         self._terms = terms
         self._cancelling = False
         self._pause = LOOK_FIRST
@@ -91,15 +95,57 @@ class Job(StateMachine[JobState]):
             sight.started_at,
             sight.ended_at,
             sight.exit_code,
-            sight.detail or self._doubt,
+            sight.detail or self._doubt or self._awaits,
         )
+
+    @property
+    def _awaits(self) -> str:
+        if not self.waits_for_start:
+            return ""
+        return f"it begins when job {self.to_run.reservation_id} of the queue has started"
 
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """It has been ordered: make that durable and submit it."""
+        """It has been ordered: make that durable and submit it, if its slot is there."""
+        if self.waits_for_start:
+            return [Persist(self.taken)]
         self._look_later(now)
         return [Persist(self.taken), self._submit()]
+
+    def slot_begun(self, paid_at: Instant) -> None:
+        """The slot, a job in a queue, has started and been paid: from now on it is known until when it lasts at most.
+
+        Args:
+            paid_at: when the bank says so; the same after every restart.
+        """
+        if self.waits_for_start:
+            self.waits_for_start = False
+            end = min(self._offer.end, paid_at + self._offer.end - self._offer.start)
+            later = self.order.begin_at > self._offer.start
+            begin = self.order.begin_at if later else min(paid_at, self.taken.due_at)
+            known = self.to_run
+            self.to_run = to_run(self.taken, self._offer, known.reservation_id, known.resource, begin, end)
+
+    def submitted(self, now: Instant) -> list[Effect]:
+        """What has waited for its slot is submitted."""
+        self._look_later(now)
+        return [self._submit()]
+
+    def slot_gone(self, now: Instant, *, late: bool) -> list[Effect]:
+        """The slot is not its buyer's any more: it ends; what has waited in vain was not delivered.
+
+        Args:
+            now: the present.
+            late: whether the slot has not begun in time.
+        """
+        if not self.waits_for_start or self.state.is_final:
+            return self.cancel(now)
+        if not late:
+            return self._ended(JobSight(S.CANCELLED, detail="it was never started"), "JobSeen", now)
+        self.delivery = Delivery.UNDELIVERED
+        detail = f"not delivered: the job in the queue had not started by {iso(self._offer.start)}"
+        return self._ended(JobSight(S.FAILED, detail=detail), "JobSeen", now)
 
     def replay(self, record: JobCancelAsked | JobEnded) -> None:
         """Take one later record of its journal, before `recover`."""
@@ -120,11 +166,11 @@ class Job(StateMachine[JobState]):
 
     def recover(self, now: Instant) -> list[Effect]:
         """Go on after a restart: see what has become of it, or end it where that was asked for."""
-        return [] if self.state.is_final else self.look(now, again=True)
+        return [] if self.state.is_final or self.waits_for_start else self.look(now, again=True)
 
     def tick(self, now: Instant) -> list[Effect]:
         """Look how it is, unless nobody will ever know."""
-        if now >= self._end + END_MARGIN and (self._doubt or self.asked):
+        if now >= self.to_run.end_at + END_MARGIN and (self._doubt or self.asked):
             what = f"its slot is over, and nobody knows what became of it: {self._doubt or 'no answer'}"
             if not self.has_started and not self._cancelling:
                 self.delivery = Delivery.UNDELIVERED
@@ -139,12 +185,16 @@ class Job(StateMachine[JobState]):
         """The buyer wants it ended, or its slot is gone; again changes nothing but asks again."""
         if self.state.is_final:
             return []
+        if self.waits_for_start:
+            return self._ended(JobSight(S.CANCELLED, detail="it was never started"), "JobSeen", now)
         first, self._cancelling = not self._cancelling, True
         noted = [Persist(JobCancelAsked(self.taken.offer_id, self.order.job_id, now))] if first else []
         return [*noted, *self.look(now, again=True)]
 
     def look(self, now: Instant, *, again: bool = False) -> list[Effect]:
-        """Ask the launcher, one question at a time."""
+        """Ask the launcher, one question at a time; it knows nothing yet of what waits for its slot."""
+        if self.waits_for_start:
+            return []
         self._look_later(now)
         if self.asked and not again:
             return []
@@ -187,7 +237,7 @@ class Job(StateMachine[JobState]):
         if waits and submitted:  # asked again only after a pause
             self._doubt = "the site was given the job, and knows nothing of it"
             return self._measured(now, known=False)
-        if waits and now < self._end:
+        if waits and now < self.to_run.end_at:
             return [self._submit()]
         return self._ended(JobSight(S.FAILED, detail="the site knows the job no longer"), "JobSeen", now)
 
@@ -199,7 +249,7 @@ class Job(StateMachine[JobState]):
         """See whether the slot is delivered, as far as that is known."""
         started, due = self.sight.started_at, self.taken.due_at
         if started is None:
-            if now < (self._limit if known else self._end) or self._cancelling:
+            if now < (self._limit if known else self.to_run.end_at) or self._cancelling:
                 return []
             return self._undelivered(f"the job had not started {seconds(now - due):g} s after its time", now)
         if self.delivery is Delivery.PENDING:
@@ -223,19 +273,29 @@ class Job(StateMachine[JobState]):
 
     @property
     def _limit(self) -> Instant:
-        return min(self.taken.due_at + self._terms.delivery_limit, self._end)
+        return min(self.taken.due_at + self._terms.delivery_limit, self.to_run.end_at)
 
     def _look_later(self, now: Instant) -> None:
         """Look again after a pause that grows; at a job that waits for its time, then; at a late one, at its limit."""
-        waits = not self.has_started and now < self.taken.due_at and not self._cancelling and not self._doubt
-        self.deadline = (self.taken.due_at if waits else now) + self._pause
+        begin = self.to_run.begin_at
+        waits = not self.has_started and now < begin and not self._cancelling and not self._doubt
+        self.deadline = (begin if waits else now) + self._pause
         if not self.has_started and now < self._limit:
             self.deadline = min(self.deadline, self._limit)
         self._pause = min(self._pause * 3 // 2, LOOK_LONGEST)
 
 
-def to_run(taken: JobTaken, offer: Offer, reservation_id: str, resource: str) -> JobToRun:
-    """A job as its launcher is told of it; its environment names its slot and the units that start with it."""
+def to_run(taken: JobTaken, offer: Offer, reservation_id: str, resource: str, begin: Instant, end: Instant) -> JobToRun:
+    """A job as its launcher is told of it; its environment names its slot and the units that start with it.
+
+    Args:
+        taken: the order.
+        offer: the slot.
+        reservation_id: the machine's name for it.
+        resource: name of the selling agent.
+        begin: when the job may begin.
+        end: when its slot ends.
+    """
     order = taken.order
     peers = order.peers or (JobPeer(order.unit, resource, reservation_id, offer.cores),)
     environment = {
@@ -245,7 +305,7 @@ def to_run(taken: JobTaken, offer: Offer, reservation_id: str, resource: str) ->
         "RAMP_RESERVATION": reservation_id,
         "RAMP_CORES": str(order.cores),
         "RAMP_START": iso(taken.due_at),
-        "RAMP_END": iso(offer.end),
+        "RAMP_END": iso(end),
         "RAMP_UNIT": str(order.unit),
         "RAMP_UNITS": str(len(peers)),
         "RAMP_PEERS": " ".join(f"{each.unit}={each.resource}/{each.reservation_id}" for each in peers),
@@ -256,9 +316,10 @@ def to_run(taken: JobTaken, offer: Offer, reservation_id: str, resource: str) ->
         reservation_id,
         taken.account,
         order.cores,
-        taken.due_at,
-        offer.end,
+        begin,
+        end,
         tuple(each.value for each in order.arguments),
         order.inputs,
         tuple(environment.items()),
+        queue_key=offer.offer_id if offer.in_queue else "",
     )

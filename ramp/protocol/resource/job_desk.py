@@ -1,8 +1,8 @@
 """The jobs on a resource's sold slots: what buyers order and ask, and what the launcher answers.
 
 An order is taken for its buyer's seal, on a slot that is sold to its sender and not over, as the local account that the
-site maps the buyer to. Everything is answered: with how the job stands as its launcher has just seen it, or with a
-coded refusal.
+site maps the buyer to; on a job in a queue also when that has been bought and has not started. Everything is
+answered: with how the job stands as its launcher has just seen it, or with a coded refusal.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ramp.model.contents import (
 )
 from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import Duration, Instant, iso
+from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import Effect, ReadJobFile, Send, reply
@@ -39,6 +40,9 @@ WAITING_MAX = 20
 
 READS_MAX = 100
 """Pieces of output that are being read; the oldest go first."""
+
+AWAITED = (ParticipantState.QUEUED, ParticipantState.SETTLING)
+"""States of a job in a queue that was bought, and is paid when it has started."""
 
 JobWord = JobOrder | JobQuery | JobCancellation | JobOutputQuery
 
@@ -72,6 +76,10 @@ class JobDesk:
         """Whether a job has not ended."""
         return any(not job.state.is_final for job in self._jobs.values())
 
+    def account_of(self, user: str) -> str:
+        """The local account of a buyer; empty where there is none, or nothing is launched."""
+        return "" if self._terms is None else self._terms.account(user)
+
     def jobs_of(self, offer_id: str) -> Iterator[Job]:
         """The jobs on a slot."""
         return (self._jobs[each] for each in self._by_offer.get(offer_id, ()))
@@ -86,9 +94,15 @@ class JobDesk:
             job_id = record.status.job_id if not hasattr(record, "job_id") else record.job_id
             self._jobs[job_id].replay(record)
 
-    def recover(self, offer_id: str, now: Instant) -> list[Effect]:
-        """Go on with a slot's jobs after a restart."""
-        return [effect for job in self.jobs_of(offer_id) for effect in job.recover(now)]
+    def recover(self, participant: Participant, now: Instant) -> list[Effect]:
+        """Go on with a slot's jobs after a restart; the participant has gone on already."""
+        paid_at = participant.paid_at
+        effects: list[Effect] = []
+        for job in self.jobs_of(participant.offer.offer_id):
+            if paid_at is not None:
+                job.slot_begun(paid_at)
+            effects += job.recover(now)
+        return effects
 
     def forget(self, offer_id: str) -> None:
         """Let a slot's jobs go with their slot."""
@@ -130,11 +144,14 @@ class JobDesk:
             if refusal is not None:
                 return [self._refuse(message, word, *refusal)]
             assert self._terms is not None
-            offer = participant.offer
-            begins = offer.start if offer.start_probability is None else now  # what is sold then has started
-            due = max(word.begin_at, begins, now)
-            account = self._terms.account(message.sender)
-            job = self._add(JobTaken(participant.offer.offer_id, word, account, due, seal, now), participant)
+            offer, account = participant.offer, self._terms.account(message.sender)
+            job = self._add(
+                JobTaken(offer.offer_id, word, account, due_at(word, participant, now), seal, now), participant
+            )
+            if participant.paid_at is not None:
+                job.slot_begun(participant.paid_at)
+            if job.waits_for_start:
+                return [*job.start(now), self._tell(message, job)]
             self._wait(message, job)
             return job.start(now)
         if job is None:
@@ -146,9 +163,14 @@ class JobDesk:
                 ]
             return [self._tell(message, job)]
         if isinstance(word, JobOutputQuery):
+            if job.waits_for_start:
+                return [self._refuse(message, word, "no_file", "the job has not started")]
             return self._read(message, word, job)
         if job.state.is_final:
             return [self._tell(message, job)]
+        if job.waits_for_start:
+            effects = job.cancel(now) if isinstance(word, JobCancellation) else []
+            return [*effects, self._tell(message, job)]
         self._wait(message, job)
         return job.cancel(now) if isinstance(word, JobCancellation) else job.look(now)
 
@@ -160,7 +182,8 @@ class JobDesk:
         unmapped = self._terms.problem(participant.user)
         if unmapped:
             return "no_account", unmapped
-        if participant.state is not ParticipantState.SOLD:
+        awaited = offer.in_queue and participant.state in AWAITED
+        if participant.state is not ParticipantState.SOLD and not awaited:
             return "not_active", f"the slot is {participant.state}; right would be sold"
         if now >= offer.end:
             return "slot_over", f"the slot ended at {iso(offer.end)}"
@@ -216,9 +239,30 @@ class JobDesk:
         started = any(each.has_started and not each.is_undelivered for each in others)
         return None if started else (job.taken.offer_id, job.sight.detail)
 
-    def end(self, offer_id: str, now: Instant) -> list[Effect]:
-        """A slot is not its buyer's any more: its jobs end."""
-        return [effect for job in self.jobs_of(offer_id) for effect in job.cancel(now)]
+    def end(self, offer_id: str, now: Instant, *, late: bool = False) -> list[Effect]:
+        """A slot is not its buyer's any more: its jobs end.
+
+        Args:
+            offer_id: the slot.
+            now: the present.
+            late: whether it is a job in a queue that has not started in time.
+        """
+        return [effect for job in self.jobs_of(offer_id) for effect in job.slot_gone(now, late=late)]
+
+    def follow(self, participant: Participant, now: Instant) -> list[Effect]:
+        """A participant has moved: what waits for its slot is submitted when that is sold, and all ends with it."""
+        offer_id = participant.offer.offer_id
+        if participant.released is not None:
+            code = participant.released.code
+            late = code is RefusalCode.NOT_DELIVERED or now >= participant.offer.start
+            return self.end(offer_id, now, late=late)
+        effects: list[Effect] = []
+        for job in self.jobs_of(offer_id):
+            if job.waits_for_start and not job.state.is_final and participant.state is ParticipantState.SOLD:
+                assert participant.paid_at is not None
+                job.slot_begun(participant.paid_at)
+                effects += job.submitted(now)
+        return effects
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -254,3 +298,19 @@ class JobDesk:
 
     def _refuse(self, message: Message, word: JobWord, code: str, detail: str) -> Send:
         return reply(message, Performative.REFUSE, JobRefused(word.job_id, word.agreement_id, code, detail))
+
+
+def due_at(order: JobOrder, participant: Participant, now: Instant) -> Instant:
+    """When a job should have started.
+
+    In a queue that is when its slot does, by the latest start that was promised, unless its buyer wants it later.
+
+    Args:
+        order: what the buyer wants.
+        participant: the slot.
+        now: the present.
+    """
+    offer = participant.offer
+    if offer.start_probability is None or order.begin_at > offer.start:
+        return max(order.begin_at, offer.start, now)
+    return now if participant.paid_at is not None else offer.start

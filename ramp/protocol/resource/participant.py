@@ -24,9 +24,9 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.price_paid import agreed_price_problem
 from ramp.model.seal import Seal
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation
 from ramp.protocol.agreement_terms import commitment_problem
-from ramp.protocol.effects import ConfirmSlot, Effect, HoldSlot, LookUpSlot, Persist, ReleaseSlot, SaveAgreement, Send
+from ramp.protocol.effects import ConfirmSlot, Effect, LookUpSlot, Persist, ReleaseSlot, SaveAgreement, Send
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.records import (
     AgreementPaid,
@@ -57,11 +57,11 @@ class Participant(ParticipantAnswers):
         resource: name of the selling agent.
         bank: name of the Banking Agent that the resource trusts with its money.
         pace: of the selling agent.
+        account: the buyer's local account; empty where the site maps the buyer to none.
     """
 
-    def __init__(self, intended: HoldIntended, *, resource: str, bank: str, pace: Pace) -> None:
-        super().__init__(intended, resource=resource)
-        self._slot: Slot = intended.slot
+    def __init__(self, intended: HoldIntended, *, resource: str, bank: str, pace: Pace, account: str = "") -> None:
+        super().__init__(intended, resource=resource, account=account)
         self._intended = intended
         self._bank = bank
         self._hold_time = pace.timing.hold_time
@@ -78,7 +78,7 @@ class Participant(ParticipantAnswers):
         """The offer has been accepted: make the intention durable and ask the plug-in for the slot."""
         self._enter(S.HOLDING, "Acceptance")
         self.deadline = self.until
-        return [Persist(self._intended), HoldSlot(self.offer.offer_id, self._quoted, self._slot, self.until)]
+        return [Persist(self._intended), self._hold()]
 
     def replay(self, record: Record) -> None:
         """Take one later record of this offer's journal, before `recover`."""
@@ -122,7 +122,7 @@ class Participant(ParticipantAnswers):
             return []
         self._enter(S.HOLDING, "recover")
         self.deadline = self.until
-        return [HoldSlot(self.offer.offer_id, self._quoted, self._slot, self.until)]
+        return [self._hold()]
 
     def tick(self, now: Instant) -> list[Effect]:
         """Let a hold run out (step 10), or ask machine or bank again."""
@@ -197,7 +197,7 @@ class Participant(ParticipantAnswers):
         gone = "the machine failed, and has nothing set aside"
         if self.state is S.HOLDING:
             if answer is None and self._transient:
-                return [HoldSlot(self.offer.offer_id, self._quoted, self._slot, self.until)]
+                return [self._hold()]
             if answer is None:
                 return self._not_held(RefusalCode.PLUGIN_FAILED, gone, "SlotLookedUp", now)
             return self._held(answer, "SlotLookedUp", now)
@@ -223,7 +223,7 @@ class Participant(ParticipantAnswers):
         return [*effects, self._refuse()]
 
     def _firm(self, reservation: Reservation, stimulus: str, now: Instant) -> list[Effect]:
-        if self.offer.start_probability is not None and reservation.started_at is None:
+        if self.offer.in_queue and reservation.started_at is None:
             self._enter(S.QUEUED, stimulus)
             self._doubted = False
             self._retry.begin(now)
@@ -348,7 +348,7 @@ class Participant(ParticipantAnswers):
             return [Persist(CancellationReceived(self.offer.offer_id, signed, now))]
         if self.state is not S.SOLD:
             return []
-        if now >= self.offer.start or self.offer.start_probability is not None:
+        if now >= self.offer.start or self.offer.in_queue:
             return [self._refuse_cancellation("started", "the slot has begun", body)]
         self._enter(S.REFUNDING, "Cancellation")
         self._cancellation = signed

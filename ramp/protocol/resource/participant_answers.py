@@ -1,4 +1,4 @@
-"""What a participant is about and what it answers its buyer: the values, and one message for each thing to say."""
+"""What a participant is about, what it asks the machine for, and one message for each thing to say to its buyer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ramp.model.instant import Instant
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.seal import Seal
 from ramp.model.sizes.moldable import as_offered
-from ramp.protocol.effects import Send
+from ramp.protocol.effects import HoldSlot, Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.records import HoldIntended, SlotFailed, SlotReleased
 from ramp.protocol.tables import PARTICIPANT, ParticipantState
@@ -35,6 +35,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
     Args:
         intended: what is to be held.
         resource: name of the selling agent.
+        account: the buyer's local account; empty where the site maps the buyer to none.
 
     Attributes:
         unit: as it was called for; the machine is asked for the size that was offered.
@@ -47,7 +48,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         released: how it ended, if it has.
     """
 
-    def __init__(self, intended: HoldIntended, *, resource: str) -> None:
+    def __init__(self, intended: HoldIntended, *, resource: str, account: str = "") -> None:
         super().__init__(intended.offer.request_id, PARTICIPANT, ParticipantState.NEW)
         self.unit = intended.unit
         self.offer: Offer = intended.offer
@@ -58,8 +59,15 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         self.failed: SlotFailed | None = None
         self.released: SlotReleased | None = None
         self._resource = resource
+        self._slot = intended.slot
+        self._account = account
         self._quoted = as_offered(intended.unit, intended.offer)
         self._paid: tuple[PaymentMade, Seal] | None = None
+
+    @property
+    def paid_at(self) -> Instant | None:
+        """When the bank has said that the slot is paid, by its clock; None before."""
+        return None if self._paid is None else self._paid[1].signed_at
 
     @property
     def agreed(self) -> Agreement:
@@ -67,6 +75,9 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         assert self.agreement is not None
         assert isinstance(self.agreement.body, Agreement)
         return self.agreement.body
+
+    def _hold(self) -> HoldSlot:
+        return HoldSlot(self.offer.offer_id, self._quoted, self._slot, self.until, self._account)
 
     def _to_user(self, performative: Performative, content: Content) -> Send:
         return Send(

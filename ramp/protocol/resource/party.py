@@ -160,9 +160,8 @@ class ResourceParty:
         return self._armed(effects)
 
     def _recovered(self, participant: Participant, now: Instant) -> list[Effect]:
-        offer_id = participant.offer.offer_id
-        effects = participant.recover(now) + self.jobs.recover(offer_id, now)
-        for job in self.jobs.jobs_of(offer_id):
+        effects = participant.recover(now) + self.jobs.recover(participant, now)
+        for job in self.jobs.jobs_of(participant.offer.offer_id):
             effects += self._delivered(job.order.job_id, now)
         return effects
 
@@ -224,6 +223,7 @@ class ResourceParty:
                 effects = self._act(participant, partial(participant.on_confirmed, answer, now))
             case SlotLookedUp(key, answer) if participant := self.participants.get(key):
                 effects = self._act(participant, partial(participant.on_looked_up, answer, now))
+                effects += self.jobs.follow(participant, now)
             case SlotFreed(key, answer):
                 self._releases.answered(key, now, in_doubt=answer is not None)
             case JobSeen(job_id):
@@ -405,9 +405,8 @@ class ResourceParty:
         participant = self._by_agreement.get(content.agreement_id)
         if participant is None:
             return []
-        effects = self._act(participant, partial(participant.on_bank, content, seal, now))
-        gone = participant.state is ParticipantState.RELEASED
-        return effects + self.jobs.end(participant.offer.offer_id, now) if gone else effects
+        act = partial(participant.on_bank, content, seal, now)
+        return self._act(participant, act) + self.jobs.follow(participant, now)
 
     def _on_job(self, message: Message, word: JobWord, now: Instant) -> list[Effect]:
         participant = self._by_agreement.get(word.agreement_id)
@@ -427,7 +426,8 @@ class ResourceParty:
         return Send(Message(performative, self.name, to, about, content, in_reply_to=reference))
 
     def _new_participant(self, intended: HoldIntended) -> Participant:
-        return Participant(intended, resource=self.name, bank=self._bank, pace=self._pace)
+        own = {"resource": self.name, "bank": self._bank, "account": self.jobs.account_of(intended.user)}
+        return Participant(intended, pace=self._pace, **own)
 
     def _act(self, participant: Participant, act: Callable[[], list[Effect]]) -> list[Effect]:
         """Let a participant act and keep the indexes true; a bug in it stays its own."""

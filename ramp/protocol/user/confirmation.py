@@ -124,7 +124,7 @@ class Confirmation(StateMachine[ConfirmationState]):
     @property
     def _waits(self) -> bool:
         """Whether it is bought only when a job has started."""
-        return any(each.offer.start_probability is not None for each in self.agreements)
+        return any(each.offer.in_queue for each in self.agreements)
 
     def start(self, now: Instant) -> list[Effect]:
         """Make the agreements durable, then ask the bank for its vote."""

@@ -134,11 +134,13 @@ class OwnJobs:
             return [Report(QueryAnswered(ORDER_MARK + order.job_id, known.word))]
         if known is not None:
             return [] if ORDER_MARK + order.job_id in self._questions else self._order(known, now)
-        if order.agreement_id not in self._agreements or self._state_of(order.agreement_id) != "active":
+        agreement = self._agreements.get(order.agreement_id)
+        state = "" if agreement is None else self._state_of(order.agreement_id)
+        # a job in a queue takes orders before it starts, which is when it is bought for good
+        if agreement is None or (state != "active" and (state, agreement.offer.in_queue) != ("settling", True)):
             detail = f"{order.agreement_id} is nothing that is bought and not given back"
             refused = JobRefused(order.job_id, order.agreement_id, NOT_BOUGHT, detail)
             return [Report(QueryAnswered(ORDER_MARK + order.job_id, refused))]
-        agreement = self._agreements[order.agreement_id]
         job = self._jobs[order.job_id] = OwnJob(agreement.request_id, agreement.resource, order, now)
         return [Persist(JobOrdered(job.request_id, job.resource, order, now)), *self._order(job, now)]
 

@@ -292,7 +292,7 @@ def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[
         raise MeaningViolation(f"the price paid is not the one owed: {problem}")
     if body.price is not None:
         passed.append(how_priced(body))
-    if body.offer.start_probability is not None:
+    if body.offer.in_queue:
         said = f"a job that had to start by {instant.iso(body.offer.start)}, promised with probability"
         passed.append(f"{said} {body.offer.start_probability:g}; refund of a late start: {body.offer.if_late}")
     warnings = _expired_since(verified.signatures, now) + unmet_terms(body.request, body.offer)

@@ -23,7 +23,7 @@ from ramp.plugins.answers import (
     quote_problem,
     reservation_problem,
 )
-from ramp.plugins.interface import ForgettingPlugin, MovingPlugin, ResourcePlugin, TendedPlugin
+from ramp.plugins.interface import ForgettingPlugin, HoldingForPlugin, MovingPlugin, ResourcePlugin, TendedPlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.events import MachineInDoubt
@@ -62,8 +62,8 @@ class GuardedPlugin:
         match question:
             case fx.QuoteSlots(call_id, units):
                 return ev.SlotsQuoted(call_id, tuple(self.quote(unit, now) for unit in units))
-            case fx.HoldSlot(key, unit, slot, until):
-                return ev.SlotHeld(key, self.hold(key, unit, slot, until, now))
+            case fx.HoldSlot(key, unit, slot, until, account):
+                return ev.SlotHeld(key, self.hold(key, unit, slot, until, now, account))
             case fx.ConfirmSlot(key):
                 return ev.SlotConfirmed(key, self.confirm(key, now))
             case fx.ReleaseSlot(key):
@@ -94,10 +94,16 @@ class GuardedPlugin:
         return answer
 
     def hold(
-        self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
+        self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant, account: str = ""
     ) -> Reservation | Refusal | MachineInDoubt:
-        """Set a slot aside."""
-        call = lambda: self.plugin.hold(key, unit, slot, until, now)  # noqa: E731
+        """Set a slot aside, for a buyer's local account where the machine has to know it."""
+        plugin = self.plugin
+
+        def call() -> Reservation | Refusal:
+            if account and isinstance(plugin, HoldingForPlugin):
+                return plugin.hold_for(account, key, unit, slot, until, now)
+            return plugin.hold(key, unit, slot, until, now)
+
         return self._ask("hold", now, call, lambda given: held_problem(key, slot, given), changes=True)
 
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal | MachineInDoubt:

@@ -108,7 +108,7 @@ class SimulatedQueue:
             ),
         )
 
-    def find(self, name: str) -> tuple[OwnJob, ...]:
+    def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
         """See `JobQueue.find`."""
         return tuple(_told(job) for job in self._jobs if job.name == name)
 
@@ -118,11 +118,11 @@ class SimulatedQueue:
         self._jobs.append(_Job(number, wanted.name, wanted.cores.total, wanted.length, wanted.length, None))
         self._keep()
 
-    def let_go(self, job_id: str) -> None:
+    def let_go(self, job_id: str, account: str = "") -> None:
         """See `JobQueue.let_go`."""
         self._change(job_id, lambda job: replace(job, joins=self._now) if job.joins is None else job)
 
-    def delete(self, job_id: str) -> None:
+    def delete(self, job_id: str, account: str = "") -> None:
         """See `JobQueue.delete`."""
         self._change(job_id, lambda job: job if job.deleted is not None else replace(job, deleted=self._now))
 

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ramp.agents.job_launcher import system_python
-from ramp.launching import psij_jobs, worker
+from ramp.launching import psij_jobs, queue_jobs, worker
+from ramp.launching.acting import system_python
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 
 SECOND = 1_000_000
@@ -34,6 +34,7 @@ class JobAtSite:
         command: what the shell runs.
         after: seconds from now until it is due.
         seconds: from now until its slot ends.
+        queue_key: where no slot is reserved, the key of the job in a queue in which this one runs.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class JobAtSite:
         *,
         after: int = 0,
         seconds: int = 540,
+        queue_key: str = "",
     ) -> None:
         self.folder = root / "res" / job_id
         now = int(time.time())
@@ -63,8 +65,10 @@ class JobAtSite:
             "inputs": [],
             "environment": [["RAMP_UNIT", "1"]],
         }
-        program = Path(psij_jobs.__file__).read_text("utf-8")
-        self._asked = {"version": 1, "executor": system, "root": str(root), "variables": variables}
+        program = Path((queue_jobs if queue_key else psij_jobs).__file__).read_text("utf-8")
+        if queue_key:
+            self.job["queue_key"] = queue_key
+        self._asked = {"version": 2 if queue_key else 1, "executor": system, "root": str(root), "variables": variables}
         self._asked |= {"psij_python": str(python), "program": program}
 
     def ask(self, verb: str, **more: Any) -> dict[str, Any]:

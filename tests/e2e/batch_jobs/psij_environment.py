@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ramp.agents.job_launcher import system_python
+from ramp.launching.acting import system_python
 
 ROOT = Path(__file__).parents[3]
 INSTALLED = Path(os.environ.get("RAMP_PSIJ", ROOT / ".venv-psij"))

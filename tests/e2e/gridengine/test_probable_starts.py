@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from pathlib import Path
+
 import pytest
-from gridengine_cell import wait_until
+from gridengine_cell import LIBRARY, wait_until
 from gridengine_selling import SLOTS, now, options_of, unit
 
 from ramp.batch.waiting.plugin import open_plugin
+from ramp.launching.acting import Acting, system_python
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
+from tests.e2e.batch_jobs.job_at_site import JobAtSite
+from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 
 pytestmark = pytest.mark.e2e
 
@@ -57,3 +64,36 @@ def test_a_held_job_that_is_released_never_starts(cluster, machine):
     held(machine, "offer-2")
     machine.release("offer-2", now())
     wait_until(lambda: not states(cluster), "the job is gone")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="jobs run as other accounts, which needs root")
+def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(cluster, tmp_path):
+    queue = {"queue": "all.q", "parallel_environment": "mpi", **options_of(cluster)}
+    options = {"system": "gridengine", "queue": queue, "snapshot_age_s": 0.0}
+    with tempfile.TemporaryDirectory(prefix="ramp-jobs-", dir="/tmp") as folder:
+        acting = Acting("", system_python(), folder).plain()
+        machine = open_plugin(PluginSettings("queue1", SLOTS, 1, now(), options, tmp_path / "own", acting=acting))
+        wanted = unit(4, run=400 * SECOND)
+        slot = machine.quote(wanted, now())
+        bought = machine.hold_for(ACCOUNT, "offer-3", wanted, slot, now() + 10 * MINUTE, now())
+        assert isinstance(bought, Reservation), bought
+        assert cluster("qstat", "-u", ACCOUNT).splitlines()[2].split()[0] == bought.reservation_id
+        machine.confirm("offer-3", now())
+        wait_until(lambda: machine.reservation("offer-3", now()).started_at is not None, "the job starts", 200)
+        where = {**cluster.environment, "PATH": str(LIBRARY)}
+
+        def ordered(name, command):
+            own, python = Path(folder) / ACCOUNT, Path(system_python())
+            key, number = {"queue_key": "offer-3"}, bought.reservation_id
+            job = JobAtSite("gridengine", python, where, own, name, number, 4, command, **key)
+            assert job.seen("submit")["state"] in {"queued", "running"}
+            return job
+
+        one, two = ordered("job-1", 'echo "$(id -un) $NSLOTS $JOB_ID"; exit 3'), ordered("job-2", "sleep 300")
+        seen = one.until("failed")
+        assert (seen["exit_code"], seen["cores"]) == (3, 4), one.output("stderr")
+        assert one.output() == f"{ACCOUNT} 4 {bought.reservation_id}\n"
+        two.until("running")
+        machine.release("offer-3", now())
+        wait_until(lambda: not states(cluster), "the job in the queue is gone", 200)
+        assert two.until("failed")["started_at"] is not None

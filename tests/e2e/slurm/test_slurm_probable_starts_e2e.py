@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +18,14 @@ from ramp.batch.inspecting import Promise, inspection
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.waiting.machine import QueueBoundMachine
 from ramp.batch.waiting.plugin import open_plugin
+from ramp.launching.acting import Acting, system_python
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
+from tests.e2e.batch_jobs.job_at_site import JobAtSite
+from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster, saved, wait_for
 
 pytestmark = pytest.mark.e2e
@@ -44,6 +51,15 @@ def settings(cluster: EmulatedCluster, folder: Path) -> PluginSettings:
         "snapshot_age_s": 0.0,
     }
     return PluginSettings("queue1", SOME * CORES, CORES, now(), options, folder)
+
+
+@contextmanager
+def folder_of_accounts() -> Iterator[Path]:
+    """Where job folders are, one folder an account, which root makes; skips where this account is not root."""
+    if os.geteuid() != 0:
+        pytest.skip("jobs run as other accounts, which needs root")
+    with tempfile.TemporaryDirectory(prefix="ramp-jobs-", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 def opened(cluster: EmulatedCluster, folder: Path) -> QueueBoundMachine:
@@ -151,3 +167,54 @@ def test_the_doctor_compares_held_and_released_jobs_with_book_and_agreements(
     cluster.run("scancel", two.reservation_id)
     found = {f"slurm has let its job {one.reservation_id} go", f"slurm does not have its job {two.reservation_id}"}
     wait_for(lambda: says(one, two) == found, f"it finds {found}")
+
+
+def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(
+    cluster: EmulatedCluster, tmp_path: Path
+) -> None:
+    """Ordered while it runs, one ends by itself, one is cancelled, and what is left ends with the job in the queue."""
+    with folder_of_accounts() as folder:
+        acting = Acting("", system_python(), str(folder)).plain()
+        machine = open_plugin(replace(settings(cluster, tmp_path), acting=acting))
+        wanted = unit(Nodes(2, 3))
+        slot = machine.quote(wanted, now())
+        assert isinstance(slot, Slot), slot
+        bought = machine.hold_for(ACCOUNT, "offer-5", wanted, slot, now() + 10 * MINUTE, now())
+        assert isinstance(bought, Reservation), bought
+        assert cluster.run("squeue", "-h", "-a", "-o", "%A %u %T").split() == [
+            *(bought.reservation_id, ACCOUNT, "PENDING")
+        ]
+        machine.confirm("offer-5", now())
+        wait_for(lambda: started(machine, "offer-5") is not None, "the job starts")
+
+        def ordered(job_id: str, command: str) -> JobAtSite:
+            where = {"SLURM_CONF": str(cluster.conf)}
+            own, number = folder / ACCOUNT, bought.reservation_id
+            job = JobAtSite("slurm", Path(system_python()), where, own, job_id, number, 6, command, queue_key="offer-5")
+            assert job.seen("submit")["state"] in ("queued", "running")
+            return job
+
+        one = ordered("job-1", 'echo "$(id -un) $SLURM_JOB_ID $(srun hostname | wc -l)"; exit 3')
+        two = ordered("job-2", "sleep 400 & wait")
+        three = ordered("job-3", "sleep 400 & wait")
+        seen = one.until("failed")
+        assert (seen["exit_code"], seen["cores"], seen["native_id"]) == (3, 6, bought.reservation_id)
+        assert one.output() == f"{ACCOUNT} {bought.reservation_id} 6\n", one.output("stderr")
+        two.until("running")
+        two.ask("cancel")
+        assert two.until("cancelled")["exit_code"] == -15
+        three.until("running")
+        machine.release("offer-5", now())
+        wait_for(lambda: not jobs(cluster), "the job in the queue is gone")
+        assert three.until("failed")["started_at"] is not None
+        assert [job.seen("submit")["state"] for job in (one, two)] == ["failed", "cancelled"]  # none runs again
+
+
+def test_a_job_of_the_same_name_of_somebody_else_is_none_of_ours(cluster: EmulatedCluster, tmp_path: Path) -> None:
+    machine = opened(cluster, tmp_path)
+    name = "ramp_queue1.offer-6"
+    theirs = cluster.run("sbatch", "--parsable", "-H", "-n1", "-o/dev/null", "-J", name, "--wrap", "true", user=ACCOUNT)
+    ours = held(machine, "offer-6", unit(TotalCores(3)))
+    assert ours.reservation_id != theirs.strip()
+    machine.release("offer-6", now())
+    assert [line.split()[0] for line in cluster.run("squeue", "-h", "-a", "-o", "%A").splitlines()] == [theirs.strip()]

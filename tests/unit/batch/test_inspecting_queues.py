@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,6 +80,13 @@ def test_journal_and_book_that_do_not_know_the_same() -> None:
     assert bookless == "agreement agreement-1 is paid until 2026-11-21T10:00:00Z, and the book has no slot for it"
 
 
+def queue_that_says(lines: str) -> SlurmQueue:
+    def answers(*_: Any, **__: Any) -> Completed:
+        return Completed((), 0, lines, "")
+
+    return SlurmQueue(SlurmSystem(answers, "debug", ""), lambda _: answers)
+
+
 def test_slurms_queue_lists_our_jobs_whatever_strangers_call_theirs() -> None:
     lines = (
         "ramp_queue1.offer-1|7|PENDING|N/A|0:00|JobHeldUser\n"
@@ -87,7 +95,7 @@ def test_slurms_queue_lists_our_jobs_whatever_strangers_call_theirs() -> None:
         "ramp_queue10.offer-3|9|PENDING|N/A|0:00|Priority\n"
         "a|b|10|nonsense|ramp_queue1.\n"
     )
-    queue = SlurmQueue(SlurmSystem(lambda *_, **__: Completed((), 0, lines, ""), "debug", ""))
+    queue = queue_that_says(lines)
     assert isinstance(queue, ListedQueue)
     found = queue.own("ramp_queue1.")
     assert found == (
@@ -96,9 +104,8 @@ def test_slurms_queue_lists_our_jobs_whatever_strangers_call_theirs() -> None:
         ("ramp_queue1.offer-4", OwnJob("11", Standing.STARTED, NOW)),
     )
     assert [job.ended for _, job in found] == [False, False, True]
-    broken = SlurmQueue(SlurmSystem(lambda *_, **__: Completed((), 0, "ramp_queue1.x|nothing\n", ""), "debug", ""))
     with pytest.raises(AnswerUnreadable):
-        broken.own("ramp_queue1.")
+        queue_that_says("ramp_queue1.x|nothing\n").own("ramp_queue1.")
 
 
 def test_grid_engines_queue_lists_its_jobs_and_a_simulated_one_has_nothing_to_compare(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ramp.batch.waiting.learning import QueueLearning
 from ramp.batch.waiting.machine import QueueBoundMachine
 from ramp.batch.waiting.plugin import open_plugin
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError, SystemRefused
+from ramp.launching.acting import Acting
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
@@ -39,6 +40,7 @@ class FakeQueue:
     waiting: list[WaitingJob] = field(default_factory=list)
     faults: list[tuple[str, str]] = field(default_factory=list)
     wanted: list[WantedJob] = field(default_factory=list)
+    asked_as: list[str] = field(default_factory=list)
     name: str = "fake"
 
     def _fault(self, call: str) -> str:
@@ -47,7 +49,8 @@ class FakeQueue:
     def look(self, now: int) -> SystemSnapshot:
         return SystemSnapshot(now, (Node("n1", 64),), tuple(self.running), tuple(self.waiting))
 
-    def find(self, name: str) -> tuple[OwnJob, ...]:
+    def find(self, name: str, account: str = "") -> tuple[OwnJob, ...]:
+        self.asked_as.append(account)
         if self._fault("find"):
             raise BatchSystemError("nobody knows")
         return tuple(self.jobs[job_id] for job_id, of in self.names.items() if of == name and job_id in self.jobs)
@@ -63,12 +66,14 @@ class FakeQueue:
         if fault == "after":
             raise BatchSystemError("it took more than 20 s")
 
-    def let_go(self, job_id: str) -> None:
+    def let_go(self, job_id: str, account: str = "") -> None:
+        self.asked_as.append(account)
         if self._fault("let_go"):
             raise BatchSystemError("nobody knows")
         self.jobs[job_id] = replace(self.jobs[job_id], standing=Standing.WAITING)
 
-    def delete(self, job_id: str) -> None:
+    def delete(self, job_id: str, account: str = "") -> None:
+        self.asked_as.append(account)
         del self.jobs[job_id]
 
     def starts(self, job_id: str, at: int) -> None:
@@ -109,6 +114,23 @@ def test_a_job_is_held_let_go_when_bought_and_its_start_is_told() -> None:
     assert begun.started_at == NOW + 90 * SECOND
     del queue.jobs["1"]  # it ends; what has been seen stays
     assert machine.reservation("offer-1", NOW + 3 * HOUR) == begun
+
+
+def test_where_the_site_launches_a_job_is_its_buyers_and_runs_what_that_orders(tmp_path: Path) -> None:
+    queue, acting = FakeQueue(), Acting("/worker", "/python", "/scratch/jobs")
+    predictor = PREDICTORS.find("planned").new({})
+    machine = QueueBoundMachine(queue, "queue1", 64, 64, QueueLearning(predictor, None), tmp_path, acting=acting)
+    slot = machine.quote(UNIT, NOW)
+    assert isinstance(slot, Slot)
+    machine.hold_for("alice1", "offer-1", UNIT, slot, NOW + MINUTE, NOW)
+    (wanted,) = queue.wanted
+    assert (wanted.account, "orders=/scratch/jobs/alice1/queued/offer-1\n" in wanted.script) == ("alice1", True)
+    machine.confirm("offer-1", NOW)
+    again = QueueBoundMachine(queue, "queue1", 64, 64, QueueLearning(predictor, None), tmp_path, acting=acting)
+    assert again.reservation("offer-1", NOW) is not None
+    again.release("offer-1", NOW)
+    assert queue.jobs == {}
+    assert set(queue.asked_as) == {"alice1"}  # also after a restart
 
 
 def test_what_is_released_or_runs_out_is_deleted() -> None:

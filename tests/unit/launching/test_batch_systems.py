@@ -15,6 +15,7 @@ import pytest
 from ramp.batch.finding import finding_variables
 from ramp.errors import ConfigurationError
 from ramp.launching import psij_jobs, worker
+from ramp.runtime.config import plugin_settings
 from ramp.runtime.config_file import load_config
 
 SECOND = 1_000_000
@@ -222,3 +223,22 @@ def test_a_batch_system_is_found_as_its_plug_in_finds_it(tmp_path: Path, monkeyp
     )
     assert found["PATH"] == "/ge/bin"
     assert (found["SGE_ROOT"], found["SGE_CELL"], found["SGE_QMASTER_PORT"]) == ("/ge", "default", "6444")
+
+
+def test_jobs_in_a_queue_need_no_psij_and_find_the_queue_as_its_plug_in_does(tmp_path: Path) -> None:
+    """Its plug-in is told by what buyers' accounts are acted as, for it submits the jobs in which theirs will run."""
+    (tmp_path / "slurm.conf").touch()
+    queue = f'{{ partition = "debug", conf = "{tmp_path}/slurm.conf" }}'
+    launching = 'executor = "slurm"\nworker = "/opt/worker"\nfolder = "/scratch/jobs"'
+    found = config(tmp_path, launching, "queue-bound", f'{{ system = "slurm", queue = {queue} }}')
+    (resource,) = found.resources
+    assert finding_variables(resource) == {"SLURM_CONF": f"{tmp_path}/slurm.conf"}
+    acting = plugin_settings(resource, 0, None).acting
+    assert (acting["worker"], acting["folder"]) == ("/opt/worker", "/scratch/jobs")
+    queue = '{ queue = "all.q", parallel_environment = "mpi", root = "/opt/sge", commands = "/opt/sge/bin" }'
+    found = config(tmp_path, 'executor = "gridengine"', "queue-bound", f'{{ system = "gridengine", queue = {queue} }}')
+    told = finding_variables(found.resources[0])
+    assert (told["SGE_ROOT"], told["PATH"]) == ("/opt/sge", "/opt/sge/bin")
+    simulated = config(tmp_path, 'executor = "local"', "queue-bound", '{ system = "simulated" }', "@own")
+    assert finding_variables(simulated.resources[0]) == {}
+    assert plugin_settings(simulated.resources[0], 0, None).acting == {}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ramp.launching import messages, worker
+from ramp.launching import messages, queue_jobs, worker
 from ramp.model.contents import JobInput
 from ramp.model.contents.jobs import JobState
 from ramp.protocol import effects as fx
@@ -28,7 +30,21 @@ def answer(question: Any, plain: Any) -> Any:
 
 
 def test_both_sides_speak_one_version() -> None:
-    assert messages.VERSION == worker.VERSION
+    assert (messages.VERSION, messages.VERSION_OF_QUEUES) == (worker.VERSION, worker.VERSION_OF_QUEUES)
+
+
+def test_a_job_in_a_job_of_a_queue_brings_the_program_that_orders_it_there() -> None:
+    """No PSI/J, and a version that workers from before it refuse."""
+    there = fx.SubmitJob(replace(JOB, reservation_id="17", queue_key="offer-1"))
+    plain = json.loads(messages.question_text(there, "slurm", "", {}, "/psij/python", "/usr/bin/python3"))
+    assert (plain["version"], plain["job"]["queue_key"], plain["psij_python"]) == (2, "offer-1", "/usr/bin/python3")
+    assert plain["program"] == Path(queue_jobs.__file__).read_text("utf-8")
+    reserved = json.loads(
+        messages.question_text(fx.SubmitJob(JOB), "slurm", "", {}, "/psij/python", "/usr/bin/python3")
+    )
+    assert (reserved["version"], reserved["psij_python"]) == (1, "/psij/python")
+    simulated = json.loads(messages.question_text(there, "local", "", {}))
+    assert "program" not in simulated
 
 
 def test_a_question_has_all_that_the_worker_needs() -> None:

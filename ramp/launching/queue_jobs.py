@@ -1,0 +1,87 @@
+"""Jobs of one account in a job in a queue that it has bought instead of a reservation: ordered, looked up and ended.
+
+A program of its own of the standard library alone: the worker runs it as the buyer's local account, as it runs
+`psij_jobs.py` where a slot is reserved, and asks it the same. An order is a file in a folder that the script of the job
+in the queue looks at each second (`queue_script.py`): from when on it may begin, and the folder of what is ordered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+COMMAND_LIMIT_S: Final = 20
+"""Seconds for a command of a batch system."""
+
+NAME: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.@-]{0,199}")
+LISTED: Final = {"slurm": ("squeue", "-h", "-o", "%T", "-j"), "gridengine": ("qstat", "-j")}
+"""What says of a job, by its number, whether the queue has it."""
+
+ENDED: Final = re.compile("|COMPLETED|CANCELLED|FAILED|TIMEOUT|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY|DEADLINE|BOOT_FAIL")
+"""States of a job in Slurm that has ended, squeue(1); nothing is said of one that it has forgotten."""
+
+UNKNOWN: Final = re.compile("Invalid job id|do(es)? not exist")
+
+
+def main() -> int:
+    """Answer one question."""
+    question = json.load(sys.stdin)
+    folder, system = Path(question["folder"]), str(question["system"])
+    answer: dict[str, Any] = {}
+    try:
+        if question["verb"] == "submit":
+            answer = {"refused": submit(folder, question["job"])}
+        elif question["verb"] == "look":
+            alive, detail = lives(folder, system)
+            answer = {"alive": alive, "detail": detail}
+        # what is to end has the mark `cancelled` in its folder, which the script looks for
+    except (OSError, ValueError, KeyError) as error:
+        answer = {"error": " ".join(str(error).split())}
+    print(json.dumps(answer))
+    return 0
+
+
+def submit(folder: Path, job: dict[str, Any]) -> str:
+    """Leave an order for the script of the job in the queue; why that cannot be, or the empty string."""
+    key, number = str(job["queue_key"]), str(job["reservation_id"])
+    if not NAME.fullmatch(key) or not number.isdecimal():
+        return f"{key!r}, {number!r} is no job of a queue"
+    (folder / "asked").write_text(str(int(job["cores"])), "ascii")
+    (folder / "native").write_text(number, "ascii")
+    orders = folder.parents[1] / "queued" / key
+    orders.mkdir(parents=True, exist_ok=True)
+    new = orders / f".{folder.name}"
+    new.write_text(f"{-(-int(job['begin_at']) // 1_000_000)}\n{folder}\n", "utf-8")
+    new.rename(orders / folder.name)
+    (folder / "ordered").touch()
+    return ""
+
+
+def lives(folder: Path, system: str) -> tuple[bool | None, str]:
+    """Whether the job in the queue lasts (None: nothing was left for it), and a sentence where it has ended.
+
+    Raises:
+        OSError: nobody knows.
+    """
+    if not (folder / "ordered").exists():
+        return None, ""
+    number = (folder / "native").read_text("ascii")
+    command = [*LISTED[system], number]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"{command[0]} does not answer within {COMMAND_LIMIT_S} s") from error
+    said = done.stdout.strip() or done.stderr.strip()
+    if done.returncode and not UNKNOWN.search(said):
+        raise OSError(f"{command[0]}: {said[:300] or done.returncode}")
+    if done.returncode or (system == "slurm" and ENDED.fullmatch(said)):
+        return False, f"job {number} of the queue has ended"
+    return True, ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
