@@ -2,18 +2,12 @@
 
 The trap is `traps/armed.json` in the state folder: the role, the act (`performative Content`), when (`before` the
 message leaves, or `after` it has left), which time from now on, and the signal; the process that it is sent to, if not
-<<<<<<< HEAD
-the agent's own. Whoever walks into it first takes it away, so that it strikes once.
-What every agent sends is also written down, one line a message, in `steps/`, and of a user's agent in how many stanzas.
-A process with an agent for which there is `traps/NAME.lost` never gets going.
-=======
 the agent's own; the agent, if not the first of its role. Acts are also what a resource has a batch system do
 (`system make`, `system hand_over`, `system remove`) and what it asks its launcher (`launcher SubmitJob`): `after` such
 an act the system has done it, and the agent has not heard of it yet. Whoever walks into it first takes it away, so that
 it strikes once.
-What every agent sends is also written down, one line a message, in `steps/`. A process with an agent for which there is
-`traps/NAME.lost` never gets going.
->>>>>>> main
+What every agent sends is also written down, one line a message, in `steps/`, and of a user's agent in how many stanzas.
+A process with an agent for which there is `traps/NAME.lost` never gets going.
 """
 
 from __future__ import annotations
@@ -111,12 +105,8 @@ async def _has_left(agent: PartyAgent) -> None:
 
 
 def _arm(folder: Path) -> None:
-<<<<<<< HEAD
     build, send, send_to_all = PartyBuilder.build, PartyAgent._send, BuyingThroughSites._send_to_all
-=======
-    build, send = PartyBuilder.build, PartyAgent._send
     of_this_process: list[Traps] = []
->>>>>>> main
 
     def armed_build(self: PartyBuilder, name: str) -> PartyAgent:
         agent = build(self, name)
@@ -160,9 +150,7 @@ def _arm(folder: Path) -> None:
 
     PartyBuilder.build = armed_build
     PartyAgent._send = armed_send
-<<<<<<< HEAD
     BuyingThroughSites._send_to_all = armed_send_to_all
-=======
     _arm_guests(folder, of_this_process)
 
 
@@ -186,7 +174,6 @@ def _arm_guests(folder: Path, of_this_process: list[Traps]) -> None:
 def _names() -> list[str]:
     """The agents of this process."""
     return sys.argv[sys.argv.index("--agents") + 1].split(",")
->>>>>>> main
 
 
 def _lost(folder: Path) -> None:
