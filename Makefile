@@ -10,7 +10,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 # Hundreds of processes are started here: none is to compile all of RAMP again, wherever that is forbidden by default.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo demo-slurm demo-web test check format docs e2e e2e-long swarm chaos slow mutants bench clean psij
+.PHONY: help install demo demo-slurm demo-web test test-busy check format docs e2e e2e-long swarm chaos slow mutants bench clean psij
 
 help:            ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -42,9 +42,19 @@ demo-web: $(STAMP)   ## the market in a browser: machines and live tori, request
 ONCE_MORE := --reruns 1 --rerun-show-tracebacks --rerun-except "from pytest-timeout" --rerun-except "did not end" -raR
 IN_CI := $(if $(CI),$(ONCE_MORE))
 # A file's tests stay together: two workers of a fresh clone seldom have to compile the same loops at the same time.
-# Some of them wait for processes and servers, so one file more than there are cores runs at once.
+# Some of them wait for processes and servers, so one file more than there are cores runs at once. Files begin in the order
+# of their names: what waits and what computes for long comes early, and the many small files of tests/unit fill the end.
+FAST := -n $(shell echo $$(($$(nproc) + 1))) --dist loadfile --no-loadscope-reorder \
+	-m "not e2e and not swarm and not slow" --ignore tests/e2e
 test: $(STAMP)   ## the fast tests
-	$(PYTEST) $(IN_CI) -n $(shell echo $$(($$(nproc) + 1))) --dist loadfile -m "not e2e and not swarm and not slow" --ignore tests/e2e
+	$(PYTEST) $(IN_CI) $(FAST)
+
+# Nothing is tried again here: a limit that a busy computer runs into is what this looks for.
+BUSY ?= 16
+test-busy: $(STAMP) ## the fast tests beside BUSY endless loops: how busy the computer is decides nothing
+	@trap 'kill $$loops' EXIT; trap 'exit 130' INT TERM; \
+	for number in $$(seq $(BUSY)); do $(BIN)/python -c "while True: pass" & loops="$$loops $$!"; done; \
+	$(PYTEST) $(FAST)
 
 # PSI/J and its executor for Grid Engine, in an environment of their own: its pins and SPADE's exclude one another.
 # The system's interpreter, where it is new enough: accounts that jobs run as cannot see one in somebody's home.

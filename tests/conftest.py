@@ -1,9 +1,12 @@
 """What every test starts from."""
 
+import gc
 import signal
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.append(str(Path(__file__).parent))  # for the module beside this one
@@ -20,3 +23,40 @@ settings.register_profile(
     "whatever_else_runs", deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(100)
 )
 settings.load_profile("whatever_else_runs")
+
+# What is collected stays until the end: the collector need not walk through hundreds of thousands of such objects again
+# and again, neither while they come into being nor in the tests.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected to itself."""
+    gc.enable()
+    gc.freeze()
+
+
+_place: dict[pytest.Item | pytest.Collector, int] = {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let each of xdist's workers begin to collect at another place of every folder.
+
+    Every worker collects every file, and in a fresh clone has pytest rewrite its assertions, which takes longer than to
+    run most of them. In step they would all rewrite the same file; so each finds what the others have left.
+    """
+    report = yield
+    worker = getattr(collector.config, "workerinput", None)
+    if worker and isinstance(collector, pytest.Directory) and len(collector.config.args) == 1:  # several: in that order
+        _place.update({node: place for place, node in enumerate(report.result)})
+        first = len(report.result) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        report.result = report.result[first:] + report.result[:first]
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what was collected into the one order that all workers have to agree on."""
+    items.sort(key=lambda item: [_place[node] for node in item.listchain() if node in _place])

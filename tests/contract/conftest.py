@@ -95,6 +95,14 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'ledger.sqlite'}"
 
 
+@pytest.fixture(scope="session")
+def empty_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger's file with its tables and nothing in them: to copy one is quicker than to make one for every test."""
+    path = tmp_path_factory.mktemp("empty") / "ledger.sqlite"
+    LedgerStore.open(path).close()
+    return path
+
+
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=POSTGRESQL)])
 def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Ledger]]:
     """A function that opens one and the same ledger, anew at each call where it is kept in a database."""
@@ -102,8 +110,11 @@ def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
         book = Book()
         yield lambda: book
         return
-    postgresql = request.param == "postgresql"
-    location = request.getfixturevalue("postgresql_url") if postgresql else tmp_path / "ledger.sqlite"
+    location = tmp_path / "ledger.sqlite"
+    if request.param == "postgresql":
+        location = request.getfixturevalue("postgresql_url")
+    else:
+        shutil.copyfile(request.getfixturevalue("empty_sqlite"), location)
     stores: list[LedgerStore] = []
 
     def open_store() -> Ledger:

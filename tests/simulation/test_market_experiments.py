@@ -101,6 +101,7 @@ def test_tables_3_and_4_are_the_papers() -> None:
     assert all(1.1 < seconds - 15 * rounds < 2 for rounds, (_, seconds) in TABLE4.items() if rounds > 1)
 
 
+@pytest.mark.slow
 def test_the_price_falls_with_the_rounds_and_never_below_what_a_seller_accepts(rounds) -> None:
     everything = summary_of(rounds)["table"]
     table = [row for row in everything if row["request"] == "16 cores at 70"]

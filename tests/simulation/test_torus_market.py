@@ -72,6 +72,7 @@ def test_places_sold_for_one_time_never_meet(market: MarketRun) -> None:
                 assert one["placement"].split()[0] != other["placement"].split()[0]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_market(market: MarketRun) -> None:
     again = run_market(CASE)
     assert again.sales == market.sales
