@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ramp.control.events import AgreementStanding, RequestStanding
 from ramp.model.agreement import Agreement, Amendment
+from ramp.model.contents import SlotMoved
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.archive import Archive
@@ -79,13 +80,16 @@ class PastRequests:
             if concluded["outcome"]["done"]
         }
         amended = self._amended()
+        moved = {each["word"]["agreement_id"]: each["word"] for each in self._archive.of_kind("MoveHeard")}  # the last
         found = []
         for asked in self._archive.of_kind("FundsAsked"):
             for plain in asked["agreements"]:
                 agreement = _CONVERTER.structure(plain, Agreement)
                 agreement_id = agreement.agreement_id
                 state = "cancelled" if agreement_id in given_back else PAST if agreement_id in bought else "void"
-                found.append(self._standing(agreement, state, amended.get(agreement_id, ())))
+                word = moved.get(agreement_id)
+                last = _CONVERTER.structure(word, SlotMoved) if word else None
+                found.append(self._standing(agreement, state, last, amended.get(agreement_id, ())))
         return tuple(found)
 
     def _amended(self) -> dict[str, tuple[Amendment, ...]]:
@@ -103,7 +107,9 @@ class PastRequests:
                 found[key] = (*found.get(key, ()), amendment)
         return found
 
-    def _standing(self, agreement: Agreement, state: str, amendments: tuple[Amendment, ...]) -> AgreementStanding:
+    def _standing(
+        self, agreement: Agreement, state: str, moved: SlotMoved | None, amendments: tuple[Amendment, ...]
+    ) -> AgreementStanding:
         agreement_id = agreement.agreement_id
         return AgreementStanding(
             agreement,
@@ -112,6 +118,7 @@ class PastRequests:
             payment_file=_existing(self._state.payment(self._user, agreement_id)),
             archived=True,
             amendments=amendments,
+            moved=moved,
         )
 
 
