@@ -235,7 +235,6 @@ async def test_what_no_resource_agrees_to(market, enter):
     assert await refused(offer_id="offer-of-nobody") == "unknown_agreement"
     assert await refused(bank="moriarty@localhost") == "other_parties"
     assert await refused(number=1_000_000) == "NotUnderstood"
-    assert await refused(user=mallory.name) == "NotUnderstood"  # in another's name
     others = mallory.notary.sign(Signed(proposed(agreement, state, rich, user=mallory.name)), rich.now)
     assert isinstance(await answered(mallory, "small1", others, AmendmentRefused, NotUnderstood), NotUnderstood)
     forged = rich.notary.sign(Signed(proposed(agreement, state, rich)), rich.now)
