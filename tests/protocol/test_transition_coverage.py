@@ -13,7 +13,7 @@ from simulation.market.swarm import run_seed
 FOLDER = Path(__file__).parent / "scripts"
 
 RICH = (20, 153, 137, 176, 84)
-"""Seeds that see what the scripts leave of that which all 200 see; the others are tried only where these no longer do."""
+"""Seeds that see all that the scripts leave; others are tried only where these no longer do."""
 
 
 def test_all_transitions_happen(scripts: Any) -> None:
