@@ -181,6 +181,16 @@ class StateFolder:
         return self.path / "results"
 
     @property
+    def web_drafts(self) -> Path:
+        """Requests that are being written in browsers, by session."""
+        return self.path / "web-drafts.json"
+
+    @property
+    def web_runs(self) -> Path:
+        """Experiments that were run from the market's pages, and what the one that runs says."""
+        return self.path / "web-runs"
+
+    @property
     def web_address(self) -> Path:
         """Where the market's pages are served, while they are."""
         return self.run / "web-address"

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Final
 
 from ramp.client.access import RunningMarket, find_market, market_domain, running
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.errors import NoMarket
 from ramp.runtime.state_folder import StateFolder
-from ramp.web.asking.draft import Draft
+from ramp.web.asking.drafts import Drafts
 from ramp.web.laboratory.laboratory import Laboratory
 from ramp.web.live.feed import Feeds
 from ramp.web.machines.price_history import PriceHistory
 from ramp.web.metrics.reading import MarketReader
 from ramp.web.security.sessions import Role, Session, Sessions
-
-DRAFTS_MAX: Final = 200
-"""Forms that are kept; the oldest goes."""
 
 
 @dataclass(slots=True)
@@ -38,24 +33,6 @@ class PageOwners:
     def owner_of(self, page: str) -> str | None:
         """The key of a page's session; None for no such page."""
         return self._owners.get(page)
-
-
-@dataclass(slots=True)
-class Drafts:
-    """The form that each session has filled in last, so that after a quotation it is still there."""
-
-    _drafts: OrderedDict[str, Draft] = field(default_factory=OrderedDict)
-
-    def of(self, session: Session) -> Draft:
-        """A session's form."""
-        found = self._drafts.setdefault(session.key, Draft())
-        while len(self._drafts) > DRAFTS_MAX:
-            self._drafts.popitem(last=False)
-        return found
-
-    def keep(self, session: Session, draft: Draft) -> None:
-        """Put another form in its place."""
-        self._drafts[session.key] = draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +56,8 @@ class Site:
     feeds: Feeds
     laboratory: Laboratory
     reader: MarketReader
+    drafts: Drafts
     owners: PageOwners = field(default_factory=PageOwners)
-    drafts: Drafts = field(default_factory=Drafts)
 
     def market_of(self, session: Session) -> AsyncMarket:
         """The market as the user of a session, which signs by that user's agent.

@@ -12,7 +12,11 @@ from ramp.model import money
 from ramp.model.instant import SECOND, Duration, Instant, iso
 from ramp.model.money import credits_text, parse_credits
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalDiskSpace
+from ramp.protocol.events import Approval, AuctionOptions, Preference
 from ramp.rfql.request_for_quotation import parse_request, write_request
+
+ROUNDS_FIRST: Final = 3
+"""Rounds of bidding where nothing else is said."""
 
 UNITS_MAX: Final = 32
 """Units that a form holds; a document of more is submitted by `ramp submit`."""
@@ -135,16 +139,43 @@ class UnitDraft:
 
 
 @dataclass(slots=True)
+class Wishes:
+    """How the request shall be auctioned.
+
+    Attributes:
+        rounds: of bidding; None where the field is empty.
+        prefer: by what offers are ranked.
+        approval: what is bought unasked.
+    """
+
+    rounds: float | None = ROUNDS_FIRST
+    prefer: Preference = Preference.CHEAPEST
+    approval: Approval = Approval.AUTO
+
+    def options(self, max_cost: int | None, *, quote_only: bool) -> AuctionOptions:
+        """Of the auction; see `AuctionOptions` for the arguments."""
+        return AuctionOptions(
+            rounds=int(self.rounds or ROUNDS_FIRST),
+            preference=self.prefer,
+            approval=Approval.AUTO if quote_only else self.approval,
+            quote_only=quote_only,
+            max_cost=max_cost,
+        )
+
+
+@dataclass(slots=True)
 class Draft:
     """A request as it is being written.
 
     Attributes:
         units: bought together or not at all.
         max_cost: most to pay for all of them, in credits; empty for no limit but the units' prices.
+        wishes: how it shall be auctioned.
     """
 
     units: list[UnitDraft] = field(default_factory=lambda: [UnitDraft(dict(FIRST))])
     max_cost: str = ""
+    wishes: Wishes = field(default_factory=Wishes)
 
     def document(self, now: Instant) -> RequestForQuotation:
         """The document, checked as `ramp rfq validate` does.

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from ramp.errors import ConfigurationError
@@ -22,25 +22,21 @@ ANSWER_LIMIT_S: Final = 180.0
 ANSWER_MAX: Final = 16 << 20
 """Bytes of an answer that are read."""
 
-STOP_LIMIT_S: Final = 15.0
-"""How long a process that is to end may take to clear up, in seconds; then it is killed with all that it has begun."""
-
 LINE_MAX: Final = 4096
 """Bytes of a line that are read; what is behind them is passed over."""
 
 
-async def begin(command: Sequence[str], *words: str, niceness: int = 0) -> asyncio.subprocess.Process:
+async def begin(command: Sequence[str], *words: str) -> asyncio.subprocess.Process:
     """Begin a process whose output is read.
 
     Args:
         command: program and first arguments.
         words: further arguments.
-        niceness: by how much the process is nicer than this one (setpriority(2)).
 
     Raises:
         OSError: if there is no such program, or no room for another process.
     """
-    process = await asyncio.create_subprocess_exec(
+    return await asyncio.create_subprocess_exec(
         *command,
         *words,
         stdin=subprocess.DEVNULL,
@@ -49,9 +45,6 @@ async def begin(command: Sequence[str], *words: str, niceness: int = 0) -> async
         start_new_session=True,  # Ctrl-C at the server's terminal is the server's, which ends it in good order
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
-    with contextlib.suppress(OSError):  # it may have ended already
-        os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, process.pid) + niceness)
-    return process
 
 
 async def printed(command: Sequence[str], *words: str) -> bytes:
@@ -83,36 +76,11 @@ async def printed(command: Sequence[str], *words: str) -> bytes:
     return answer
 
 
-def end(process: asyncio.subprocess.Process) -> None:
-    """Ask a process to end what it has begun and to clear up; one that does not is killed."""
-    with contextlib.suppress(ProcessLookupError):
-        process.terminate()
-    asyncio.get_running_loop().call_later(STOP_LIMIT_S, kill, process)
-
-
 def kill(process: asyncio.subprocess.Process) -> None:
     """Kill a process with all that it has begun, where it has not ended."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-
-
-async def drained(stream: asyncio.StreamReader) -> None:
-    """Read what nobody needs, so that nobody waits for it to be read."""
-    while await stream.read(1 << 16):
-        pass
-
-
-async def lines(stream: asyncio.StreamReader) -> AsyncIterator[str]:
-    """Lines of text, each cut to `LINE_MAX`."""
-    rest = b""
-    while chunk := await stream.read(1 << 16):
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
-            yield shown(line)
-        rest = rest[:LINE_MAX]
-    if rest:
-        yield shown(rest)
 
 
 def shown(line: bytes) -> str:

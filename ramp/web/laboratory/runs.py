@@ -1,7 +1,8 @@
 """Experiments that are run from the pages: the command line in a process of its own, one at a time, by the keeper.
 
 `ramp` knows nothing of the simulated world, so what runs is `ramp experiment run`, which another package brings. It
-writes its results whole or not at all, so that a run which is stopped, or ends with the server, leaves nothing.
+writes its results whole or not at all, so that a run which is stopped leaves nothing. A run goes on without the server,
+however that ends, and the next server goes on with it.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Final
 
 from ramp.errors import ConfigurationError, RampError
-from ramp.model.instant import Instant
 from ramp.runtime.clock import SystemClock
-from ramp.web.laboratory.command_line import COMMAND, begin, drained, end, kill, lines, printed
+from ramp.web.laboratory.command_line import COMMAND, printed
 from ramp.web.laboratory.folder import ResultsFolder
+from ramp.web.laboratory.kept_runs import KeptRuns
 from ramp.web.laboratory.options import OfferedExperiment, RunOptions, arguments, offered_experiments
+from ramp.web.laboratory.run import Run, RunState
+from ramp.web.laboratory.run_process import STOP_LIMIT_S, RunProcess, SaidLines
 from ramp.web.security.sessions import Role, Session
 
 NICENESS: Final = 5
@@ -28,6 +30,9 @@ NICENESS: Final = 5
 
 PROGRESS_S: Final = "1"
 """How often a run tells its progress, in seconds."""
+
+LOOK_S: Final = 0.2
+"""Pause between two looks at what a run says, in seconds."""
 
 SAID_MAX: Final = 12
 """Lines that are kept of what a run has said, the last."""
@@ -38,50 +43,6 @@ PAST_MAX: Final = 20
 _PROGRESS: Final = re.compile(r"[^:]+: (\d{1,9}) of (\d{1,9})(?:, about (.{1,20}) left)?")
 
 
-class RunState(StrEnum):
-    """How a run is."""
-
-    RUNNING = "running"
-    STOPPING = "stopping"
-    STOPPED = "stopped"
-    FAILED = "failed"
-    DONE = "done"
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run.
-
-    Attributes:
-        number: tells runs of this server apart.
-        experiment: its name.
-        arguments: of the command line behind `ramp experiment run`, without the folder.
-        state: how it is.
-        begun_at: when it was begun.
-        ended_at: when it ended, or None.
-        done: simulations that have ended.
-        total: of all simulations, 0 as long as that is not known.
-        left: how long the rest will take, in words, or empty.
-        problem: why it has failed, as the command says it, or empty.
-    """
-
-    number: int
-    experiment: str
-    arguments: tuple[str, ...]
-    state: RunState
-    begun_at: Instant
-    ended_at: Instant | None = None
-    done: int = 0
-    total: int = 0
-    left: str = ""
-    problem: str = ""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended."""
-        return self.state in (RunState.STOPPED, RunState.FAILED, RunState.DONE)
-
-
 class NotTheKeeper(RampError):
     """Somebody else than the keeper wants to start or stop a run."""
 
@@ -90,22 +51,35 @@ class NotTheKeeper(RampError):
 
 @dataclass(slots=True)
 class Runs:
-    """The runs of one server.
+    """The runs of a market's laboratory.
 
     Attributes:
         folder: where results are written.
+        kept: where runs are on record.
         command: of the command line; tests have another.
         past: the runs, the latest last.
     """
 
     folder: ResultsFolder
+    kept: KeptRuns
     command: Sequence[str] = COMMAND
     past: list[Run] = field(default_factory=list)
-    _process: asyncio.subprocess.Process | None = None
+    _process: RunProcess | None = None
     _task: asyncio.Task[None] | None = None
     _offered: asyncio.Task[tuple[OfferedExperiment, ...]] | None = None
     _listeners: set[Callable[[], None]] = field(default_factory=set)
-    _count: int = 0
+
+    def take_up(self) -> None:
+        """Go on with what an earlier server has left: follow the run that goes on, or say how it has ended."""
+        record = self.kept.load()
+        self.past = list(record.runs)
+        if not self.past or self.past[-1].is_over:
+            return
+        mark = record.process
+        self._process = None if mark is None else RunProcess(mark)
+        if self.past[-1].state is RunState.STOPPING:
+            self._end_process()
+        self._task = asyncio.create_task(self._follow())
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Tell a page of everything that changes; returns what ends that."""
@@ -138,10 +112,22 @@ class Runs:
         if self.past and not self.past[-1].is_over:
             raise ConfigurationError(f"{self.past[-1].experiment} is still {self.past[-1].state}; one runs at a time")
         told = tuple(arguments(experiment, options))
-        self._count += 1
-        run = Run(self._count, experiment.name, told, RunState.RUNNING, SystemClock().now())
+        number = self.past[-1].number + 1 if self.past else 1
+        run = Run(number, experiment.name, told, RunState.RUNNING, SystemClock().now())
         self.past = [*self.past, run][-PAST_MAX:]
-        self._task = asyncio.create_task(self._carry_out(told))
+        out = ("--out", str(self.folder.path), "--progress-every", PROGRESS_S)
+        words = ("experiment", "run", *told, *out, "--json")
+        try:
+            self.kept.prepare()
+            self._process = RunProcess.begin(self.command, words, self.kept.said, self.kept.answer, NICENESS)
+            self._keep()
+        except OSError as error:
+            if self._process is not None:
+                self._process.kill()
+            self._end(RunState.FAILED, f"it cannot be started: {error.strerror}")
+            return self.past[-1]
+        self._process.let_go()
+        self._task = asyncio.create_task(self._follow())
         self._tell()
         return run
 
@@ -154,13 +140,23 @@ class Runs:
         _check_keeper(session)
         self._stop()
 
+    async def leave(self) -> None:
+        """The server ends: what goes on does so without it."""
+        await self._cancel()
+        process = self._process
+        if process is not None and process.is_going():
+            logging.getLogger(__name__).warning(
+                "%s goes on as process %d; the next `ramp web` of this market finds it",
+                self.past[-1].experiment,
+                process.mark.pid,
+            )
+
     async def end(self) -> None:
-        """Stop what goes on and wait for it: the server ends."""
+        """Stop what goes on and wait for it: nothing is to be left."""
         self._stop()
-        if self._offered is not None and not self._offered.done():
-            self._offered.cancel()
         if self._task is not None:
             await asyncio.wait({self._task})
+        await self._cancel()
 
     # -- the process ---------------------------------------------------------------------------------------------
 
@@ -171,40 +167,47 @@ class Runs:
     async def _ask_offered(self) -> tuple[OfferedExperiment, ...]:
         return offered_experiments(await printed(self.command, "experiment", "list", "--json"))
 
-    async def _carry_out(self, told: Sequence[str]) -> None:
-        """Run the command to its end."""
+    async def _follow(self) -> None:
+        """Hear what the process says until it has ended, and say how it did."""
         said: deque[str] = deque(maxlen=SAID_MAX)
-        problem, state = "", RunState.STOPPED  # also where this is cancelled, as at the server's end
+        written = SaidLines(self.kept.said)
         try:
-            out = ("--out", str(self.folder.path), "--progress-every", PROGRESS_S)
-            self._process = process = await begin(
-                self.command, "experiment", "run", *told, *out, "--json", niceness=NICENESS
-            )
-            if self.past[-1].state is RunState.STOPPING:  # stopped while it was being started
-                end(process)
-            assert process.stderr is not None
-            assert process.stdout is not None
-            answer = asyncio.create_task(drained(process.stdout))
-            async for line in lines(process.stderr):
-                self._heard(line, said)
-            await process.wait()
-            await answer
-            state = RunState.DONE
-            if process.returncode != 0:
-                state = RunState.FAILED
-                problem = "\n".join(said) or f"it ended with exit code {process.returncode} and said nothing"
-        except OSError as error:
-            state, problem = RunState.FAILED, f"it cannot be started: {error.strerror}"
+            while True:
+                going = self._process is not None and self._process.is_going()
+                for line in written.new(ended=not going):
+                    self._heard(line, said)
+                if not going:
+                    break
+                await asyncio.sleep(LOOK_S)
+            self._end(*self._how_it_ended(said))
         except Exception as error:
             logging.getLogger(__name__).exception("a run")
-            state, problem = RunState.FAILED, f"a fault of the program: {type(error).__name__}: {error}"
-        finally:
             if self._process is not None:
-                kill(self._process)
-            self._process = None
-            if state is RunState.FAILED and self.past[-1].state is RunState.STOPPING:
-                state, problem = RunState.STOPPED, ""  # what is asked to end says that it was interrupted
-            self._change(state=state, problem=problem, ended_at=SystemClock().now(), left="")
+                self._process.kill()
+            self._end(RunState.FAILED, f"a fault of the program: {type(error).__name__}: {error}")
+
+    def _how_it_ended(self, said: Sequence[str]) -> tuple[RunState, str]:
+        """How the process has ended, and why it has failed.
+
+        How it did is told to who has begun it only. Of a run that another server has begun, the answer tells: it is the
+        last that a run prints, and only one that is done does.
+        """
+        code = None if self._process is None else self._process.exit_code
+        if code == 0 or (code is None and self.kept.has_answered()):
+            return RunState.DONE, ""
+        if self.past[-1].state is RunState.STOPPING:
+            return RunState.STOPPED, ""  # what is asked to end says that it was interrupted
+        how = "without an answer" if code is None else f"with exit code {code}"
+        return RunState.FAILED, "\n".join(said) or f"it ended {how} and said nothing"
+
+    def _end(self, state: RunState, problem: str) -> None:
+        adopted = self._process is None or self._process.exit_code is None
+        ended_at = self.kept.last_word_at() if adopted and state is not RunState.STOPPED else None
+        begun_at = self.past[-1].begun_at
+        now = SystemClock().now()
+        self._process = None
+        self._change(state=state, problem=problem, ended_at=max(ended_at or now, begun_at), left="")
+        self._keep_if_possible()
 
     def _heard(self, line: str, said: deque[str]) -> None:
         told = _PROGRESS.fullmatch(line)
@@ -220,9 +223,31 @@ class Runs:
         if not self.past or self.past[-1].state is not RunState.RUNNING:
             return
         self._change(state=RunState.STOPPING)
+        self._keep_if_possible()
+        self._end_process()
+
+    def _end_process(self) -> None:
+        """Ask the process to end; it is killed where it does not."""
         process = self._process
-        if process is not None and process.returncode is None:
-            end(process)
+        if process is not None:
+            process.end()
+            asyncio.get_running_loop().call_later(STOP_LIMIT_S, process.kill)
+
+    async def _cancel(self) -> None:
+        """Ask and follow no more."""
+        tasks = [each for each in (self._offered, self._task) if each is not None and not each.done()]
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _keep(self) -> None:
+        self.kept.keep(self.past, None if self._process is None else self._process.mark)
+
+    def _keep_if_possible(self) -> None:
+        try:
+            self._keep()
+        except OSError as error:
+            logging.getLogger(__name__).warning("runs cannot be put on record: %s", error)
 
     def _change(self, **changes: object) -> None:
         self.past[-1] = replace(self.past[-1], **changes)  # type: ignore[arg-type]

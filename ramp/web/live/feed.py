@@ -27,6 +27,7 @@ from ramp.model.instant import MINUTE, SECOND, Duration, Instant, from_datetime
 from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed
 from ramp.runtime.clock import SystemClock
+from ramp.web.live.standings import Standings
 from ramp.web.live.story import AuctionStory
 from ramp.web.machines.price_history import PriceHistory, PricePoint, outcome_points, round_points
 
@@ -43,7 +44,10 @@ REMINDED_MAX: Final = 3
 """Slots that a reminder names."""
 
 LOOK_AGAIN: Final[Duration] = 20 * SECOND
-"""What is upcoming is asked for so often at most, however many pages are open."""
+"""What is upcoming is asked for so often where nothing has changed, however many pages are open."""
+
+LOOK_SOON: Final[Duration] = 5 * SECOND
+"""It is asked for so often at most, however much is bought."""
 
 Listener = Callable[[str], None]
 """Told the id of a request that is different; the empty string for everything else."""
@@ -64,6 +68,8 @@ class UserFeed:
         on_offers: told what was offered in each round, as it closes and from the record.
 
     Attributes:
+        standings: how the requests stand, right as long as `is_heard`.
+        is_heard: whether everything that goes on is told at present.
         problem: why nothing is heard at present, or empty.
         cancelled: the last cancellation that has ended.
     """
@@ -78,6 +84,9 @@ class UserFeed:
         self._clock = SystemClock()
         self._upcoming: tuple[Reservation, ...] = ()
         self._looked_at: Instant = 0
+        self._bought_or_cancelled = False
+        self.standings = Standings()
+        self.is_heard = False
         self.problem = ""
         self.cancelled: CancellationOutcome | None = None
 
@@ -95,6 +104,16 @@ class UserFeed:
         """Tell a page of everything that changes; returns what ends that."""
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
+
+    def listen_to_ends(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Tell a page when a request or a cancellation has ended, or the agent is heard again: when money has moved."""
+
+        def hear(request_id: str) -> None:
+            story = self._stories.get(request_id)
+            if not request_id or (story is not None and story.outcome is not None):
+                listener()
+
+        return self.listen(hear)
 
     def story(self, request_id: str) -> AuctionStory | None:
         """What is known of a request."""
@@ -121,8 +140,8 @@ class UserFeed:
     async def soon_begins(self) -> str:
         """What begins within `REMIND_BEFORE`, in a sentence; empty where nothing does or nobody answers."""
         now = self._clock.now()
-        if now >= self._looked_at + LOOK_AGAIN:
-            self._looked_at = now
+        if now >= self._looked_at + (LOOK_SOON if self._bought_or_cancelled else LOOK_AGAIN):
+            self._looked_at, self._bought_or_cancelled = now, False
             try:
                 self._upcoming = await self._find_market().reservations()
             except RampError:
@@ -171,9 +190,11 @@ class UserFeed:
                 heard = not self.problem
                 failures = 0 if heard else failures + 1
                 self.problem = str(error)
+                self.is_heard = False
                 self._tell("")
             except Exception:
                 logging.getLogger(__name__).exception("following requests")
+                self.is_heard = False
                 failures += 1
             await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
 
@@ -183,6 +204,7 @@ class UserFeed:
                 if event is None:  # it is watched; what happened before is on record
                     self.problem = ""
                     await self._catch_up(market)
+                    self.is_heard = True
                     self._tell("")
                 else:
                     self._take(event)
@@ -190,6 +212,7 @@ class UserFeed:
 
     async def _catch_up(self, market: AsyncMarket) -> None:
         listed = await market.requests()
+        self.standings.listed(listed)
         for standing in listed[-STORIES_MAX:]:
             story = self._made(standing.request_id)
             if standing.outcome is not None and story.outcome is None:
@@ -206,7 +229,7 @@ class UserFeed:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, CancellationEnded | RequestEnded):
-            self._looked_at = 0  # what is upcoming is different
+            self._bought_or_cancelled = True  # what is upcoming is different
         if isinstance(event, CancellationEnded):
             self.cancelled = event.outcome
             self._tell("")
@@ -214,7 +237,8 @@ class UserFeed:
         if isinstance(event, RoundClosed):
             self._on_offers(round_points(event.request_id, event.record, self._clock.now()))
         request_id = request_of(event)
-        if request_id and self._made(request_id).take(event, self._clock.now()):
+        if request_id and (story := self._made(request_id)).take(event, self._clock.now()):
+            self.standings.take(story, self._clock.now())
             self._tell(request_id)
 
     async def _follow_one(self, submission: Submit, taken: asyncio.Future[str]) -> None:
@@ -231,6 +255,7 @@ class UserFeed:
                             if isinstance(event, Submitted):
                                 story = self._made(submission.request_id)
                                 story.quote_only = submission.options.quote_only
+                                self.standings.take(story, self._clock.now())
                                 self._tell(submission.request_id)
                                 if not taken.done():
                                     taken.set_result(submission.request_id)

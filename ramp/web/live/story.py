@@ -94,7 +94,9 @@ class AuctionStory:
     Attributes:
         request_id: which.
         rounds: by number.
-        moments: what has happened since the auction, in order.
+        moments: what has happened since the auction, in order; the last `MOMENTS_MAX`.
+        moments_heard: how many there have been.
+        rounds_heard: grows with every change of the rounds.
         approval: what the owner is asked, until it is answered.
         outcome: how it ended, once it has.
         files: path of every signed agreement by its id.
@@ -104,6 +106,8 @@ class AuctionStory:
     request_id: str
     rounds: dict[int, Round] = field(default_factory=dict)
     moments: deque[Moment] = field(default_factory=lambda: deque(maxlen=MOMENTS_MAX))
+    moments_heard: int = 0
+    rounds_heard: int = 0
     approval: ApprovalAsked | None = None
     outcome: RequestOutcome | None = None
     files: Mapping[str, str | None] = field(default_factory=dict)
@@ -124,6 +128,7 @@ class AuctionStory:
                 )
             case UnitAdvanced():
                 self.moments.append(Moment(now, event.unit, event.resource, event.stage, event.detail))
+                self.moments_heard += 1
             case ApprovalAsked():
                 self.approval = event
             case RequestEnded():
@@ -191,6 +196,7 @@ class AuctionStory:
 
     def _open(self, found: Round) -> None:
         self.rounds[found.number] = found
+        self.rounds_heard += 1
         for number in sorted(self.rounds)[: max(len(self.rounds) - ROUNDS_MAX, 0)]:
             del self.rounds[number]
 

@@ -17,6 +17,9 @@ from ramp.web.pages.visit import Visit
 SINCE: Final = "-30d"
 """How far back the statement goes; `ramp statement` has all of it."""
 
+ASKED_AGAIN_S: Final = 2.0
+"""Pause between two questions to the bank while money moves, in seconds."""
+
 COLUMNS = (
     Column("at", "When"),
     Column("kind", "What"),
@@ -37,8 +40,8 @@ async def build(visit: Visit) -> None:
         with body:
             _draw(visit, found)
 
-    refresher = Refresher(lambda: visit.soon(look()), 1.0)
-    visit.until_gone(visit.feed().listen(lambda _: refresher.changed()))
+    refresher = Refresher(visit.one_at_a_time(look), ASKED_AGAIN_S)
+    visit.until_gone(visit.feed().listen_to_ends(refresher.changed))
     await look()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from nicegui import events, ui
@@ -11,13 +10,14 @@ from ramp.client import submission
 from ramp.errors import ConfigurationError, DocumentError, RampError
 from ramp.model.instant import to_datetime
 from ramp.model.money import credits_text
-from ramp.model.request import RequestForQuotation
-from ramp.protocol.events import Approval, AuctionOptions, Preference
+from ramp.model.request import RequestForQuotation, RequestUnit
+from ramp.protocol.events import Approval, Preference
 from ramp.rfql.request_for_quotation import parse_request
 from ramp.rfql.schema_terms import schema_terms
 from ramp.runtime.clock import SystemClock
-from ramp.web.asking.draft import FIRST, MAIN, MORE, TORUS, UNITS_MAX, Draft, Field, UnitDraft, greatest_cost
+from ramp.web.asking.draft import FIRST, MAIN, MORE, TORUS, UNITS_MAX, Draft, Field, UnitDraft, Wishes, greatest_cost
 from ramp.web.pages import frame
+from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.visit import Visit
 
 DOCUMENT_MAX: Final = 1 << 20
@@ -25,14 +25,8 @@ DOCUMENT_MAX: Final = 1 << 20
 
 ROUNDS_MAX: Final = 50
 
-
-@dataclass(slots=True)
-class Wishes:
-    """How the request shall be auctioned, as the form has it."""
-
-    rounds: float | None = 3
-    prefer: str = Preference.CHEAPEST.value
-    approval: str = Approval.AUTO.value
+KEPT_AFTER_S: Final = 1.0
+"""What is filled in is written down so long after the first key, in seconds."""
 
 
 class AskPage:
@@ -44,9 +38,10 @@ class AskPage:
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
-        self._draft = visit.site.drafts.of(visit.session)
+        self._draft = visit.site.drafts.of(visit.session.key)
         self._clock = SystemClock()
-        self._wishes = Wishes()
+        self._keeper = Refresher(visit.site.drafts.keep, KEPT_AFTER_S)
+        self._told: object = None
         self._pictures: dict[int, ui.element] = {}
 
     def build(self) -> None:
@@ -76,27 +71,29 @@ class AskPage:
     def _build_summary(self) -> None:
         frame.subheading("What is asked")
         self._said = ui.element("div").classes("column").style("gap: .3rem").props('aria-live="polite"')
-        ui.input(
+        self._limit_field = ui.input(
             "Most to pay in all (credits)",
             value=self._draft.max_cost,
             placeholder="no limit",
             on_change=lambda event: self._limit(event.value),
-        ).props("clearable").classes("full-width")
-        ui.number("Rounds of bidding", value=3, min=1, max=ROUNDS_MAX, format="%d").bind_value(
-            self._wishes, "rounds"
-        ).classes("full-width")
-        ui.select({each.value: each.value for each in Preference}, label="Rank offers by", value="cheapest").bind_value(
-            self._wishes, "prefer"
-        ).classes("full-width")
-        ui.select(
+        )
+        self._limit_field.props("clearable").classes("full-width")
+        wishes = self._draft.wishes
+        rounds = ui.number("Rounds of bidding", value=wishes.rounds, min=1, max=ROUNDS_MAX, format="%d")
+        prefer = ui.select({each.value: each.value for each in Preference}, label="Rank offers by", value=wishes.prefer)
+        approval = ui.select(
             {
                 Approval.AUTO.value: "buy what meets the request",
                 Approval.ASK.value: "ask me before buying",
                 Approval.BEST_OFFER.value: "buy the best offers, even if they do not meet it",
             },
             label="Before buying",
-            value=Approval.AUTO.value,
-        ).bind_value(self._wishes, "approval").classes("full-width")
+            value=wishes.approval,
+        )
+        for drawn in (rounds, prefer, approval):
+            drawn.classes("full-width").on_value_change(
+                lambda _: self._wish(rounds.value, str(prefer.value), str(approval.value))
+            )
         with ui.element("div").classes("row q-mt-md").style("gap: .6rem"):
             self._quote = ui.button("Quote", on_click=lambda: self._submit(quote_only=True)).props("outline no-caps")
             self._buy = ui.button("Auction and buy", on_click=lambda: self._submit(quote_only=False)).props("no-caps")
@@ -197,13 +194,20 @@ class AskPage:
         self._draft.max_cost = text or ""
         self._check()
 
+    def _wish(self, rounds: float | None, prefer: str, approval: str) -> None:
+        self._draft.wishes = Wishes(rounds, Preference(prefer), Approval(approval))
+        self._keeper.changed()
+
     async def _upload(self, event: events.UploadEventArguments) -> None:
         try:
-            self._draft = Draft.of(parse_request(await event.file.read(), event.file.name))
+            found = Draft.of(parse_request(await event.file.read(), event.file.name))
         except RampError as error:
             ui.notify(str(error), type="negative", multi_line=True, timeout=0, close_button="Close")
             return
-        self._visit.site.drafts.keep(self._visit.session, self._draft)
+        found.wishes = self._draft.wishes
+        self._draft = found
+        self._visit.site.drafts.replace(self._visit.session.key, found)
+        self._limit_field.set_value(found.max_cost)
         self._draw_units()
         self._check()
 
@@ -220,39 +224,48 @@ class AskPage:
         return None
 
     def _complain(self, text: str) -> None:
+        if self._told == text:
+            return
+        self._told = text
         self._said.clear()
         with self._said:
             ui.label(text).classes("ramp-bad").style("white-space: pre-line")
 
     def _check(self) -> None:
+        """Say what is asked, or what is wrong with it; once, for a screen reader reads it out each time."""
+        self._keeper.changed()
         document = self._document()
         for button in (self._quote, self._buy):
             button.set_enabled(document is not None)
         if document is None:
             return
-        now = self._clock.now()
+        cost = f"It costs at most {credits_text(greatest_cost(document, self._clock.now()))} credits."
+        units = [self._unit_text(unit) for unit in document.units]
+        told = (units, cost, document.max_cost, document.warnings)
+        if told == self._told:
+            return
+        self._told = told
         self._said.clear()
         with self._said:
-            for unit in document.units:
-                start = "as soon as possible"
-                if unit.not_before is not None:
-                    start = f"not before {self._visit.moment(to_datetime(unit.not_before))}"
-                ui.label(
-                    f"Unit {unit.number}: {unit.cores.total} cores, {start}, "
-                    f"complete by {self._visit.moment(to_datetime(unit.deadline))}"
-                )
-            both = "Both" if len(document.units) == 2 else f"All {len(document.units)}"
-            if len(document.units) > 1:
+            for text in units:
+                ui.label(text)
+            if len(units) > 1:
+                both = "Both" if len(units) == 2 else f"All {len(units)}"
                 ui.label(f"{both} are bought together or not at all.")
-            ui.label(f"It costs at most {credits_text(greatest_cost(document, now))} credits.").classes(
-                "text-weight-medium"
-            )
+            ui.label(cost).classes("text-weight-medium")
             if document.max_cost is None:
                 ui.label("Machines sold in whole parts may charge more cores; a limit bounds that too.").classes(
                     "ramp-quiet text-caption"
                 )
             for warning in document.warnings:
                 ui.label(warning).classes("ramp-wait")
+
+    def _unit_text(self, unit: RequestUnit) -> str:
+        start = "as soon as possible"
+        if unit.not_before is not None:
+            start = f"not before {self._visit.moment(to_datetime(unit.not_before))}"
+        end = self._visit.moment(to_datetime(unit.deadline))
+        return f"Unit {unit.number}: {unit.cores.total} cores, {start}, complete by {end}"
 
     def _download(self) -> None:
         try:
@@ -267,13 +280,7 @@ class AskPage:
         if document is None:
             return
         market = self._visit.market()
-        options = AuctionOptions(
-            rounds=int(self._wishes.rounds or 3),
-            preference=Preference(self._wishes.prefer),
-            approval=Approval.AUTO if quote_only else Approval(self._wishes.approval),
-            quote_only=quote_only,
-            max_cost=document.max_cost,
-        )
+        options = self._draft.wishes.options(document.max_cost, quote_only=quote_only)
         access = market.access
         try:
             asked = submission.submission([document], options, access.now(), access.new_id("request"))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final
 
 from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
 
 from ramp.client import dialogues
 from ramp.errors import RampError
 from ramp.model.instant import to_datetime
 from ramp.model.money import credits_text
 from ramp.protocol.outcome import RequestStatus
-from ramp.web.live.story import STAGES, AuctionStory, duration_ms
+from ramp.web.live.story import MOMENTS_MAX, STAGES, AuctionStory, Moment, duration_ms
 from ramp.web.pages import charts, frame
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.tables import Column, table
@@ -46,9 +48,12 @@ BOUGHT = (
     Column("reservation", "Reservation"),
 )
 
+MOMENT_COLOURS: Final = {"settled": "ramp-good", "failed": "ramp-bad", "voided": "ramp-bad", "refused": "ramp-wait"}
+"""Stages of a unit that are good or bad news."""
+
 
 class AuctionPage:
-    """One open page.
+    """One open page. Only what is different is drawn again: an auction may tell a hundred things a second.
 
     Args:
         visit: who looks.
@@ -60,7 +65,11 @@ class AuctionPage:
         self._story = story
         self._short = visit.market().short
         self._charts: dict[int, ui.echart] = {}
-        self._told = 0
+        self._rounds_drawn = -1
+        self._moments: deque[TextElement] = deque()
+        self._moments_drawn = 0
+        self._approval_drawn: object = story  # neither an approval nor an outcome: the first drawing draws both
+        self._end_drawn: object = story
 
     def build(self) -> None:
         """Draw it for the first time."""
@@ -94,6 +103,14 @@ class AuctionPage:
         story = self._story
         self._stage.set_text(story.stage)
         self._withdraw.set_visibility(story.outcome is None)
+        if story.rounds_heard != self._rounds_drawn:
+            self._rounds_drawn = story.rounds_heard
+            self._draw_rounds()
+        self._draw_moments()
+        self._draw_approval()
+        self._draw_end()
+
+    def _draw_rounds(self) -> None:
         self._draw_charts()
         self._rounds.show(self._round_rows())
         rows = [
@@ -105,12 +122,9 @@ class AuctionPage:
                 "passing": "; ".join(f"{self._short(who)}: {value}" for who, value in each.passing)
                 + (f" and {each.more} more" if each.more else ""),
             }
-            for each in story.reasons()
+            for each in self._story.reasons()
         ]
         self._refusals.show(rows)
-        self._draw_moments()
-        self._draw_approval()
-        self._draw_end()
 
     def _draw_charts(self) -> None:
         for unit in self._story.units[:CHARTS_MAX]:
@@ -150,25 +164,31 @@ class AuctionPage:
         return rows
 
     def _draw_moments(self) -> None:
-        moments = list(self._story.moments)
-        if not moments and not self._told:
+        """Add what has happened since, and take away what is too old."""
+        new = min(self._story.moments_heard - self._moments_drawn, MOMENTS_MAX)
+        self._moments_drawn = self._story.moments_heard
+        if not new:
             return
-        self._timeline.clear()
-        self._told = len(moments)
         with self._timeline:
-            for each in moments:
-                kind = {"settled": "ramp-good", "failed": "ramp-bad", "voided": "ramp-bad", "refused": "ramp-wait"}
-                with ui.element("li").style("padding: .25rem 0"):
-                    at = to_datetime(each.at).astimezone(self._visit.zone)
-                    text = STAGES.get(each.stage, each.stage)
-                    detail = f" ({each.detail})" if each.detail else ""
-                    ui.label(
-                        f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}  unit {each.unit}, {self._short(each.resource)}: "
-                        f"{text}{detail}"
-                    ).classes("ramp-number " + kind.get(each.stage, ""))
+            for each in list(self._story.moments)[-new:]:
+                line = TextElement(tag="li", text=self._moment_text(each)).style("padding: .25rem 0")
+                self._moments.append(line.classes("ramp-number " + MOMENT_COLOURS.get(each.stage, "")))
+        while len(self._moments) > MOMENTS_MAX:
+            self._timeline.remove(self._moments.popleft())
+
+    def _moment_text(self, moment: Moment) -> str:
+        at = to_datetime(moment.at).astimezone(self._visit.zone)
+        detail = f" ({moment.detail})" if moment.detail else ""
+        return (
+            f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}  unit {moment.unit}, {self._short(moment.resource)}: "
+            f"{STAGES.get(moment.stage, moment.stage)}{detail}"
+        )
 
     def _draw_approval(self) -> None:
         asked = self._story.approval
+        if asked is self._approval_drawn:
+            return
+        self._approval_drawn = asked
         self._asked.set_visibility(asked is not None)
         self._asked.clear()
         if asked is None:
@@ -196,6 +216,9 @@ class AuctionPage:
 
     def _draw_end(self) -> None:
         outcome = self._story.outcome
+        if outcome is self._end_drawn:
+            return
+        self._end_drawn = outcome
         self._ended.set_visibility(outcome is not None)
         self._ended.clear()
         if outcome is None:

@@ -122,7 +122,7 @@ def _build_reminder(visit: Visit) -> None:
         line.set_text(text)
         line.set_visibility(bool(text))
 
-    ui.timer(REMINDER_S, lambda: visit.soon(look()))
+    ui.timer(REMINDER_S, visit.one_at_a_time(look))
 
 
 def _build_headline(visit: Visit) -> None:

@@ -122,7 +122,7 @@ async def _build_machines(visit: Visit) -> None:
         )
 
     await look()
-    ui.timer(LOOK_AGAIN_S, lambda: visit.soon(look()), immediate=False)
+    ui.timer(LOOK_AGAIN_S, visit.one_at_a_time(look), immediate=False)
 
 
 def machine_row(name: str, agent: str, machine: MachineState | None) -> dict[str, object]:

@@ -14,7 +14,7 @@ from ramp.errors import RampError
 from ramp.web.pages import account, ask, auction, frame, keeper, market, requests, reservation, reservations
 from ramp.web.pages.laboratory import overview, result, trace
 from ramp.web.pages.machines import machine, prices
-from ramp.web.pages.visit import Builder, Visit
+from ramp.web.pages.visit import Builder, PageClosed, Visit
 from ramp.web.security.gate import SESSION_KEY
 from ramp.web.security.sessions import Role
 from ramp.web.site import Site
@@ -62,7 +62,7 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
         client = ui.context.client
         site.owners.add(client.id, session)
         client.on_delete(lambda: site.owners.remove(client.id))
-        visit = Visit(site, session, request)
+        visit = Visit(site, session, request, client)
         client.on_delete(visit.end)
         frame.build_frame(visit)
         with ui.element("main").classes("column full-width").style("gap: 1rem"):
@@ -73,10 +73,14 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
                 return
             try:
                 await page.build(visit)
+            except PageClosed:
+                return
             except RampError as error:
-                frame.problem(error)
+                if not client.is_deleted:
+                    frame.problem(error)
             except Exception:
                 logging.getLogger(__name__).exception("the page %s", page.path)
-                frame.problem(RuntimeError("A fault of the program; it is in the log of `ramp web`."))
+                if not client.is_deleted:
+                    frame.problem(RuntimeError("A fault of the program; it is in the log of `ramp web`."))
 
     return show

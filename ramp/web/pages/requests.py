@@ -29,18 +29,41 @@ async def build(visit: Visit) -> None:
     with frame.card():
         drawn = table(COLUMNS, [], "id", empty="Nothing has been asked for yet.")
         drawn.link("request", "/requests/")
+        older = ui.button("Show the older ones too").props("flat no-caps")
     trouble = ui.label().props('role="alert"').classes("ramp-bad")
+    earlier: list[RequestStanding] = []
 
-    async def look() -> None:
+    async def ask() -> list[RequestStanding]:
+        """What the agent lists, the latest first; says why where it does not answer."""
         try:
             listed = await visit.market().requests()
         except RampError as error:
             trouble.set_text(str(error))
-            return
+            return []
         trouble.set_text("")
-        drawn.show([_row(visit, each) for each in reversed(listed)])
+        return list(reversed(listed))
 
-    refresher = Refresher(lambda: visit.soon(look()), 0.5)
+    def show(latest: list[RequestStanding]) -> None:
+        kept = {each.request_id for each in latest}
+        drawn.show(
+            [_row(visit, each) for each in (*latest, *(each for each in earlier if each.request_id not in kept))]
+        )
+        older.set_visibility(feed.standings.more and not earlier)
+
+    async def look() -> None:
+        """The agent is asked only while nothing is heard of it: it has better things to do."""
+        if feed.is_heard:
+            trouble.set_text("")
+            show(feed.standings.latest())
+        else:
+            show(await ask())
+
+    async def show_older() -> None:
+        earlier[:] = await ask()
+        await look()
+
+    older.on_click(show_older)
+    refresher = Refresher(visit.one_at_a_time(look), 0.5)
     visit.until_gone(feed.listen(lambda _: refresher.changed()))
     await look()
 

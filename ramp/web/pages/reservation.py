@@ -159,7 +159,7 @@ class ReservationPage:
         self._jobs = table(JOBS, [], "id", empty="No job has been launched on it.")
         self._jobs.drawn.on("rowClick", lambda event: self._visit.soon(self._show_output(str(event.args[1]["id"]))))
         self._output = ui.element("div").classes("full-width")
-        refresher = Refresher(lambda: self._visit.soon(self._look_at_jobs()), 0.2)
+        refresher = Refresher(self._visit.one_at_a_time(self._look_at_jobs), 0.2)
         ui.timer(JOBS_S, refresher.changed)
 
     async def _launch(self, command: str) -> None:

@@ -20,6 +20,12 @@ from ramp.web.pages.visit import Visit
 CALENDAR_DAYS: Final = 7
 """Days that the calendar shows, today the first."""
 
+DAY_SLOTS_MAX: Final = 12
+"""Slots of one day that the calendar draws; the list has them all."""
+
+ASKED_AGAIN_S: Final = 2.0
+"""Pause between two questions to the agent while things are bought, in seconds."""
+
 COLUMNS = (
     Column("reservation", "Reservation"),
     Column("when", "When it is"),
@@ -59,8 +65,8 @@ async def build(visit: Visit) -> None:
         with calendar:
             _draw_calendar(visit, found, now)
 
-    refresher = Refresher(lambda: visit.soon(look()), 0.5)
-    visit.until_gone(visit.feed().listen(lambda _: refresher.changed()))
+    refresher = Refresher(visit.one_at_a_time(look), ASKED_AGAIN_S)
+    visit.until_gone(visit.feed().listen_to_ends(refresher.changed))
     ui.timer(60.0, refresher.changed)  # what was upcoming runs
     await look()
 
@@ -90,11 +96,14 @@ def _draw_calendar(visit: Visit, found: Sequence[Reservation], now: datetime) ->
                 for each in found
                 if each.start < tomorrow and each.end > day and each.state in ("settling", "active", "cancelling")
             ]
-            for each in meant:
+            meant.sort(key=lambda each: (each.end <= now, each.start))  # what is still to come is drawn first
+            for each in meant[:DAY_SLOTS_MAX]:
                 start, end = max(each.start.astimezone(visit.zone), day), min(each.end.astimezone(visit.zone), tomorrow)
                 until = "24:00" if end == tomorrow else f"{end:%H:%M}"
                 with ui.link(target=f"/reservations/{each.agreement_id}").classes("ramp-slot"):
                     ui.label(f"{start:%H:%M} to {until}").classes("ramp-number")
                     ui.label(f"{each.resource}, {each.cores} cores")
+            if len(meant) > DAY_SLOTS_MAX:
+                ui.label(f"and {len(meant) - DAY_SLOTS_MAX} more, in the list below").classes("ramp-quiet")
             if not meant:
                 ui.label("free").classes("ramp-quiet")

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from nicegui import ui
+from nicegui import Client, ui
 from starlette.requests import Request
 
 from ramp.client.asyncio_market import AsyncMarket
@@ -27,6 +27,10 @@ _ASK_BROWSER: Final = (
 )
 
 
+class PageClosed(Exception):
+    """A page was closed while it was being built."""
+
+
 @dataclass(slots=True)
 class Visit:
     """One open page.
@@ -35,6 +39,7 @@ class Visit:
         site: what all pages share.
         session: who looks.
         request: what was asked for.
+        client: the page, as NiceGUI knows it.
         dark: whether the browser shows dark pages.
         zone: the browser's time zone, as far as this computer knows it; else UTC.
         tasks: what is being done for the page.
@@ -43,6 +48,7 @@ class Visit:
     site: Site
     session: Session
     request: Request
+    client: Client
     dark: bool = False
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -60,14 +66,47 @@ class Visit:
         return self.site.feeds.of(self.session.name, self.market)
 
     def until_gone(self, ends: Callable[[], None]) -> None:
-        """Call something once nobody looks at the page any more."""
-        ui.context.client.on_delete(ends)
+        """Call something once nobody looks at the page any more.
+
+        Raises:
+            PageClosed: if nobody does any more: whoever builds a page asks others before, and people do not wait.
+        """
+        if self.client.is_deleted:
+            ends()
+            raise PageClosed
+        self.client.on_delete(ends)
 
     def soon(self, work: Coroutine[None, None, None]) -> None:
         """Do something for the page as long as somebody looks at it."""
         task: asyncio.Task[None] = asyncio.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self._done)
+
+    def one_at_a_time(self, look: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
+        """What does something for the page, and never twice at a time, however slow those are who are asked.
+
+        Args:
+            look: what is done; where that is wanted meanwhile, it is done once more afterwards.
+        """
+        going = again = False
+
+        async def go_on() -> None:
+            nonlocal going, again
+            try:
+                while again:
+                    again = False
+                    await look()
+            finally:
+                going = False
+
+        def begin() -> None:
+            nonlocal going, again
+            again = True
+            if not going:
+                going = True
+                self.soon(go_on())
+
+        return begin
 
     def end(self) -> None:
         """Nobody looks any more."""

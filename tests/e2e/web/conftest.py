@@ -77,6 +77,11 @@ class Pages:
         assert self.process.wait(LIMIT_S) == 0
         self.process.stdout.close()
 
+    def kill(self):
+        self.process.kill()
+        self.process.wait(LIMIT_S)
+        self.process.stdout.close()
+
     def link(self, *options):
         """A new login link."""
         command = [*RAMP, "web", "link", *options, "--state-dir", str(self.state)]

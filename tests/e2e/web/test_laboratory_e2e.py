@@ -1,5 +1,6 @@
 """The laboratory in the browser: results, runs by the keeper, traces that are played; and machines for the keeper."""
 
+import contextlib
 import json
 import shutil
 import time
@@ -108,6 +109,17 @@ def test_the_keeper_sees_all_machines_and_may_run(width, scheme, visitor, pages)
     assert found == {}
 
 
+def runs_of(results):
+    """Processes, by their number, of runs that write into a folder; their workers have no such command line."""
+    found = set()
+    for each in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (each / "cmdline").read_bytes().split(b"\0")
+            if str(results).encode() in words and b"experiment" in words:
+                found.add(each.name)
+    return found
+
+
 def choose(keeper, name):
     keeper.get_by_label("Experiment", exact=True).click()
     keeper.get_by_role("option", name=name, exact=True).click()
@@ -140,9 +152,18 @@ def test_the_keeper_starts_and_stops_an_experiment_and_nobody_else_does(visitor,
             )
     bob.reload()
     bob.get_by_role("link", name="study").wait_for()
-    keeper.reload()  # a run survives it
+    keeper.reload()  # a run survives it, and also a server that is killed: the next one finds it
+    keeper.get_by_role("button", name="Stop it").wait_for()
+    pages.kill()
+    going_on = runs_of(pages.results)
+    assert len(going_on) == 1
+    pages.start()
+    keeper.goto(pages.url + "/laboratory")
+    keeper.get_by_text("units: ").or_(keeper.get_by_text("units has begun")).first.wait_for()
+    assert runs_of(pages.results) == going_on
     keeper.get_by_role("button", name="Stop it").click()
     keeper.get_by_role("cell", name="stopped").wait_for()
+    assert runs_of(pages.results) == set()
     assert [each.name for each in pages.results.iterdir() if "units" in each.name] == []
 
 

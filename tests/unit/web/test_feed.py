@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from ramp.control.events import Refused, RequestsListed, RequestStanding, Submitted, Watching
+from ramp.control.events import Refused, RequestEnded, RequestsListed, RequestStanding, Submitted, Watching
 from ramp.control.requests import Approve, ListRequests, Submit, Watch
 from ramp.errors import MarketRefused, NoMarket
 from ramp.model.instant import SECOND
@@ -112,6 +112,33 @@ async def test_what_goes_on_is_told_to_every_page(agent, feed):
     await until(lambda: "r2" in one)
     assert "r2" not in two
     assert feed.story("r1").stage == "round 1: waiting for offers"
+
+
+async def test_how_requests_stand_is_known_without_asking_again(agent, feed):
+    agent.listed = (RequestStanding("r1", "bidding", "", 2, NOW),)
+    await agent.told.put(None)
+    await until(lambda: not feed.is_heard)
+    await until(lambda: feed.is_heard and feed.standings.latest())  # it asks when the agent is heard again
+    agent.listed = ()
+    await agent.told.put(RoundOpened("r2", 1, ((1, 70), (2, 70)), 5))
+    await agent.told.put(RequestEnded(outcome("r1")))
+    await until(lambda: feed.standings.latest()[-1].outcome is not None)
+    assert [(each.request_id, each.stage, each.units) for each in feed.standings.latest()] == [
+        ("r2", "round 1: waiting for offers", 2),
+        ("r1", "rejected", 2),
+    ]
+
+
+async def test_who_asks_about_money_is_told_of_ends_only(agent, feed):
+    await until(lambda: feed.is_heard)
+    everything, ends = [], []
+    feed.listen(everything.append)
+    feed.listen_to_ends(lambda: ends.append(everything[-1]))
+    await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
+    await agent.told.put(RequestEnded(outcome("r1")))
+    await agent.told.put(RoundOpened("r2", 1, ((1, 70),), 5))
+    await until(lambda: "r2" in everything)
+    assert (everything, ends) == (["r1", "r1", "r2"], ["r1"])
 
 
 async def test_a_page_that_fails_does_not_silence_the_others(agent, feed):

@@ -9,7 +9,8 @@ from nicegui import ui
 from ramp.errors import RampError
 from ramp.model.instant import MINUTE, SECOND, to_datetime
 from ramp.web.laboratory.options import MODES, WORDS, OfferedExperiment, RunOptions
-from ramp.web.laboratory.runs import Run, Runs, RunState
+from ramp.web.laboratory.run import Run, RunState
+from ramp.web.laboratory.runs import Runs
 from ramp.web.pages import frame
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.tables import Column, table
@@ -49,7 +50,7 @@ class RunCard:
                 self._bar = ui.linear_progress(0, show_value=False).props('aria-label="Progress of the run" rounded')
                 self._stop = ui.button("Stop it", on_click=self._stopped).props("outline no-caps")
             self._failed = ui.element("div").classes("full-width")
-            self._past = table(PAST, [], "id", empty="Nothing has been run since this server began.")
+            self._past = table(PAST, [], "id", empty="Nothing has been run from here yet.")
         refresher = Refresher(self._draw)
         self._visit.until_gone(self._runs.listen(refresher.changed))
         self._draw()

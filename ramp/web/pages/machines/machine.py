@@ -99,7 +99,7 @@ class MachinePage:
             frame.subheading("What the market has sold or holds")
             self._slots = table(SLOTS, [], "name")
         self.show(state)
-        ui.timer(LOOK_AGAIN_S, lambda: self._visit.soon(self._look()))
+        ui.timer(LOOK_AGAIN_S, self._visit.one_at_a_time(self._look))
 
     def _build_places(self) -> None:
         try:

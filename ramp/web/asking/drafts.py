@@ -1,0 +1,66 @@
+"""The form that each session has filled in last: it is still there after a quotation, a reload or another server."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import OrderedDict
+from pathlib import Path
+from typing import Final
+
+from ramp.control.codec import findings_of, strict_converter
+from ramp.runtime.atomic_writes import write_whole
+from ramp.web.asking.draft import Draft
+
+DRAFTS_MAX: Final = 200
+"""Forms that are kept; the oldest goes."""
+
+FILE_MAX: Final = 4 << 20
+"""Bytes of the file that are read; two hundred forms of two units have a tenth of them."""
+
+
+class Drafts:
+    """The forms, by session.
+
+    Args:
+        path: of their file; a file that cannot be read or written costs what was filled in and nothing else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._written = ""
+        self._told = False
+        self._drafts: OrderedDict[str, Draft] = OrderedDict()
+        try:
+            with path.open("rb") as file:
+                found = json.loads(file.read(FILE_MAX))
+            self._drafts.update(strict_converter().structure(found, dict[str, Draft]))
+        except FileNotFoundError:
+            pass
+        except Exception as error:  # cattrs raises whatever it meets
+            logging.getLogger(__name__).warning("what was filled in, in %s, is lost: %s", path, findings_of(error))
+
+    def of(self, key: str) -> Draft:
+        """A session's form."""
+        found = self._drafts.setdefault(key, Draft())
+        while len(self._drafts) > DRAFTS_MAX:
+            self._drafts.popitem(last=False)
+        return found
+
+    def replace(self, key: str, draft: Draft) -> None:
+        """Put another form in its place."""
+        self._drafts[key] = draft
+
+    def keep(self) -> None:
+        """Write them down, if they are different."""
+        text = json.dumps(strict_converter().unstructure(dict(self._drafts)))
+        if text == self._written:
+            return
+        try:
+            write_whole(self._path, text.encode(), private=True)
+        except OSError as error:
+            if not self._told:
+                logging.getLogger(__name__).warning("what is filled in is not kept: %s", error)
+            self._told = True
+            return
+        self._written, self._told = text, False
