@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import secrets
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -168,3 +171,18 @@ class Cluster:
         )
         assert done.stdout, done.stderr
         return done.stdout
+
+
+@contextlib.contextmanager
+def running_cluster(names: Iterable[str]) -> Iterator[Cluster]:
+    """A cluster with accounts of these names, whose passwords lie in its folder; its folder has a short path."""
+    folder = Path(tempfile.mkdtemp(prefix="ramp-ej-"))
+    cluster = Cluster(folder)
+    try:
+        passwords = {name: secrets.token_hex(12) for name in names}
+        (folder / "passwords.json").write_text(json.dumps(passwords))
+        cluster.start(passwords)
+        yield cluster
+    finally:
+        cluster.end()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -6,15 +6,11 @@ import asyncio
 import contextlib
 import json
 import re
-import secrets
-import shutil
-import tempfile
-from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 import pytest
 import rogue
-from ejabberd_cluster import Cluster, is_installed
+from ejabberd_cluster import is_installed, running_cluster
 from swarm_market import Machine, Market, in_hours, own_id, unit, until, write_config
 
 from ramp.servers.prosody import prosody_executable
@@ -31,17 +27,9 @@ ROUNDS = 4
 @pytest.fixture(scope="module")
 def cluster():
     """Two nodes of ejabberd, over which the agents are spread."""
-    folder = Path(tempfile.mkdtemp(prefix="ramp-mc-"))
-    made = Cluster(folder)
-    try:
-        names = ("bank", "directory", "keeper", "alice", *ROGUES, *(machine.name for machine in MACHINES))
-        passwords = {name: secrets.token_hex(12) for name in names}
-        (folder / "passwords.json").write_text(json.dumps(passwords))
-        made.start(passwords)
+    names = ("bank", "directory", "keeper", "alice", *ROGUES, *(machine.name for machine in MACHINES))
+    with running_cluster(names) as made:
         yield made
-    finally:
-        made.end()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module", params=["embedded", "prosody", "ejabberd"])
