@@ -188,7 +188,7 @@ _REFUSED: Final = Question(
     """,
 )
 
-# Only what is given back may bring an account below its limit, and only a resource's: it owes the money then. So accounts
+# Only what is given back may bring an account below its limit, and only a resource's: it owes the money then. So those
 # debited for nothing else, as most resources', need no walk; nor do entries that leave what a user can spend as it was.
 _OVERDRAFTS: Final = Question(
     "{transfer_id} brings {account_id} {missing} minor units below its limit",
