@@ -20,6 +20,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.bank.keeper_party import KeeperParty
 from ramp.protocol.bank.party import BankParty
 from ramp.protocol.directory.party import DirectoryParty
@@ -132,6 +133,10 @@ class OneResource(One):
             elif isinstance(effect, fx.ConfirmSlot):
                 firm = Reservation(effect.key, f"R-{effect.key}", Slot(HOUR, 2 * HOUR, 16, 0.5), True, None)
                 more += self.party.handle(ev.SlotConfirmed(effect.key, firm), now)
+            elif isinstance(effect, ResizeSlot):
+                slot = Slot(HOUR, effect.until, effect.cores, 0.5)
+                resized = Reservation(effect.key, f"R-{effect.key}", slot, True, None)
+                more += self.party.handle(SlotResized(effect.key, effect.step, resized), now)
         return [*effects, *self.answered(more, now)] if more else effects
 
     def hold(self, request_id: str = "r1", user: str = "alice", cores: int = 16, now: int = 0) -> tuple[Any, list[Any]]:

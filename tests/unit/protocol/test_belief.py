@@ -16,14 +16,16 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import ROLES_OF, SEALED, Message, Performative
-from ramp.model.agreement import Cancellation, Signed
+from ramp.model.agreement import Amendment, Cancellation, Signed
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
+from ramp.model.sizes.amended import first_state, refund_owed
 from ramp.model.slot import SlotMove
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.amending.asking import AgreementResized, PostAmendment, ResizeSlot, VoidAmendment
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.timing import Timing
 
@@ -47,6 +49,9 @@ HARM = (
     | fx.LookUpAccount
     | fx.LookUpOverview
     | fx.Report
+    | ResizeSlot
+    | PostAmendment
+    | VoidAmendment
 )
 """Effects that a message must not have without being believed."""
 
@@ -78,7 +83,20 @@ def _resource(make: Callable[[], Any], *steps: str) -> Any:
             one.hear("alice", Signed(body, ("alice",)))
         elif step == "void":
             one.hear("bank", c.PaymentRefused("a1", "withdrawn"))
+        elif step == "amend":
+            body = _amendment(one)
+            one.hear("alice", Signed(body, ("alice",)))
+            one.answered(one.party.tick(body.effective_at), body.effective_at)
     return one
+
+
+def _amendment(one: Any) -> Amendment:
+    """Half of the slot of `OneResource` that is sold first is given back."""
+    agreement = next(iter(one.party.participants.values())).agreed
+    state, at = first_state(agreement), Timing().amendment_notice
+    owed = refund_owed(agreement, state, 8, state.until, at)
+    parties = (agreement.offer.offer_id, "alice", "res", "bank")
+    return Amendment("a1", 1, state.digest, *parties, 8, state.until, at, owed, 0, at + MINUTE)
 
 
 def _user(make: Callable[..., Any], *steps: str, units: int = 1) -> Any:
@@ -98,6 +116,10 @@ def _user(make: Callable[..., Any], *steps: str, units: int = 1) -> Any:
             one.command(ev.AgreementCancelled("agreement-alice-1", "no"), 0)
         elif step == "cancelled-by-seller":
             one.hear("res1", c.CancellationDone("agreement-alice-1", 5))
+        elif step == "amend":
+            one.command(AgreementResized("agreement-alice-1", cores=8), 0)
+        elif step == "no-amendment":
+            one.hear("res1", c.AmendmentRefused("agreement-alice-1", 1, "cannot_resize"))
         elif step == "ask":
             one.command(ev.AccountAsked("q", None, None))
             one.command(ev.ResourcesAsked("l"))
@@ -139,6 +161,7 @@ STATES: dict[str, list[Callable[..., Any]]] = {
             ("hold", "commit", "pay"),
             ("hold", "commit", "pay", "move"),
             ("hold", "commit", "pay", "cancel"),
+            ("hold", "commit", "pay", "amend"),
             ("hold", "commit", "void"),
         )
     ],
@@ -153,6 +176,8 @@ STATES: dict[str, list[Callable[..., Any]]] = {
             ("vote", "settle"),
             ("vote", "settle", "cancel"),
             ("vote", "settle", "cancel", "cancelled-by-seller"),
+            ("vote", "settle", "amend"),
+            ("vote", "settle", "amend", "no-amendment"),
         )
     ],
     "bank": [lambda make, s=steps: _bank(make, *s) for steps in ((), ("order",), ("order", "post"))],
@@ -173,6 +198,8 @@ def fingerprint(one: Any) -> Any:
                 party._seller.offer(OFFER, 0),
                 party.clock,
                 party._tending.deadline,
+                party.sizes.open,
+                party.sizes.deadline,
             )
         case "alice":
             requests = {key: (each.stage, each.deadline) for key, each in party.purchases.items()}
@@ -244,6 +271,9 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.EnrolmentGranted("i1", "PEM"),
         c.EnrolmentDenied("i1", "other_key"),
         c.RevocationNotice("q", 1, "PEM", "left"),
+        c.AmendmentAgreed(agreement_id, 1),
+        c.AmendmentRefused(agreement_id, 1, "cannot_resize"),
+        c.AmendmentWithdrawal(agreement_id, 1),
     ]
     found = {type(each): each for each in made}
     if mine and "r1" in one.party.purchases and one.confirmation is not None:
@@ -251,21 +281,35 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         line = c.OrderLine(agreement.agreement_id, agreement.resource, agreement.cost, agreement.offer.offer_id)
         found[c.FundsReserved] = c.FundsReserved("order-alice-1", "alice", (line,), UNTIL, agreement.valid_until, 0)
         found[c.Settled] = one.proof()
+        changes = one.party.changes._proposed.get(agreement_id, {})
+        if changes:
+            amended = Signed(changes[1], ("alice", "res1"))
+            posted = c.AmendmentPosted(agreement_id, 1, "t3", changes[1].refund)
+            found[c.AmendmentPosted] = posted
+            found[c.Amended] = c.Amended(amended, posted, seal_for(posted, "bank", "res1"))
     if name == "res":
+        if one.party.sizes.open:
+            found[c.AmendmentPosted] = c.AmendmentPosted(agreement_id, 1, "t3", _amendment(one).refund)
         offer = one.party.participants.get(OFFER)
         found[c.Commitment] = one.commitment(one.agreement((offer or one.party._seller.offer(OFFER, 0)).offer))
     elsewhere = Signed(Cancellation("c1", "a1", "o", "alice", "res1", "", 0), ("alice",))
     found.setdefault(c.Settled, c.Settled("a1", "o", elsewhere, paid, seal_for(paid, "bank", "res1")))
     found.setdefault(c.Commitment, c.Commitment(elsewhere, vote, seal_for(vote, "bank", "alice")))
+    posted = c.AmendmentPosted(agreement_id, 1, "t3", 5)
+    found.setdefault(c.AmendmentPosted, posted)
+    found.setdefault(c.Amended, c.Amended(elsewhere, posted, seal_for(posted, "bank", "res1")))
     assert found.keys() == SEALED
     return found
 
 
 def role_at(name: str, kind: type) -> Role:
-    """In which role a party hears a kind; users and resources both cancel holds and ask for accounts."""
+    """In which role a party hears a kind; users and resources both cancel holds and ask for accounts, and resources
+    and banks both refuse amendments."""
     roles = ROLES_OF[kind]
     if len(roles) == 1:
         return next(iter(roles))
+    if kind is c.AmendmentRefused and name == "res":
+        return Role.BANK
     return Role.RESOURCE if name == "alice" else Role.USER
 
 
@@ -288,7 +332,7 @@ def forgeries(name: str, message: Message, seal_message: Any) -> Iterator[tuple[
 
 BEGINNINGS = {
     "res": {c.Acceptance, c.HoldCancelled},
-    "bank": {c.PaymentOrder, c.OrderWithdrawal, c.AccountQuery, c.DepositOrder, c.OverviewQuery},
+    "bank": {c.PaymentOrder, c.OrderWithdrawal, c.AccountQuery, c.DepositOrder, c.OverviewQuery, c.AmendmentWithdrawal},
     "directory": {c.Registration, c.Deregistration},
 }
 """Kinds that begin something, so that an old one must not."""
@@ -296,7 +340,7 @@ BEGINNINGS = {
 MATTERS: dict[str, set[type]] = {
     "res": BEGINNINGS["res"]
     | {c.Commitment, c.PaymentMade, c.PaymentRefused, c.RefundMade, c.RefundRefused, c.Registered, c.ClockReading}
-    | {c.SlotMoveHeard},
+    | {c.SlotMoveHeard, c.AmendmentPosted, c.AmendmentRefused},
     "alice": {
         c.HoldGranted,
         c.HoldRefused,
@@ -316,6 +360,10 @@ MATTERS: dict[str, set[type]] = {
         c.ClockReading,
         c.DirectoryListing,
         c.SlotMoved,
+        c.AmendmentAgreed,
+        c.AmendmentRefused,
+        c.AmendmentPosted,
+        c.Amended,
     },
     "bank": BEGINNINGS["bank"] | {c.Failed, c.RefundClaim},
     "directory": BEGINNINGS["directory"],

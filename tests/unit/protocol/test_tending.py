@@ -43,6 +43,10 @@ class _Sale:
     state: ParticipantState = S.SOLD
 
     @property
+    def size(self) -> tuple[int, int]:
+        return 16, self.offer.end
+
+    @property
     def agreed(self) -> _Agreed:
         return _Agreed(f"agreement-{self.offer.offer_id}")
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment
-from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, AmendmentRefused
+from ramp.model.agreement import Agreement, Amendment, Cancellation
+from ramp.model.contents import Amended
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, refund_owed
@@ -204,10 +205,11 @@ class Changes:
         """Take what resource or bank say of an amendment.
 
         Raises:
-            RemoteProtocolError: if it is not its sender's own word.
+            RemoteProtocolError: if it is not its sender's own word, or is of something else.
         """
         body = content.amendment.body if isinstance(content, Amended) else content
-        assert isinstance(body, Amendment | AmendmentAgreed | AmendmentPosted | AmendmentRefused)
+        if isinstance(body, Agreement | Cancellation):
+            raise RemoteProtocolError(f"the proof is of {type(body).__name__}; right would be an Amendment")
         agreement_id, number = body.agreement_id, body.number
         change = self._open.get(agreement_id)
         if change is not None and change.amendment.number == number:
