@@ -71,7 +71,7 @@ CAUGHT_BY = {
     "refusal_forgotten": (40, "bank_keeps_its_word"),
     "posts_after_deadline": (1, "orders_settle"),
     "doubled_proposal_judged": (82, "judged_once"),
-    "single_signature_accepted": (106, "both_signatures"),
+    "single_signature_accepted": (121, "both_signatures"),
     "reservation_never_voided": (1, "orders_settle"),
     "order_posted_in_part": (0, "all_or_none"),
     "late_hold_kept": (143, "given_back"),
@@ -93,7 +93,7 @@ CAUGHT_BY = {
 """Of each planted bug, the first seed that shows it, and by which invariant."""
 
 CAUGHT_BY_CONSEQUENCE = {
-    "vote_before_persist": range(100, 131),
+    "vote_before_persist": range(50, 80),
     "decision_not_persisted": range(30),
     "accept_not_persisted": range(10, 40),
     "void_not_persisted": range(20, 50),
