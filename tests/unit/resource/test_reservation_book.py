@@ -76,7 +76,7 @@ def test_the_file_is_written_anew_once_most_of_it_is_about_the_forgotten(
     sell(other, "mine")
     assert [each.reservation_id for each in opened.live(NOW)] == [f"m1-{number}" for number in range(196, 202)]
     assert other.live(NOW) == opened.live(NOW) == book(tmp_path).live(NOW)
-    assert lines(tmp_path)[0]["version"] == 2
+    assert lines(tmp_path)[0]["version"] == 3
     assert book(tmp_path).next_reservation_id() == "m1-202"
 
 
@@ -109,18 +109,18 @@ def test_a_full_disk_only_puts_the_tidying_off(tmp_path: Path, monkeypatch: pyte
     assert {line.get("key") for line in lines(tmp_path)[1:]} == {"d"}
 
 
-def test_a_book_of_version_1_becomes_one_of_version_2_when_it_first_forgets(tmp_path: Path) -> None:
+def test_a_book_of_version_1_becomes_one_of_version_3_when_it_first_forgets(tmp_path: Path) -> None:
     sell(book(tmp_path), "a", "b")
     path = tmp_path / "m1.reservations.jsonl"
     header, *rest = path.read_text().splitlines(keepends=True)
-    assert header == '{"format":"ramp-reservations","version":2,"resource":"m1","held_ever":0}\n'
+    assert header == '{"format":"ramp-reservations","version":3,"resource":"m1","held_ever":0}\n'
     path.write_text('{"format":"ramp-reservations","version":1,"resource":"m1"}\n' + "".join(rest))
     old = book(tmp_path)
     assert [each.key for each in old.live(NOW)] == ["a", "b"]
     sell(old, "c")
     assert lines(tmp_path)[0]["version"] == 1
     forget(old, "a", "c")
-    assert lines(tmp_path)[0] == {"format": "ramp-reservations", "version": 2, "resource": "m1", "held_ever": 2}
+    assert lines(tmp_path)[0] == {"format": "ramp-reservations", "version": 3, "resource": "m1", "held_ever": 2}
     assert [line.get("key") for line in lines(tmp_path)[1:]] == ["b", "b"]
     assert book(tmp_path).next_reservation_id() == old.next_reservation_id() == "m1-4"
 
@@ -148,8 +148,8 @@ def test_a_book_of_version_1_keeps_its_lines_for_who_lives_through_them_and_tell
 
 def test_a_later_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m1.reservations.jsonl"
-    path.write_text('{"format":"ramp-reservations","version":3,"resource":"m1","held_ever":0}\n')
-    with pytest.raises(VersionTooNew, match=r"m1\.reservations\.jsonl: this book of reservations is of version 3"):
+    path.write_text('{"format":"ramp-reservations","version":4,"resource":"m1","held_ever":0}\n')
+    with pytest.raises(VersionTooNew, match=r"m1\.reservations\.jsonl: this book of reservations is of version 4"):
         book(tmp_path)
 
 
