@@ -7,7 +7,7 @@ from typing import Final
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.plugins.contract.demands import demand, held, refused, reserved, same
-from ramp.plugins.contract.subject import NotChecked, Subject
+from ramp.plugins.contract.subject import AskedPlugin, NotChecked, Subject
 
 
 def a_smaller_reservation_stays_smaller(subject: Subject) -> None:
@@ -40,12 +40,7 @@ def what_a_change_frees_is_free(subject: Subject) -> None:
         whole = subject.unit(cores)
         held(machine, key, whole, now + HOUR, now)
         slot = reserved("confirm", machine.confirm(key, now)).slot
-        for number in range(subject.cores):  # until nothing is free beside it
-            one = subject.unit(1)
-            rest = machine.quote(one, now)
-            if isinstance(rest, Refusal):
-                break
-            reserved("hold", machine.hold(subject.key(f"rest-{number}"), one, rest, now + HOUR, now))
+        _fill(subject, machine)
         fewer = max(slot.cores // 2, 1)
         reserved("resize", machine.resize(key, 1, fewer, slot.end, now))
         held(machine, other, subject.unit(1), now + HOUR, now)
@@ -83,6 +78,19 @@ def only_what_is_firm_changes(subject: Subject) -> None:
             refused("resize", machine.resize(key, 1, 1, slot.end - MINUTE, now), *codes)
         kept = machine.reservation(keys[0], now)
         demand(kept is not None and kept.slot == slot, f"resize: refused, and yet the hold has become {kept!r:.200}")
+
+
+def _fill(subject: Subject, machine: AskedPlugin) -> None:
+    """Hold all that is free, in ever smaller pieces: a machine may have a hundred thousand cores."""
+    now, size, number = subject.now, subject.cores, 0
+    while size:
+        piece = subject.unit(size)
+        rest = machine.quote(piece, now)
+        if isinstance(rest, Refusal):
+            size //= 2
+        else:
+            reserved("hold", machine.hold(subject.key(f"rest-{number}"), piece, rest, now + HOUR, now))
+            number += 1
 
 
 def _two(subject: Subject) -> int:
