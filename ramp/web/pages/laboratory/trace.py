@@ -208,9 +208,7 @@ class TorusTrace:
                 self._clicked,
                 lasting_colours,
             )
-            ui.label("Drag to turn, scroll to come nearer, click a box to choose whose cables are shown.").classes(
-                "ramp-quiet"
-            )
+            ui.label("Drag to turn, scroll to come nearer, click a box to keep its cables shown.").classes("ramp-quiet")
             self._holders = table(HOLDERS, [], "name", empty="Nobody has a unit then.")
             self._player.draw()
 
