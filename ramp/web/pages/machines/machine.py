@@ -210,7 +210,7 @@ class Places:
                 slider = ui.slider(min=0, max=HORIZON / timedelta(hours=1), step=STEP_H, value=0)
                 slider.props('aria-label="Hours from now"').on_value_change(lambda told: self._move(told.value))
                 self._when = ui.label().props('role="status"').classes("ramp-number")
-        self._scene = MachineScene(drawn, visit.dark, self._clicked)
+        self._scene = MachineScene(drawn, visit, self._clicked)
         self._note = ui.label().classes("ramp-quiet")
         self._holders: RowTable = table(HOLDERS, [], "name", empty="Nobody has a unit then.")
         self.show(drawn, now)

@@ -12,6 +12,7 @@ from nicegui.events import SceneClickEventArguments
 
 from ramp.web.machines.torus_map import Kind, Occupant, Place, Point, TorusMap
 from ramp.web.pages.machines.charts import PALETTE, SOLD
+from ramp.web.pages.visit import Visit
 
 EDGE: Final = 0.62
 """Of a box, where neighbours are 1 apart: one sees between them."""
@@ -29,6 +30,12 @@ SLICES_NEARER: Final = 0.75
 """Part of the length of several slices that the camera stands back for."""
 
 HEIGHT_PX: Final = 420
+
+WIDE: Final = 1.25
+"""A picture that is so many times as wide as high shows all of a machine from where one stands."""
+
+BESIDES_PX: Final = 80
+"""Of a window's width what is beside the picture."""
 
 RESTS: Final = "rest"
 """The browser's event for a pointer that rests on the scene; the scene tells what lies under it, as of a click."""
@@ -92,7 +99,7 @@ class MachineScene:
 
     Args:
         drawn: the machine.
-        dark: whether the page is dark.
+        visit: who looks.
         choose: called with the name of an occupant that was clicked on, or nothing for an idle unit.
         colours: the colour of each occupant by name.
     """
@@ -100,12 +107,14 @@ class MachineScene:
     def __init__(
         self,
         drawn: TorusMap,
-        dark: bool,
+        visit: Visit,
         choose: Callable[[str], None],
         colours: Callable[[TorusMap], Mapping[str, str]] = colours_of,
     ) -> None:
         self._colours = colours
-        self._dark = dark
+        self._dark = dark = visit.dark
+        # a telephone's picture is higher than wide: one stands further back to see all of the machine
+        self._further = max(1.0, WIDE * HEIGHT_PX / max(visit.width_px - BESIDES_PX, 1))
         self._choose = choose
         self._boxes: dict[Place, Any] = {}
         self._paints: dict[Place, Paint] = {}
@@ -163,6 +172,7 @@ class MachineScene:
         length, depth, height = drawn.size
         # slices make it long: one begins nearer to the middle and moves along
         reach = max(length if len(drawn.slices) == 1 else SLICES_NEARER * length, depth, height)
+        reach *= self._further
         middle = ((length - 1) / 2, (depth - 1) / 2, (height - 1) / 2)
         self._scene.move_camera(
             middle[0] - 0.25 * reach,
