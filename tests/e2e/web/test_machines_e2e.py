@@ -45,17 +45,6 @@ start_price = 45
 minimum_price = 30
 """
 
-NEAREST_TAKEN = """() => {
-  const canvas = document.querySelector('canvas[data-engine]');
-  const scene = getElement(canvas.closest('.nicegui-scene').id.slice(1));
-  const taken = [...scene.objects.values()].filter(each => each.isMesh && each.material.opacity > 0.9);
-  const far = each => each.position.distanceTo(scene.camera.position);
-  const nearest = taken.reduce((one, other) => far(one) < far(other) ? one : other);
-  const at = nearest.position.clone().project(scene.camera), room = canvas.getBoundingClientRect();
-  return [room.x + (at.x + 1) / 2 * room.width, room.y + (1 - at.y) / 2 * room.height];
-}"""
-"""The pixel of the nearest box that somebody has."""
-
 
 @pytest.fixture(scope="module")
 def market():
@@ -90,9 +79,6 @@ def test_machines_are_looked_at(width, scheme, visitor, pages):
     rows = holders.locator("tbody tr")
     rows.first.wait_for()
     job = rows.first.locator("td").first.inner_text()
-    page.locator("canvas[data-engine]").first.scroll_into_view_if_needed()
-    page.mouse.move(*page.evaluate(NEAREST_TAKEN))
-    page.get_by_text("Under the pointer: ").wait_for()
     page.get_by_label("Cables of").click()
     page.get_by_role("option", name=job, exact=True).click()
     found = look_at(page, "machine-blue", width, scheme)
