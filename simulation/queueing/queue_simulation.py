@@ -21,7 +21,14 @@ from simulation.kernel import MICROSECONDS_PER_SECOND, EventQueue
 from simulation.machines.interface import JobRequest, Machine, Placement, Reallocation
 from simulation.planning.plan import Plan
 from simulation.queueing.size_changes import changed, completes_at, ends_at
-from simulation.schedulers.interface import AdvanceReservation, Job, RunningJob, Scheduler, Segment
+from simulation.schedulers.interface import (
+    AdvanceReservation,
+    Job,
+    RunningJob,
+    Scheduler,
+    Segment,
+    WithdrawingScheduler,
+)
 from simulation.schedulers.planner import placements_conflict, plan_of
 
 
@@ -40,6 +47,7 @@ class EndReason(enum.StrEnum):
     COMPLETED = "completed"
     REQUESTED_TIME_OVER = "requested_time_over"
     RESERVATION_BEGAN = "reservation_began"
+    WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +206,27 @@ class QueueSimulation:
         if number not in self._reservations:
             return False
         self._end_reservation(number)
+        self._wake_at(self._now)
+        return True
+
+    def withdraw(self, number: int) -> bool:
+        """Delete a job: it leaves the queue, or ends now if it runs; False where it is over or was never admitted.
+
+        Raises:
+            SchedulerError: the scheduler lets nobody out of its queue.
+        """
+        if number in self._running:
+            self._events.cancel(self._end_tickets[number])
+            self._end(number, EndReason.WITHDRAWN)
+        elif number in self._submitted:
+            if not isinstance(self._scheduler, WithdrawingScheduler):
+                raise self._wrong("lets no job out of its queue")
+            job = next(each for each in self._scheduler.waiting() if each.job_number == number)
+            self._scheduler.withdraw(job)
+            self._submitted.discard(number)
+        else:
+            return False
+        self._plan = None
         self._wake_at(self._now)
         return True
 

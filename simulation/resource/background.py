@@ -14,7 +14,7 @@ import numpy as np
 from ramp.errors import WorkloadError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.grid import Grid
-from simulation.machines.interface import GridMachine, JobRequest
+from simulation.machines.interface import JobRequest, Machine
 from simulation.queueing.job_table import JobTable, jobs_of_log
 from simulation.queueing.shaped_jobs import shaped_jobs
 from simulation.schedulers.interface import Job
@@ -65,7 +65,7 @@ class Background:
     submissions: Iterator[Submission]
 
 
-def open_background(workload: Workload, machine: GridMachine, since: int = 0) -> Background:
+def open_background(workload: Workload, machine: Machine, since: int = 0) -> Background:
     """The submissions of a workload for a machine.
 
     Args:
@@ -86,7 +86,7 @@ def open_background(workload: Workload, machine: GridMachine, since: int = 0) ->
     return Background("synthetic", _generated(workload, machine, since // _NUMBERS_A_MONTH))
 
 
-def _of_log(workload: Workload, machine: GridMachine, path: Path) -> Iterator[Submission]:
+def _of_log(workload: Workload, machine: Machine, path: Path) -> Iterator[Submission]:
     log = read_swf(path)
     jobs = jobs_of_log(log, size_divisor=workload.size_divisor)
     jobs = replace(jobs, submit_time=jobs.submit_time - jobs.submit_time[0])
@@ -95,7 +95,7 @@ def _of_log(workload: Workload, machine: GridMachine, path: Path) -> Iterator[Su
     return _submissions(workload, machine, log, jobs, workload.seed)
 
 
-def _generated(workload: Workload, machine: GridMachine, first_month: int) -> Iterator[Submission]:
+def _generated(workload: Workload, machine: Machine, first_month: int) -> Iterator[Submission]:
     """One month after another, each from a seed of its own."""
     load = 0.7 if workload.load is None else workload.load
     if load == 0:
@@ -113,9 +113,7 @@ def _generated(workload: Workload, machine: GridMachine, first_month: int) -> It
         yield from _submissions(workload, machine, log, jobs, seed)
 
 
-def _submissions(
-    workload: Workload, machine: GridMachine, log: SwfLog, jobs: JobTable, seed: int
-) -> Iterator[Submission]:
+def _submissions(workload: Workload, machine: Machine, log: SwfLog, jobs: JobTable, seed: int) -> Iterator[Submission]:
     if not machine.traits.chooses_shapes:
         shaped = shaped_jobs(
             jobs,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from simulation.machines.interface import JobRequest, Machine, Placement, Reallocation
 from simulation.malleable.malleability import Malleability
@@ -196,4 +196,13 @@ class Scheduler(Protocol):
         Returns:
             A time in microseconds at which to be asked again even if nothing happens, or None.
         """
+        ...
+
+
+@runtime_checkable
+class WithdrawingScheduler(Protocol):
+    """A scheduler that lets a job out of its queue which has not started."""
+
+    def withdraw(self, job: Job) -> None:
+        """A waiting job leaves the queue."""
         ...

@@ -24,6 +24,9 @@ END_LIMIT_S: Final = 2.0
 LINE_MAX: Final = 300
 """Characters of a line that a guest prints; the rest is not shown."""
 
+WORKER: tuple[str, ...] = (sys.executable, "-m", "ramp.agents.guests.worker")
+"""What is started, to which the parent's id, the channel and the memory are added; tests have one with traps."""
+
 LINES_A_MINUTE: Final = 20
 """Lines of a guest that are shown; more are counted."""
 
@@ -84,9 +87,8 @@ class GuestProcess:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                command = [sys.executable, "-m", "ramp.agents.guests.worker"]
                 process = await asyncio.create_subprocess_exec(
-                    *command,
+                    *WORKER,
                     *("--parent", str(os.getpid()), "--channel", str(theirs.fileno())),
                     *("--memory-mb", str(memory_mb)),
                     stdin=subprocess.DEVNULL,

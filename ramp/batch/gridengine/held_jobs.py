@@ -64,6 +64,7 @@ class GridEngineQueue:
     """
 
     name = "gridengine"
+    source = "live"
 
     def __init__(self, system: GridEngine, as_account: RunnerOf, folder: str = "") -> None:
         self._system = system

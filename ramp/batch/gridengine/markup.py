@@ -1,9 +1,10 @@
 """The XML of Grid Engine's commands, which is not always XML.
 
 qrstat(1) writes account names as they are (`x<&"y`), qstat(1) writes `%lt;` for a `<`, and neither looks whether a byte
-is a character. Each element with text has a line of its own, though; so what is between the tags of a line is made text
-before a parser sees it, and no name of a job, whoever chose it, can open an element. Then it passes the safe parser: no
-document type, no entities, no network, limits on size and depth.
+is a character; of jobs that qmaster found at its start, tasks are elements called `<JATASK:       1.>`. Each element
+with text has a line of its own, though; so what is between its tags is made text before a parser sees it, and no
+name of a job, whoever chose it, can open an element. Then it passes the safe parser: no document type, no entities, no
+network, limits on size and depth.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ OUTPUT_BYTES_MAX: Final = 64_000_000
 _LEAF: Final = re.compile(r"^(\s*<([A-Za-z_][\w.-]*)(?: [^<>]*)?>)(.*)(</\2>\s*)$")
 _LONE_AMPERSAND: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
 _NO_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_TASK: Final = re.compile(r"^(\s*</?JATASK):[^<>]*>\s*$")
 _HEADER: Final = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
@@ -49,7 +51,7 @@ def _mended(line: str) -> str:
     line = _NO_CHARACTER.sub("\ufffd", line)
     leaf = _LEAF.match(line)
     if leaf is None:
-        return line
+        return _TASK.sub(r"\1>", line)
     begin, _, text, end = leaf.groups()
     text = _LONE_AMPERSAND.sub("&amp;", text.replace("%lt;", "&lt;").replace("%gt;", "&gt;"))
     return f"{begin}{text.replace('<', '&lt;').replace('>', '&gt;')}{end}"

@@ -75,15 +75,17 @@ class EmulatedCluster:
         nodes: how many nodes.
         cores: cores of each.
         more: further lines of `slurm.conf`.
+        topology: what `topology.conf` beside it says; empty for no such file.
     """
 
-    def __init__(self, folder: Path, name: str, nodes: int, cores: int, more: str = "") -> None:
+    def __init__(self, folder: Path, name: str, nodes: int, cores: int, more: str = "", topology: str = "") -> None:
         self.folder = folder
         self.name = name
         self.nodes = nodes
         self.cores = cores
         self.conf = folder / "slurm.conf"
         self._more = more
+        self._topology = topology
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:
@@ -127,6 +129,8 @@ class EmulatedCluster:
             "more": self._more,
         }
         self.conf.write_text(_CONFIGURATION.format(**values), encoding="utf-8")
+        if self._topology:
+            (self.folder / "topology.conf").write_text(self._topology, encoding="utf-8")
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o600)
@@ -148,6 +152,10 @@ class EmulatedCluster:
     def controller_pid(self) -> int:
         """Process id of the controller."""
         return self._processes["slurmctld"].pid
+
+    def node_pid(self, number: int) -> int:
+        """Process id of the daemon of a node, numbered from 1."""
+        return self._processes[f"slurmd{number}"].pid
 
     def signal_controller(self, number: int) -> None:
         """Send a signal to the controller; after SIGKILL and SIGTERM it is gone when this returns."""

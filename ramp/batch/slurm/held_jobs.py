@@ -50,6 +50,7 @@ class SlurmQueue:
     """
 
     name = "slurm"
+    source = "live"
 
     def __init__(self, system: SlurmSystem, as_account: RunnerOf) -> None:
         self._system = system

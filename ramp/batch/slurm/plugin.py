@@ -17,6 +17,7 @@ from ramp.batch.machine import SNAPSHOT_AGE_S, BatchMachine
 from ramp.batch.places import open_torus
 from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition, found_conf, static_terms
 from ramp.batch.slurm.system import NAME, SlurmSystem, check_cluster, node_shortage
+from ramp.batch.slurm.topology import placed_options
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError
 from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.found_terms import tells_terms
@@ -40,8 +41,9 @@ class SlurmOptions:
         snapshot_age_s: seconds for which one picture of the cluster serves all buyers.
         command_limit_s: seconds that one command may take.
         for_sale: what is for sale, and when.
-        torus: where the nodes are a torus: its `extents`, how `coordinates` are told (`order` or `names`), and the
-            `allocator` with its `allocator_options`; requests with terms for tori get boxes of it.
+        torus: where the nodes are a torus: its `extents`, how `coordinates` are told (`order`, `names`, `table`; or
+            `slurm`, then `ramp.batch.slurm.topology` asks for them and the extents), and the `allocator` with its
+            `allocator_options`; requests with terms for tori get boxes of it.
     """
 
     partition: Annotated[str, _PARTITION] = ""
@@ -80,7 +82,9 @@ def open_plugin(settings: PluginSettings) -> BatchMachine:
     options = read_options(settings.options, SlurmOptions, within=settings.resource)
     system = open_system(settings, options)
     try:
-        places = open_torus(options.torus, system.nodes().nodes if options.torus else (), settings.resource)
+        nodes = system.nodes().nodes if options.torus else ()
+        torus = placed_options(options.torus, nodes, system.run, f"{settings.resource}.torus")
+        places = open_torus(torus, nodes, settings.resource)
     except BatchSystemError as error:
         raise PluginError(NAME, error.reason, transient=error.transient) from error
     machine = BatchMachine(

@@ -173,11 +173,15 @@ def check_cluster(run: Runner) -> str:
     Raises:
         BatchSystemError: it cannot be asked.
     """
-    config = ask(Question(("scontrol", "show", "config"), _settings), run)
-    select = config.get("SelectType", "")
+    select = ask(settings_question(), run).get("SelectType", "")
     if select not in {"select/cons_tres", "select/cons_res"}:
         return f"SelectType is {select or 'not told'}; reservations of cores need select/cons_tres"
     return ""
+
+
+def settings_question() -> Question[dict[str, str]]:
+    """The cluster's configuration, by the names of its settings."""
+    return Question(("scontrol", "show", "config"), _settings)
 
 
 def _settings(text: str) -> dict[str, str]:

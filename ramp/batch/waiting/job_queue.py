@@ -71,6 +71,9 @@ class JobQueue(Protocol):
     name: str
     """What messages call it: `slurm`."""
 
+    source: str
+    """What drives it: `live`, or of a simulated one `log` or `synthetic`; shown in every offer."""
+
     def look(self, now: Instant) -> SystemSnapshot:
         """The queue as it is now: nodes, jobs that run, and jobs that wait in the order of their turns."""
         ...

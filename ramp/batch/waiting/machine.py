@@ -56,8 +56,6 @@ class QueueBoundMachine:
         PluginError: the book cannot be read.
     """
 
-    source = "live"
-
     def __init__(
         self,
         queue: JobQueue,
@@ -73,6 +71,7 @@ class QueueBoundMachine:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.queue = queue
+        self.source = queue.source
         self.resource = resource
         self.capacity = cores
         self.book = HoldBook(state_dir, resource)

@@ -32,7 +32,7 @@ class QueueBoundOptions:
     """What the configuration says about a queue whose starts are sold.
 
     Attributes:
-        system: which queue: `slurm`, `gridengine`, `simulated`, or one of the entry points `ramp.job_queues`.
+        system: which queue: `slurm`, `gridengine`, `log`, `simulated`, or one of the entry points `ramp.job_queues`.
         queue: the system's own options, such as the partition.
         predictor: how waits are predicted (`ramp plugins list predictor`).
         predictor_options: the predictor's own options.

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ramp.control.events import AgreementStanding, RequestStanding
 from ramp.model.agreement import Agreement
+from ramp.model.contents import SlotMoved
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.archive import Archive
@@ -78,16 +79,18 @@ class PastRequests:
             for concluded in self._archive.of_kind("CancellationConcluded")
             if concluded["outcome"]["done"]
         }
+        moved = {each["word"]["agreement_id"]: each["word"] for each in self._archive.of_kind("MoveHeard")}  # the last
         found = []
         for asked in self._archive.of_kind("FundsAsked"):
             for plain in asked["agreements"]:
                 agreement = _CONVERTER.structure(plain, Agreement)
                 agreement_id = agreement.agreement_id
                 state = "cancelled" if agreement_id in given_back else PAST if agreement_id in bought else "void"
-                found.append(self._standing(agreement, state))
+                word = moved.get(agreement_id)
+                found.append(self._standing(agreement, state, _CONVERTER.structure(word, SlotMoved) if word else None))
         return tuple(found)
 
-    def _standing(self, agreement: Agreement, state: str) -> AgreementStanding:
+    def _standing(self, agreement: Agreement, state: str, moved: SlotMoved | None) -> AgreementStanding:
         agreement_id = agreement.agreement_id
         return AgreementStanding(
             agreement,
@@ -95,6 +98,7 @@ class PastRequests:
             file=_existing(self._state.agreement(self._user, agreement_id)),
             payment_file=_existing(self._state.payment(self._user, agreement_id)),
             archived=True,
+            moved=moved,
         )
 
 

@@ -80,6 +80,7 @@ class SimulatedQueue:
     """
 
     name = "simulated"
+    source = "synthetic"
 
     def __init__(
         self, cores: int, options: SimulatedQueueOptions, seed: int, begin: Instant, path: Path | None = None

@@ -43,6 +43,11 @@ class EasyBackfill:
         """Everybody may fit again."""
         self._tried = None
 
+    def withdraw(self, job: Job) -> None:
+        """It may have been what the others gave way to."""
+        self._queue.remove(job)
+        self._tried = self._promise = None
+
     def waiting(self) -> Iterable[Job]:
         """The queue in its order."""
         return iter(self._queue)

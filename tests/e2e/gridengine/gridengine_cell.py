@@ -141,7 +141,7 @@ class Cluster:
             self.start_master()
             self._configure()
             if not self.simulated:
-                self._daemon("sge_execd")
+                self.start_host()
                 self.wait_for_host()
         except BaseException:
             self.__exit__()
@@ -180,6 +180,15 @@ class Cluster:
     def master_pid(self) -> int | None:
         """Process id of qmaster while it runs."""
         return self._pid("qmaster")
+
+    @property
+    def host_pid(self) -> int | None:
+        """Process id of the host's execd while it runs."""
+        return self._pid("execd")
+
+    def start_host(self) -> None:
+        """Start the host's execd."""
+        self._daemon("sge_execd")
 
     def start_master(self) -> None:
         """Start qmaster and wait until it answers."""

@@ -29,7 +29,7 @@ def wait_for(condition: Callable[[], object], what: str, limit_s: float = PATIEN
 
 
 @contextlib.contextmanager
-def running_cluster(name: str, nodes: int = NODES, more: str = "") -> Iterator[EmulatedCluster]:
+def running_cluster(name: str, nodes: int = NODES, more: str = "", topology: str = "") -> Iterator[EmulatedCluster]:
     """A cluster in a folder with a short path; skips where it cannot be."""
     missing = missing_programs()
     if missing:
@@ -37,7 +37,7 @@ def running_cluster(name: str, nodes: int = NODES, more: str = "") -> Iterator[E
     folder = Path(tempfile.mkdtemp(prefix="rs-", dir="/tmp"))
     folder.chmod(0o755)  # buyers' accounts read slurm.conf there
     try:
-        with EmulatedCluster(folder / name, name, nodes, CORES, more) as cluster:
+        with EmulatedCluster(folder / name, name, nodes, CORES, more, topology) as cluster:
             yield cluster
     finally:
         shutil.rmtree(folder, ignore_errors=True)

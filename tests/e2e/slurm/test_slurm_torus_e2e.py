@@ -1,10 +1,14 @@
-"""A grid of 4x4 emulated nodes sold as a torus: a geometry gets exactly a box of nodes, and no two holds overlap."""
+"""A grid of 4x4 emulated nodes sold as a torus: a geometry gets exactly a box of nodes, and no two holds overlap.
+
+Their places are told by the site, or by Slurm's own topology: each row of the grid is a switch.
+"""
 
 from __future__ import annotations
 
 import itertools
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -16,7 +20,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TorusTerms, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES, running_cluster
+from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 SIDE = 4
@@ -24,7 +28,9 @@ SIDE = 4
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[EmulatedCluster]:
-    with running_cluster("g", nodes=SIDE * SIDE) as started:
+    rows = [f"SwitchName=s{row} Nodes=g[{row * SIDE + 1}-{row * SIDE + SIDE}]" for row in range(SIDE)]
+    topology = "\n".join([*reversed(rows), f"SwitchName=top Switches=s[0-{SIDE - 1}]", ""])
+    with running_cluster("g", SIDE * SIDE, "TopologyPlugin=topology/tree", topology) as started:
         yield started
 
 
@@ -37,8 +43,12 @@ def _is_box(names: frozenset[str], width: int, height: int) -> bool:
     )
 
 
-def test_two_by_two_nodes_are_reserved_as_a_box_and_holds_never_overlap(cluster: EmulatedCluster) -> None:
-    options = {"partition": "debug", "conf": str(cluster.conf), "snapshot_age_s": 0, "torus": {"extents": [4, 4]}}
+@pytest.mark.parametrize("torus", [{"extents": [4, 4]}, {"coordinates": "slurm"}], ids=["told", "asked"])
+def test_two_by_two_nodes_are_reserved_as_a_box_and_holds_never_overlap(
+    cluster: EmulatedCluster, torus: dict[str, Any]
+) -> None:
+    cleared(cluster)
+    options = {"partition": "debug", "conf": str(cluster.conf), "snapshot_age_s": 0, "torus": torus}
     machine = open_plugin(PluginSettings("grid", SIDE * SIDE * CORES, CORES, 0, options, None))
     cluster.run("scontrol", "update", "NodeName=g6", "State=DRAIN", "Reason=fan")
     now = int(time.time()) * SECOND

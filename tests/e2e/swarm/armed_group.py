@@ -2,7 +2,10 @@
 
 The trap is `traps/armed.json` in the state folder: the role, the act (`performative Content`), when (`before` the
 message leaves, or `after` it has left), which time from now on, and the signal; the process that it is sent to, if not
-the agent's own. Whoever walks into it first takes it away, so that it strikes once.
+the agent's own; the agent, if not the first of its role. Acts are also what a resource has a batch system do
+(`system make`, `system hand_over`, `system remove`) and what it asks its launcher (`launcher SubmitJob`): `after` such
+an act the system has done it, and the agent has not heard of it yet. Whoever walks into it first takes it away, so that
+it strikes once.
 What every agent sends is also written down, one line a message, in `steps/`. A process with an agent for which there is
 `traps/NAME.lost` never gets going.
 """
@@ -19,6 +22,8 @@ from typing import Any
 
 from ramp.agents import group
 from ramp.agents.building import PartyBuilder
+from ramp.agents.guests import process
+from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, DirectoryAgent, KeeperAgent, ResourceAgent, UserAgent
 from ramp.model.acl import Message
@@ -34,12 +39,20 @@ ROLES = {
 
 
 class Traps:
-    """The traps of one state folder, as one agent meets them."""
+    """The traps of one state folder, as one agent meets them.
 
-    def __init__(self, folder: Path, agent: str, role: str) -> None:
+    Args:
+        folder: of the traps.
+        agent: its name.
+        role: its role.
+        pid: its process.
+    """
+
+    def __init__(self, folder: Path, agent: str, role: str, pid: int) -> None:
         self._folder = folder
         self._agent = agent
         self._role = role
+        self._pid = pid
         self._trap: tuple[int, dict[str, Any]] | None = None
         self._met = 0
 
@@ -48,6 +61,8 @@ class Traps:
         trap = self._current()
         if trap is None or (trap["role"], trap["act"], trap["when"]) != (self._role, act, when):
             return
+        if trap["agent"] not in ("", self._agent):
+            return
         self._met += 1
         if self._met < trap["nth"]:
             return
@@ -55,7 +70,7 @@ class Traps:
             (self._folder / "armed.json").rename(self._folder / f"{self._agent}.victim")
         except FileNotFoundError:  # another agent was first
             return
-        os.kill(trap["pid"] or os.getpid(), trap["signal"])
+        os.kill(trap["pid"] or self._pid, trap["signal"])
 
     @property
     def are_set(self) -> bool:
@@ -89,12 +104,14 @@ async def _has_left(agent: PartyAgent) -> None:
 
 def _arm(folder: Path) -> None:
     build, send = PartyBuilder.build, PartyAgent._send
+    of_this_process: list[Traps] = []
 
     def armed_build(self: PartyBuilder, name: str) -> PartyAgent:
         agent = build(self, name)
         role = next(role for kind, role in ROLES.items() if isinstance(agent, kind))
-        agent.traps = Traps(folder / "traps", name, role)
+        agent.traps = Traps(folder / "traps", name, role, os.getpid())
         agent.steps = folder / "steps" / f"{name}.txt"
+        of_this_process.append(agent.traps)
         return agent
 
     async def armed_send(self: PartyAgent, message: Message) -> None:
@@ -109,11 +126,34 @@ def _arm(folder: Path) -> None:
 
     PartyBuilder.build = armed_build
     PartyAgent._send = armed_send
+    _arm_guests(folder, of_this_process)
+
+
+def _arm_guests(folder: Path, of_this_process: list[Traps]) -> None:
+    """Traps at what an agent's machine and launcher do; who has a machine is alone in its process."""
+    process.WORKER = (sys.executable, str(Path(__file__).with_name("armed_guest.py")), str(folder), *_names()[:1])
+    asked = JobLauncher._asked
+
+    async def armed_asked(self: JobLauncher, question: Any) -> bytes:
+        act = f"launcher {type(question).__name__}"
+        for traps in of_this_process:
+            traps.meet(act, "before")
+        printed = await asked(self, question)
+        for traps in of_this_process:
+            traps.meet(act, "after")
+        return printed
+
+    JobLauncher._asked = armed_asked
+
+
+def _names() -> list[str]:
+    """The agents of this process."""
+    return sys.argv[sys.argv.index("--agents") + 1].split(",")
 
 
 def _lost(folder: Path) -> None:
     """Do nothing as long as an agent of this process is to be lost (`Market.lose`) and its market is up."""
-    names = sys.argv[sys.argv.index("--agents") + 1].split(",")
+    names = _names()
     supervisor = os.getppid()
     while any((folder / "traps" / f"{name}.lost").exists() for name in names) and os.getppid() == supervisor:
         time.sleep(0.2)

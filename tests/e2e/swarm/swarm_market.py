@@ -252,13 +252,23 @@ class Market:
     # -- traps ---------------------------------------------------------------------------------------------------
 
     def arm(
-        self, role: str, act: str, when: str, nth: int = 1, number: signal.Signals = signal.SIGKILL, pid: int = 0
+        self,
+        role: str,
+        act: str,
+        when: str,
+        nth: int = 1,
+        number: signal.Signals = signal.SIGKILL,
+        pid: int = 0,
+        agent: str = "",
     ) -> None:
-        """Let the first agent of a role end itself, or another process, at its nth act from now on (`armed_group`)."""
+        """Let an agent end itself, or another process, at its nth act from now on (`armed_group`).
+
+        It is the agent of that name, or the first of its role.
+        """
         assert self.armed
         for path in self._traps.iterdir():
             path.unlink()
-        trap = {"role": role, "act": act, "when": when, "nth": nth, "signal": int(number), "pid": pid}
+        trap = {"role": role, "act": act, "when": when, "nth": nth, "signal": int(number), "pid": pid, "agent": agent}
         whole = self._traps / ".armed"
         whole.write_text(json.dumps(trap), "utf-8")
         whole.rename(self._traps / "armed.json")

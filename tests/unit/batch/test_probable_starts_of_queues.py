@@ -42,6 +42,7 @@ class FakeQueue:
     wanted: list[WantedJob] = field(default_factory=list)
     asked_as: list[str] = field(default_factory=list)
     name: str = "fake"
+    source: str = "live"
 
     def _fault(self, call: str) -> str:
         return self.faults.pop(0)[1] if self.faults and self.faults[0][0] == call else ""
@@ -274,7 +275,7 @@ def test_squeue_by_name_as_slurm_prints_it() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"system": "pbs"}, "gridengine, simulated, slurm"),
+        ({"system": "pbs"}, "gridengine, log, simulated, slurm"),
         ({"system": "simulated", "predictor": "oracle"}, "oracle"),
         ({"system": "simulated", "queue": {"lode": 1}}, "lode"),
         ({"system": "simulated", "script": "/no/such"}, "cannot be read"),

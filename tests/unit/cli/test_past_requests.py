@@ -12,11 +12,12 @@ from ramp.client.access import RunningMarket
 from ramp.client.market import Market
 from ramp.control.events import AgreementsListed, RequestsListed
 from ramp.control.requests import ListRequests
-from ramp.model.instant import DAY, HOUR, MINUTE
+from ramp.model.contents import SlotMoved
+from ramp.model.instant import DAY, HOUR, MINUTE, iso
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
-from ramp.protocol.records import reference_of
+from ramp.protocol.records import FundsAsked, MoveHeard, reference_of
 from ramp.protocol.resource.seller import PriceRange
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.state_folder import StateFolder
@@ -47,7 +48,16 @@ def records():
     world.run(limit=DAY)
     journal = world._actors["alice"].journal
     assert journal.records() == ()
-    return journal.archived
+    return [*journal.archived, *moves_of(journal.archived)]
+
+
+def moves_of(archived):
+    """That the slot which was kept was moved twice."""
+    (asked,) = [record for record in archived if isinstance(record, FundsAsked)]
+    first = asked.agreements[0]
+    for at, node in ((START + MINUTE, "n3"), (START + 2 * MINUTE, "n4")):
+        word = SlotMoved(first.agreement_id, first.reservation_id, node, at)
+        yield MoveHeard(asked.request_id, word, asked.vote_seals[0], at)
 
 
 class Forgetful(RunningMarket):
@@ -136,3 +146,10 @@ def test_what_is_past_is_not_cancelled_and_the_reason_is_told(ramp):
     assert (code, result["cancelled"], result["code"]) == (1, False, "past")
     assert result["detail"] == "it is past: only what has not begun can be given back"
     assert ramp("cancel", "request-large")[0] == 2
+
+
+def test_where_a_slot_was_moved_last_is_told_of_what_is_over_too(ramp):
+    code, shown, _ = ramp("show", "agreement-alice-1", "--json")
+    assert (code, shown["moved_to"], shown["moved_at"]) == (0, "n4", iso(START + 2 * MINUTE))
+    assert "n4 (at " in ramp("show", "agreement-alice-1")[1]
+    assert ramp("show", "agreement-alice-2", "--json")[1]["moved_to"] is None

@@ -147,3 +147,35 @@ def test_limits_and_credit_of_the_configuration_hold_in_a_simulated_market(tmp_p
         assert market.submit(one).committed  # on credit
         two = market.submit(one, one, rounds=2)  # both units are cheapest at alpha
         assert [unit.resource for unit in two.units] == ["alpha", "beta"]
+
+
+QUEUE = """
+[[users]]
+name = "alice"
+deposit = 10_000
+
+[machines.queue]
+cores = 64
+plugin = "queue-bound"
+options = { system = "log", queue = { log = "synthetic", load = 0.3 } }
+
+[[resources]]
+name = "queue"
+machine = "queue"
+start_price = 40
+minimum_price = 20
+"""
+
+
+def test_a_job_in_the_queue_of_a_log_is_bought_when_it_has_started(tmp_path: Path) -> None:
+    """The log begins then, so the machine is nearly idle: the job starts at once, in time for sure."""
+    path = tmp_path / "queue.toml"
+    path.write_text(QUEUE)
+    with ramp.launch(path, transport="simulated") as market:
+        wanted = {"cores": 4, "wall_time": "10min", "price": 50, "end": "+2h"}
+        assert market.submit(ramp.request(**wanted)).status == "no_offers"
+        bought = market.submit(ramp.request(start_probability=0.9, **wanted))
+        assert bought.status == "committed"
+        (unit,) = bought.units
+        assert unit.reservation_id == "900000000"
+        assert market.machine("queue").source == "synthetic"

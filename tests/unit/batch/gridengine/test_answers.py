@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramp.batch.gridengine.answers import read_hosts, read_queues, read_reservations, task_count
+from ramp.batch.gridengine.answers import (
+    read_hosts,
+    read_queues,
+    read_reservation_of_jobs,
+    read_reservations,
+    task_count,
+)
 from ramp.batch.gridengine.markup import limit_of
 from ramp.batch.gridengine.tables import (
     granted_number,
@@ -71,6 +77,11 @@ def test_reservations(recorded):
     (full,) = read_reservations(recorded("qrstat_ar_xml"))
     assert (full.slots_at, full.slots) == ((("all.q@sim7", 16), ("all.q@sim8", 4)), 20)
     assert (full.users, full.account, full.environment) == (("buyer1",), "ramp.k2", "mpi")
+
+
+def test_jobs_that_were_there_before_qmaster_was_killed_and_started_again(recorded):
+    # 8.1.9, with a shorter PATH among the variables: the job's task is called <JATASK:       1.>
+    assert read_reservation_of_jobs(recorded("qstat_j_restarted_xml")) == {1: 1}
 
 
 def test_no_reservations_at_all():
