@@ -27,12 +27,13 @@ NEAREST_TAKEN = """() => {
   const canvas = document.querySelector('canvas[data-engine]');
   const scene = getElement(canvas.closest('.nicegui-scene').id.slice(1));
   const taken = [...scene.objects.values()].filter(each => each.isMesh && each.material.opacity > 0.9);
+  if (!taken.length) return false;
   const far = each => each.position.distanceTo(scene.camera.position);
   const nearest = taken.reduce((one, other) => far(one) < far(other) ? one : other);
   const at = nearest.position.clone().project(scene.camera), room = canvas.getBoundingClientRect();
   return [room.x + (at.x + 1) / 2 * room.width, room.y + (1 - at.y) / 2 * room.height];
 }"""
-"""The pixel of the nearest box that somebody has."""
+"""The pixel of the nearest box that somebody has, once there is one."""
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,7 @@ def test_the_laboratory_is_looked_at(width, scheme, visitor, pages):
         assert time.monotonic() < end, told.inner_text()
         page.keyboard.press("ArrowRight")
     page.locator("canvas[data-engine]").first.scroll_into_view_if_needed()
-    page.mouse.move(*page.evaluate(NEAREST_TAKEN))
+    page.mouse.move(*page.wait_for_function(NEAREST_TAKEN).json_value())
     page.get_by_text("Under the pointer: ").wait_for()
     found |= look_at(page, "laboratory-torus", width, scheme)
     page.get_by_role("button", name="Play").click()
