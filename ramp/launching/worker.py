@@ -79,6 +79,8 @@ RUN: Final = """\
 #!/bin/sh
 cd {folder} || exit 125
 [ ! -e cancelled ] && mkdir started 2>/dev/null || exit 126
+child= stopped=
+trap 'stopped=1; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM INT XCPU
 echo "${{SLURM_JOB_CPUS_PER_NODE:-$NSLOTS}}" > cores
 date +%s.%N > began.new && mv began.new began
 cd work || exit 125
@@ -87,12 +89,16 @@ set --
 for name in $(env | sed -n '/^SLURM_EXPORT/d; s/^\\({passed}\\)=.*/\\1/p'); do
     eval "set -- \\"\\$@\\" $name=\\"\\$$name\\""
 done
-env -i {environment} "$@" {command} > ../stdout 2> ../stderr < /dev/null &
-child=$!
-trap 'kill -TERM $child 2>/dev/null' TERM INT XCPU
-wait $child
-code=$?
-while kill -0 $child 2>/dev/null; do wait $child; code=$?; done
+code=143
+if [ -z "$stopped" ]; then
+    env -i {environment} "$@" {command} > ../stdout 2> ../stderr < /dev/null &
+    child=$!
+    [ -z "$stopped" ] || {{ sleep 1; kill -TERM "$child" 2>/dev/null; }}
+    wait $child
+    code=$?
+    while kill -0 $child 2>/dev/null; do wait $child; code=$?; done
+fi
+trap '' TERM INT XCPU
 cd ..
 echo "$code $(date +%s.%N)" > ended.new && mv ended.new ended
 exit $code

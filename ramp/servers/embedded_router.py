@@ -89,19 +89,35 @@ class Router:
             An error stanza for the sender where the message cannot be delivered, else None.
         """
         element.set("from", sender)
-        bare, _, resource = (element.get("to") or sender.partition("/")[0]).partition("/")
+        receiver = element.get("to") or sender.partition("/")[0]
+        is_error = element.get("type") == "error"
+        condition = self.hand_over(receiver, ElementTree.tostring(element), keep=not is_error)
+        return bounce(element, condition) if condition else None
+
+    def hand_over(self, receiver: str, stanza: bytes, *, keep: bool = True) -> str:
+        """Write a message to whom it is for, or keep it while he is away.
+
+        Args:
+            receiver: address, with a session or without.
+            stanza: the message, from who has sent it.
+            keep: whether it is worth keeping.
+
+        Returns:
+            Why it cannot be delivered, as a condition of RFC 6120, 8.3.3; empty where it is.
+        """
+        bare, _, resource = receiver.partition("/")
         user, at, domain = bare.rpartition("@")
         if domain != self._domain:
-            return _bounce(element, "remote-server-not-found")
+            return "remote-server-not-found"
         if not at or not user:
-            return _bounce(element, "service-unavailable")
+            return "service-unavailable"
         session = self._session_for(bare, resource)
         if session is not None:
-            session.line.write(ElementTree.tostring(element))
-            return None
-        if element.get("type") == "error" or not self._account_exists(user):
-            return _bounce(element, "service-unavailable")
-        return None if self._keep(bare, ElementTree.tostring(element)) else _bounce(element, "resource-constraint")
+            session.line.write(stanza)
+            return ""
+        if not keep or not self._account_exists(user):
+            return "service-unavailable"
+        return "" if self._keep(bare, stanza) else "resource-constraint"
 
     def _session_for(self, bare: str, resource: str) -> _Session | None:
         """The session addressed, else the one that became available last, else None."""
@@ -127,8 +143,13 @@ class Router:
         return True
 
 
-def _bounce(element: ElementTree.Element, condition: str) -> bytes | None:
-    """The message back to its sender with an error in it; errors themselves never bounce (RFC 6120, 8.3.1)."""
+def bounce(element: ElementTree.Element, condition: str) -> bytes | None:
+    """The message back to its sender with an error in it; errors themselves never bounce (RFC 6120, 8.3.1).
+
+    Args:
+        element: the message, with its `from` and `to`.
+        condition: why, of RFC 6120, 8.3.3.
+    """
     if element.get("type") == "error":
         return None
     answer = ElementTree.Element(element.tag, dict(element.attrib))

@@ -36,7 +36,8 @@ def _checked(handler: Handler, owner_of: OwnerOf) -> Callable[[str, object], Awa
         page = message.get("client_id") if isinstance(message, dict) else None
         if not isinstance(page, str):
             return False
-        session = core.sio.get_environ(sid)["asgi.scope"].get(SESSION_KEY)
+        environment = core.sio.get_environ(sid)  # None for a socket that is just gone
+        session = None if environment is None else environment["asgi.scope"].get(SESSION_KEY)
         if session is None or owner_of(page) != session.key:
             return False
         answer = handler(sid, message)

@@ -99,7 +99,9 @@ class PreparedMessage:
     content: str
     content_bytes: int
 
-    def addressed(self, *, to: str, sender: str, stanza_id: str, stanza_max_bytes: int = STANZA_MAX_BYTES) -> str:
+    def addressed(
+        self, *, to: str, sender: str, stanza_id: str, stanza_max_bytes: int = STANZA_MAX_BYTES, before: str = ""
+    ) -> str:
         """The stanza for one receiver, ready to be written to the stream.
 
         Args:
@@ -107,13 +109,14 @@ class PreparedMessage:
             sender: our own address.
             stanza_id: unique id of this stanza.
             stanza_max_bytes: size limit of the stanza in bytes of UTF-8.
+            before: XML that goes before the content.
 
         Raises:
             DocumentTooLarge: the stanza would be over the limit.
         """
         head = (
             f'<message xmlns="jabber:client" type="chat" to="{escape(to, _QUOTE)}" from="{escape(sender, _QUOTE)}" '
-            f'id="{escape(stanza_id, _QUOTE)}">'
+            f'id="{escape(stanza_id, _QUOTE)}">{before}'
         )
         size = len(head.encode("utf-8")) + self.content_bytes
         if size > stanza_max_bytes:
@@ -308,10 +311,12 @@ def decode_bounce(element: ElementTree.Element) -> Bounce:
         DocumentError: its sender is no canonical address.
     """
     message = decode_element(element)
-    condition = "undefined-condition"
-    for error in element.iterfind(f"{_CLIENT}error"):
-        for child in error:
-            if child.tag.startswith(_STANZAS) and child.tag != f"{_STANZAS}text":
-                condition = child.tag.removeprefix(_STANZAS)
-                break
-    return Bounce(message.sender_bare, condition, message.thread, message.metadata, message.stanza_id)
+    return Bounce(message.sender_bare, condition_of(element), message.thread, message.metadata, message.stanza_id)
+
+
+def condition_of(element: ElementTree.Element) -> str:
+    """The condition that an error stanza names (RFC 6120, 8.3.3)."""
+    for child in element.iterfind(f"{_CLIENT}error/*"):
+        if child.tag.startswith(_STANZAS) and child.tag != f"{_STANZAS}text":
+            return child.tag.removeprefix(_STANZAS)
+    return "undefined-condition"

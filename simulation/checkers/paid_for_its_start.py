@@ -15,6 +15,7 @@ class PaidForItsStart(Checker):
 
     def __init__(self) -> None:
         self._agreements: dict[str, Agreement] = {}
+        self._started: set[str] = set()
 
     def on_sent(self, message: Message, view: MarketView) -> None:
         """By its countersignature an honest seller says that the job has started: then it has."""
@@ -25,11 +26,12 @@ class PaidForItsStart(Checker):
         if body.offer.start_probability is None or seller != body.resource:
             return
         self._agreements[body.agreement_id] = body
-        if seller in view.liars:
-            return
+        if seller in view.liars or body.agreement_id in self._started:
+            return  # it says so again: a seller whose clock has gone ahead since has forgotten the job
         job = view.machines[seller].reservation(body.offer.offer_id, view.time_of(seller))
         if job is None or job.started_at is None:
             raise self._violated(f"{seller} wants to be paid for {body.agreement_id}, whose job has not started")
+        self._started.add(body.agreement_id)
 
     def at_end(self, view: MarketView) -> None:
         """The same as at any time."""

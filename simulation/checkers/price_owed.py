@@ -29,6 +29,7 @@ class PriceOwed(Checker):
     def __init__(self) -> None:
         self._wanted: dict[_Called, RequestUnit] = {}
         self._rules: dict[_Called, str] = {}
+        self._called_by_liars: defaultdict[_Called, list[RequestUnit]] = defaultdict(list)
         self._offered: defaultdict[_Called, list[tuple[Offer, Seal | None]]] = defaultdict(list)
         self._remaining: defaultdict[_Called, dict[tuple[str, str], tuple[Offer, Seal]]] = defaultdict(dict)
         self._decided: set[_Called] = set()
@@ -44,6 +45,8 @@ class PriceOwed(Checker):
                 if called not in self._wanted or self._wanted[called].cpu_hour_cost < unit.cpu_hour_cost:
                     self._wanted[called] = unit
                 self._rules[called] = content.rule
+                if message.sender in view.liars:  # who may call each seller with another price
+                    self._called_by_liars[called].append(unit)
             if content.best_offer:  # what is met by now is no longer bid for
                 self._close(self._remaining, message.sender, content.request_id)
         elif isinstance(content, Proposal):
@@ -89,7 +92,7 @@ class PriceOwed(Checker):
         most = self._most(agreement)
         if not offer.cost <= agreement.cost <= most:
             raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, not {offer.cost} to {most}")
-        if agreement.cost == most:
+        if agreement.cost in (most, *(_most(offer, each) for each in self._called_by_liars[called])):
             return  # nobody else, or nobody cheaper
         others = [
             other.cost
@@ -123,10 +126,13 @@ class PriceOwed(Checker):
         return agreement.best_offer or not self._rules.get(_called(agreement))
 
     def _most(self, agreement: Agreement) -> int:
-        offer, wanted = agreement.offer, self._wanted[_called(agreement)]
-        if wanted.moldable is not None and wanted.wall_time is not None:  # the run at its reference size
-            return money.cost(wanted.cpu_hour_cost, wanted.cores.total, wanted.wall_time)
-        return money.cost(wanted.cpu_hour_cost, offer.cores, offer.end - offer.start)
+        return _most(agreement.offer, self._wanted[_called(agreement)])
+
+
+def _most(offer: Offer, wanted: RequestUnit) -> int:
+    if wanted.moldable is not None and wanted.wall_time is not None:  # the run at its reference size
+        return money.cost(wanted.cpu_hour_cost, wanted.cores.total, wanted.wall_time)
+    return money.cost(wanted.cpu_hour_cost, offer.cores, offer.end - offer.start)
 
 
 def _called(agreement: Agreement) -> _Called:

@@ -26,7 +26,9 @@ from ramp.xmpp.transport import MarketAgent
 
 LIMIT_S = 300.0  # how long a test waits for what must come
 CFP = {"performative": "cfp"}
-QUICK = LinkPolicy(backoff_first_s=0.05, backoff_max_s=0.5)
+QUICK = LinkPolicy(
+    attempt_limit_s=LIMIT_S, start_limit_s=LIMIT_S, ping_limit_s=LIMIT_S, backoff_first_s=0.05, backoff_max_s=0.5
+)
 
 
 class Party(MarketAgent):
@@ -228,19 +230,19 @@ def test_files_are_in_the_state_directory_and_private(shared):
 
 
 def test_document_type_before_the_stream_is_refused(shared):
-    with socket.create_connection((shared.host, shared.port), timeout=10) as line:
+    with socket.create_connection((shared.host, shared.port), timeout=LIMIT_S) as line:
         line.sendall(b"<!DOCTYPE a [<!ENTITY b 'c'>]><stream:stream to='localhost' xmlns='jabber:client' ")
         line.sendall(b"xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>")
         with contextlib.suppress(ConnectionResetError):
             assert line.recv(1000) == b""
-    assert probe(shared.host, shared.port, shared.domain)
+    assert probe(shared.host, shared.port, shared.domain, LIMIT_S)
 
 
 def test_two_servers_never_share_a_state_directory(shared, monkeypatch):
     monkeypatch.setattr(server_process, "STOP_LIMIT_S", 0.1)
     with pytest.raises(TransportError, match=f"process {shared.pid}.*uses"):
         EmbeddedServer(shared.state_dir).start()
-    assert probe(shared.host, shared.port, shared.domain)
+    assert probe(shared.host, shared.port, shared.domain, LIMIT_S)
 
 
 def test_port_that_is_taken_is_named(shared, tmp_path):
@@ -277,7 +279,7 @@ def test_server_dies_with_its_launcher_and_the_next_one_starts(tmp_path):
     )
     try:
         pid, port = (int(word) for word in launcher.stdout.readline().split())
-        assert probe("127.0.0.1", port, "localhost")
+        assert probe("127.0.0.1", port, "localhost", LIMIT_S)
     finally:
         launcher.kill()
         launcher.communicate()

@@ -12,8 +12,8 @@ from simulation.market.swarm import run_seed
 
 FOLDER = Path(__file__).parent / "scripts"
 
-RICH = (153, 162, 63, 62, 146, 18, 55, 117, 76, 40, 7, 82, 74, 137, 12, 1, 143, 58, 115, 145)
-"""Seeds that together see what all 163 see; the others are tried only where these no longer do."""
+RICH = (20, 153, 137, 176, 84)
+"""Seeds that see all that the scripts leave; others are tried only where these no longer do."""
 
 
 def test_all_transitions_happen(scripts: Any) -> None:
@@ -27,7 +27,7 @@ def test_all_transitions_happen(scripts: Any) -> None:
     with patch.object(StateMachine, "_enter", enter):
         for path in sorted(FOLDER.glob("*.txt")):
             scripts.play(path)
-        for seed in (*RICH, *range(163)):
+        for seed in (*RICH, *range(200)):
             if all(table <= seen for table in TABLES.values()):
                 break
             run_seed(seed)

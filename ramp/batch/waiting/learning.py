@@ -42,6 +42,8 @@ class QueueLearning:
         self._predictor = predictor
         self._path = path
         self._planner = fastest_planner()
+        # the first plan on a computer is compiled first: before anybody waits for it
+        QueuePlan(1, self._planner).earliest(JobShape(1, 1), 0)
         self._plan: QueuePlan | None = None
         self._waiting: dict[str, tuple[QueuedJob, Instant]] = {}
         """Jobs that were seen to wait, with when they were seen first."""

@@ -35,8 +35,11 @@ def snippet(style: str, agreement: Agreement, short: ShortName) -> str:
         short: makes agents' names short.
 
     Raises:
-        ConfigurationError: the style is for another kind of machine.
+        ConfigurationError: the style is for another kind of machine, or nothing is reserved.
     """
+    if agreement.offer.in_queue and style != "env":
+        job = f"what was bought is job {agreement.reservation_id} of a queue, and no reservation"
+        raise ConfigurationError(f"{job}; `ramp launch {agreement.agreement_id} -- command` runs in that job")
     return SNIPPETS[style](agreement, short(agreement.resource))
 
 

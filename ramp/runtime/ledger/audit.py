@@ -153,21 +153,31 @@ _REFUSED: Final = Question(
     """,
 )
 
-# Only refunds may bring an account below its limit, and only a resource's: it owes the money then.
+# Only refunds may bring an account below its limit, and only a resource's: it owes the money then. So accounts that are
+# debited for nothing else, as most resources', need no walk; nor do entries that leave what a user can spend as it was.
 _OVERDRAFTS: Final = Question(
     "{transfer_id} brings {account_id} {missing} minor units below its limit",
     """
-    WITH moves AS (
+    WITH spenders AS (
+        SELECT DISTINCT debit_account AS account_id FROM transfers
+        JOIN accounts ON accounts.account_id = debit_account
+        WHERE accounts.kind <> 'resource' OR transfers.kind <> 'refund'
+    ), moves AS (
         SELECT entry_number, transfers.transfer_id, kind, debit_account AS account_id, 1 AS is_debit,
             CASE WHEN action = 'entered' THEN -amount ELSE 0 END
             + CASE WHEN voided_at IS NOT NULL AND (action = 'settled' OR kind <> 'payment') THEN amount ELSE 0 END
             AS change
         FROM entries JOIN transfers ON transfers.transfer_id = entries.transfer_id
-        WHERE action IN ('entered', 'settled')
+        WHERE debit_account IN (SELECT account_id FROM spenders) AND (
+            action = 'entered' OR (action = 'settled' AND (
+                voided_at IS NOT NULL OR debit_account IN (SELECT account_id FROM accounts WHERE kind = 'resource')
+            ))
+        )
         UNION ALL
         SELECT MAX(entry_number), transfers.transfer_id, kind, credit_account, 0, MAX(amount)
         FROM entries JOIN transfers ON transfers.transfer_id = entries.transfer_id
         WHERE action IN ('entered', 'settled') AND posted_at IS NOT NULL
+            AND credit_account IN (SELECT account_id FROM spenders)
         GROUP BY transfers.transfer_id, kind, credit_account
     ), running AS (
         SELECT entry_number, transfer_id, kind, account_id, is_debit,

@@ -103,6 +103,10 @@ class Rogue:
         self._settle(False)
 
     def _take(self, xml: Any) -> None:
+        source = xml.get("from") or ""
+        if "@" not in source:  # a server or one of its services, which no agent would read
+            self.inbox.put_nowait(wire.Bounce(source, wire.condition_of(xml), stanza_id=xml.get("id") or ""))
+            return
         decode = wire.decode_bounce if xml.get("type") == "error" else wire.decode_element
         self.inbox.put_nowait(decode(xml))
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import secrets
-import shutil
-import tempfile
-from pathlib import Path
-
 import pytest
-from ejabberd_cluster import Cluster, is_installed
+from ejabberd_cluster import is_installed, running_cluster
 from swarm_books import Books
 from swarm_market import Machine, Market, in_hours, unit, until, write_config
 
@@ -23,16 +17,8 @@ NAMES = ("bank", "directory", "keeper", "alice", "small1", "small2", "big1")
 
 @pytest.fixture(scope="module")
 def cluster():
-    folder = Path(tempfile.mkdtemp(prefix="ramp-ej-"))
-    made = Cluster(folder)
-    try:
-        passwords = {name: secrets.token_hex(12) for name in NAMES}
-        (folder / "passwords.json").write_text(json.dumps(passwords))
-        made.start(passwords)
+    with running_cluster(NAMES) as made:
         yield made
-    finally:
-        made.end()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(clust
             assert job.seen("submit")["state"] in {"queued", "running"}
             return job
 
-        one, two = ordered("job-1", 'echo "$(id -un) $NSLOTS $JOB_ID"; exit 3'), ordered("job-2", "sleep 300")
+        one, two = ordered("job-1", 'echo "$(id -un) $NSLOTS $JOB_ID"; exit 3'), ordered("job-2", "exec sleep 300")
         seen = one.until("failed")
         assert (seen["exit_code"], seen["cores"]) == (3, 4), one.output("stderr")
         assert one.output() == f"{ACCOUNT} 4 {bought.reservation_id}\n"

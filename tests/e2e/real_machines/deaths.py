@@ -32,7 +32,10 @@ STEPS = {
 """By each step of a purchase who does what just then, and whether death comes before or after it."""
 
 AGENTS = ("alice", "site1", "site2", "bank", "directory")
-DAEMONS = ("slurmctld", "sge_qmaster")
+DAEMONS = ("sge_qmaster", "slurmctld")
+"""The last comes last: a job that it has just started it starts again after its death, and drains the job's node, some
+seconds later."""
+
 NODE_DAEMONS = ("slurmd", "sge_execd")
 """Matter while a job is submitted alone: they know nothing of reservations."""
 
@@ -80,7 +83,7 @@ class World:
         """
         self.market.wait_ready()
         self.gridengine.wait_for_host()
-        in_service(self.slurm)  # Slurm drains the node of a job that it starts twice after its controller's death
+        in_service(self.slurm)  # see DAEMONS
         begin = in_hours(next(self.hours))
         window = {"start": to_datetime(begin), "end": to_datetime(begin + HOUR)}
         both_sell(self.market, *(ramp.request(cores=cores, wall_time="1h", price=70, **window) for cores in CORES))

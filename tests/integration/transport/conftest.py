@@ -13,7 +13,7 @@ from ramp.xmpp.settings import TransportSettings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from transport_party import Party
+from transport_party import PATIENT, Party
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def settings(server):
-    return TransportSettings(servers=((server.host, server.port),), ca_file=server.ca_file)
+    return TransportSettings(servers=((server.host, server.port),), ca_file=server.ca_file, policy=PATIENT)
 
 
 @pytest.fixture

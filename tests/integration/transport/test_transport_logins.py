@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
-from transport_party import LIMIT_S, Party
+from transport_party import LIMIT_S, PATIENT, Party
 
 from ramp.errors import ConfigurationError, TransportError
 from ramp.xmpp.link import LinkPolicy
@@ -44,14 +45,14 @@ async def test_server_of_another_authority_is_refused(settings, tmp_path):
     from ramp.servers.certificate import ensure_server_certificate
 
     other = ensure_server_certificate(tmp_path, "localhost").ca_file
-    agent = Party("careful-login", TransportSettings(servers=settings.servers, ca_file=other))
+    agent = Party("careful-login", TransportSettings(servers=settings.servers, ca_file=other, policy=PATIENT))
     async with asyncio.timeout(LIMIT_S):
         with pytest.raises(TransportError, match="certificate is not trusted"):
             await agent.start()
 
 
 async def test_next_server_of_the_list_is_tried(crowd, settings):
-    policy = LinkPolicy(backoff_first_s=0.05)
+    policy = replace(PATIENT, backoff_first_s=0.05)
     servers = (("127.0.0.1", 9), *settings.servers)
     agent = await crowd("chooser", settings=TransportSettings(servers=servers, ca_file=settings.ca_file, policy=policy))
     assert agent.is_connected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import random
+from dataclasses import replace
 
 import pytest
 from slixmpp.exceptions import IqError
@@ -12,7 +13,6 @@ from transport_party import CFP, LIMIT_S, Party
 
 from ramp.errors import DocumentTooLarge, MalformedXml, TransportError
 from ramp.xmpp import wire
-from ramp.xmpp.settings import TransportSettings
 
 
 async def test_25_agents_start_together_and_talk(crowd):
@@ -31,7 +31,7 @@ async def test_25_agents_start_together_and_talk(crowd):
 
 @pytest.mark.parametrize("fast", [True, False])
 async def test_odd_characters_long_documents_and_order(crowd, settings, fast):
-    some = TransportSettings(servers=settings.servers, ca_file=settings.ca_file, fast=fast)
+    some = replace(settings, fast=fast)
     one, two = await crowd(f"odd1-{fast:d}", f"odd2-{fast:d}", settings=some)
     noise = base64.b64encode(random.Random(7).randbytes(45_000)).decode()
     bodies = [
@@ -53,7 +53,8 @@ async def test_odd_characters_long_documents_and_order(crowd, settings, fast):
 
 async def test_plain_and_fast_agents_understand_each_other(crowd, settings):
     plain = await crowd(
-        "plain", settings=TransportSettings(servers=settings.servers, ca_file=settings.ca_file, fast=False)
+        "plain",
+        settings=replace(settings, fast=False),
     )
     fast = await crowd("fast")
     await plain.transmit(str(fast.jid), "<cfp>\r\n</cfp>", CFP, "c")
@@ -82,7 +83,7 @@ async def test_what_must_not_be_sent_is_refused_and_the_session_lives(crowd):
 
 
 async def test_unknown_domain_and_unknown_account_bounce(crowd, settings):
-    federated = TransportSettings(servers=settings.servers, ca_file=settings.ca_file, federation=True)
+    federated = replace(settings, federation=True)
     agent = await crowd("bouncer", settings=federated)
     await agent.transmit("someone@unknown.example", "x", CFP, "c-1")
     bounce = await agent.next_bounce()

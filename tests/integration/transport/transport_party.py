@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.transport import MarketAgent
 
 CFP = {"performative": "cfp", "ontology": "ComputeMarket"}
 LIMIT_S = 300.0  # how long a test waits for what must come
+PATIENT = LinkPolicy(attempt_limit_s=LIMIT_S, start_limit_s=LIMIT_S, ping_limit_s=LIMIT_S)
 
 
 class Party(MarketAgent):

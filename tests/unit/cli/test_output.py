@@ -163,6 +163,14 @@ def test_a_snippet_for_a_simulated_machine_says_that_it_only_shows_the_form():
             assert all(line.startswith("#") for line in lines[: found + 1])
 
 
+def test_of_a_job_in_a_queue_no_snippet_makes_a_reservation():
+    queued = replace(AGREEMENT, offer=replace(AGREEMENT.offer, start_probability=0.9, if_late="whole"))
+    for style in set(SNIPPETS) - {"env"}:
+        with pytest.raises(ConfigurationError, match=f"is job {AGREEMENT.reservation_id} of a queue"):
+            snippet(style, queued, str)
+    assert AGREEMENT.reservation_id in snippet("env", queued, str)
+
+
 def test_the_python_snippet_is_python():
     for style in ("psij", "parsl"):
         compile(SNIPPETS[style](AGREEMENT, "thunder1"), "snippet", "exec")

@@ -15,7 +15,7 @@ import pytest
 
 from ramp.launching import worker
 
-LIMIT_S = 60.0
+LIMIT_S = 300.0
 SECOND = 1_000_000
 
 
@@ -34,7 +34,7 @@ def ask(tmp_path: Path) -> Any:
             "inputs": [],
             "environment": [["RAMP_UNIT", "2"]],
         }
-        more = {key: changed.pop(key) for key in ("name", "offset", "executor") if key in changed}
+        more = {key: changed.pop(key) for key in ("name", "offset", "executor", "variables") if key in changed}
         asked = {
             "version": 1,
             "verb": verb,
@@ -99,6 +99,18 @@ def test_a_staged_job_that_nobody_has_is_submitted(ask: Any, tmp_path: Path) -> 
     assert ask("look_up")["seen"] is None
     ask("submit")
     until(lambda: ask("look_up")["seen"], lambda found: found["state"] == "done")
+
+
+def test_a_job_that_is_ended_the_moment_it_begins_says_how_it_ended(ask: Any, tmp_path: Path) -> None:
+    """By whoever saw that it had begun, before its script has come to the command."""
+    date = tmp_path / "bin" / "date"
+    date.parent.mkdir()
+    date.write_text('#!/bin/sh\n/bin/date "$@"\n[ "$1" != +%s.%N ] || kill -TERM "$PPID"\n', "ascii")
+    date.chmod(0o755)
+    variables = {"PATH": str(date.parent)}
+    ask("submit", arguments=["sleep", "900"], variables=variables)
+    ended = until(lambda: ask("look_up", variables=variables)["seen"], lambda found: found["ended_at"] is not None)
+    assert (ended["state"], ended["exit_code"]) == ("failed", -15)
 
 
 def test_a_job_that_waits_and_one_that_runs_are_ended(ask: Any) -> None:

@@ -14,7 +14,7 @@ from ramp.protocol.progress import ApprovalAsked, RoundOpened
 from ramp.web.live.feed import STORIES_MAX, UserFeed
 from tests.unit.web.test_story import NOW, offer
 
-LIMIT_S = 60
+LIMIT_S = 300
 
 
 def outcome(request_id, status=RequestStatus.REJECTED):

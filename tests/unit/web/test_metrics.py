@@ -199,7 +199,7 @@ async def test_users_are_watched_once_and_again_when_their_agent_is_back():
     again = asyncio.Event()
     endpoint = Restarting(Levels(SwarmStatus("up", "", 1, "", STATUS.server, (agent("alice", "user"),)))).endpoint()
     await endpoint.collect()
-    await asyncio.wait_for(again.wait(), 60)
+    await asyncio.wait_for(again.wait(), 300)
     await asyncio.sleep(0)
     assert values((await endpoint.collect()).decode())["ramp_requests_submitted_total",] == 1
     await endpoint.end()

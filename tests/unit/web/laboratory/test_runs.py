@@ -18,7 +18,7 @@ from ramp.web.security.sessions import Role, Session
 
 KEEPER = Session("key", "keeper", Role.KEEPER, 0)
 BOB = Session("other", "bob", Role.USER, 0)
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 
 PROGRAM = """
 import json, os, pathlib, signal, sys, time
