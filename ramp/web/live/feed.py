@@ -21,7 +21,7 @@ from ramp.client.following import Following
 from ramp.client.line import refused
 from ramp.client.results import Reservation
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding, Submitted, Watching, request_of
-from ramp.control.requests import Approve, Submit, Watch
+from ramp.control.requests import EVERYTHING, Approve, Submit
 from ramp.errors import RampError, TransportError
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant, from_datetime
 from ramp.protocol.outcome import CancellationOutcome
@@ -309,7 +309,7 @@ class UserFeed:
 
 async def _watched(market: AsyncMarket) -> AsyncGenerator[Event | None, None]:
     """Everything that goes on with a user's requests; None once it is heard."""
-    async with await market.access.open_async() as line, aclosing(line.events(Watch())) as events:
+    async with await market.access.open_async() as line, aclosing(line.events(EVERYTHING)) as events:
         async for event in events:
             if isinstance(event, Refused):
                 raise refused(event)

@@ -108,19 +108,40 @@ async def test_a_task_that_is_cancelled_while_it_launches_leaves_no_market(tmp_p
 
 
 def test_watching_all_that_goes_on(swarm):
+    """Of one request after the other: the end of one is not the end of what goes on."""
     with ramp.connect(swarm) as market:
         events = market.watch()
         assert isinstance(next(events), Watching)
-        buying = threading.Thread(target=lambda: market.quote(WANTED, rounds=1))
+        buying = threading.Thread(target=lambda: [market.quote(WANTED, rounds=1) for _ in range(2)])
         buying.start()
         told = []
         for event in events:
             told.append(type(event).__name__)
-            if isinstance(event, RequestEnded):
+            if told.count("RequestEnded") == 2:
                 break
         events.close()
         buying.join(300)
-    assert told == ["RoundOpened", "RoundClosed", "RequestEnded"]
+    assert told == ["RoundOpened", "RoundClosed", "RequestEnded"] * 2
+
+
+async def test_watching_all_that_goes_on_with_asyncio(swarm):
+    async with ramp.connect_async(swarm) as market:
+        events = market.watch()
+        assert isinstance(await anext(events), Watching)
+        quoting = asyncio.create_task(_quotes(market, 2))
+        told = []
+        async for event in events:
+            told.append(type(event).__name__)
+            if told.count("RequestEnded") == 2:
+                break
+        await events.aclose()
+        await quoting
+    assert told == ["RoundOpened", "RoundClosed", "RequestEnded"] * 2
+
+
+async def _quotes(market, count):
+    for _ in range(count):
+        await market.quote(WANTED, rounds=1)
 
 
 def test_more_than_the_greatest_cost_is_not_bought(swarm):
