@@ -28,6 +28,9 @@ LOOKED_AT = ("/requests", "/machines/curie1", "/prices")
 """The pages besides those of two requests that go on. None has a scene: without a graphics card the browser would draw
 it on the processor that the agents are to have, many times a second."""
 
+FLAGS = ("--no-sandbox", "--disable-gpu")
+"""Without a scene nothing needs a graphics card; one that is emulated draws a frame a second or less for five pages."""
+
 _NOTING = """
 window.noted = [];
 new MutationObserver(changes => {
@@ -113,9 +116,8 @@ class OpenPages:
 @contextlib.asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
     """Debian's browser, without a window."""
-    flags = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         await browser.close()
 
