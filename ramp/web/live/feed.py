@@ -136,6 +136,8 @@ class UserFeed:
         standing = next((each for each in listed if each.request_id == request_id), None)
         if standing is None:
             raise TransportError(f"no request of {market.user} has the id {request_id}")
+        if standing.outcome is None:
+            return self._made(request_id)  # what is heard from now on is told of this one
         await self._fill(market, story, standing)
         return story
 

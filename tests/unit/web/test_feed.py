@@ -182,6 +182,13 @@ async def test_what_waited_when_the_pages_were_served_anew_is_asked_again(agent,
         assert await agent.sent.get() == Approve(True)
 
 
+async def test_who_looks_before_the_agent_is_heard_sees_what_goes_on(agent, feed):
+    agent.listed = (RequestStanding("r1", "bidding", "", 1, NOW),)
+    story = await feed.find("r1")
+    await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
+    await until(lambda: story.rounds)
+
+
 async def test_what_was_submitted_at_a_terminal_may_be_approved_here(agent, feed):
     asked = ApprovalAsked("r1", (offer("a", 45),), (True,), (36000,))
     await agent.told.put(asked)
