@@ -26,7 +26,8 @@ ROWS = [
 NEAREST_TAKEN = """() => {
   const canvas = document.querySelector('canvas[data-engine]');
   const scene = getElement(canvas.closest('.nicegui-scene').id.slice(1));
-  const taken = [...scene.objects.values()].filter(each => each.isMesh && each.material.opacity > 0.9);
+  const taken = [];
+  scene.scene.traverse(each => { if (each.isMesh && each.material.opacity > 0.9) taken.push(each); });
   if (!taken.length) return false;
   const far = each => each.position.distanceTo(scene.camera.position);
   const nearest = taken.reduce((one, other) => far(one) < far(other) ? one : other);

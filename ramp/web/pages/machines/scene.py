@@ -10,6 +10,7 @@ from typing import Any, Final
 from nicegui import ui
 from nicegui.events import SceneClickEventArguments
 
+from ramp.web.machines.camera import VIEW_DEGREES, camera_for
 from ramp.web.machines.torus_map import Kind, Occupant, Place, Point, TorusMap
 from ramp.web.pages.machines.charts import PALETTE, SOLD
 from ramp.web.pages.visit import Visit
@@ -26,13 +27,10 @@ BOW: Final = 0.12
 WIRE: Final = 0.035
 """Radius of a cable."""
 
-SLICES_NEARER: Final = 0.75
-"""Part of the length of several slices that the camera stands back for."""
-
 HEIGHT_PX: Final = 420
 
-WIDE: Final = 1.25
-"""A picture that is so many times as wide as high shows all of a machine from where one stands."""
+AROUND: Final = 1.2
+"""Room around the boxes, where neighbours are 1 apart: for the axes' names and the cables."""
 
 BESIDES_PX: Final = 80
 """Of a window's width what is beside the picture."""
@@ -113,8 +111,7 @@ class MachineScene:
     ) -> None:
         self._colours = colours
         self._dark = dark = visit.dark
-        # a telephone's picture is higher than wide: one stands further back to see all of the machine
-        self._further = max(1.0, WIDE * HEIGHT_PX / max(visit.width_px - BESIDES_PX, 1))
+        self._aspect = max(visit.width_px - BESIDES_PX, HEIGHT_PX / 2) / HEIGHT_PX
         self._choose = choose
         self._boxes: dict[Place, Any] = {}
         self._paints: dict[Place, Paint] = {}
@@ -127,7 +124,12 @@ class MachineScene:
         self._drawn = drawn
         self._chosen = self._pointed = ""
         self._scene = ui.scene(
-            height=HEIGHT_PX, grid=False, background_color=ground, on_click=self._clicked, click_events=["click", RESTS]
+            height=HEIGHT_PX,
+            grid=False,
+            background_color=ground,
+            camera=ui.scene.perspective_camera(fov=VIEW_DEGREES),
+            on_click=self._clicked,
+            click_events=["click", RESTS],
         )
         self._scene.on("mousemove", js_handler=POINTED)
         self._scene.classes("full-width").style(f"height: {HEIGHT_PX}px").props(
@@ -169,18 +171,9 @@ class MachineScene:
             for fixed in drawn.slices if drawn.dimensions > 3 else ():
                 x, y, z = drawn.point((*fixed, 0, 0, 0))
                 scene.text("slice " + ",".join(map(str, fixed)), ink).move(x, y - 1.2, z)
-        length, depth, height = drawn.size
-        # slices make it long: one begins nearer to the middle and moves along
-        reach = max(length if len(drawn.slices) == 1 else SLICES_NEARER * length, depth, height)
-        reach *= self._further
-        middle = ((length - 1) / 2, (depth - 1) / 2, (height - 1) / 2)
-        self._scene.move_camera(
-            middle[0] - 0.25 * reach,
-            middle[1] - 0.7 * reach - 1,
-            middle[2] + 0.4 * reach + 0.5,
-            *middle,
-            duration=0,
-        )
+        length, depth, height = (each - 1 + AROUND for each in drawn.size)
+        camera = camera_for((-AROUND, -AROUND, -AROUND), (length, depth, height), self._aspect)
+        self._scene.move_camera(*camera.at, *camera.looks_at, duration=0)
 
     def _show_frames(self, drawn: TorusMap, moment: datetime) -> None:
         booked = drawn.booked(moment)
