@@ -29,7 +29,7 @@ WIRE: Final = 0.035
 
 HEIGHT_PX: Final = 420
 
-AROUND: Final = 1.2
+AROUND: Final = 0.9
 """Room around the boxes, where neighbours are 1 apart: for the axes' names and the cables."""
 
 BESIDES_PX: Final = 80
