@@ -7,6 +7,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+import xdist.scheduler
 from hypothesis import HealthCheck, settings
 
 sys.path.append(str(Path(__file__).parent))  # for the module beside this one
@@ -60,3 +61,21 @@ def pytest_make_collect_report(
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put what was collected into the one order that all workers have to agree on."""
     items.sort(key=lambda item: [_place[node] for node in item.listchain() if node in _place])
+
+
+ONE_SERVER = ("tests/integration/market_cli/", "tests/integration/transport/")
+"""Folders whose files share a market or a server, which takes several times as long to start as to test."""
+
+
+class ByServer(xdist.scheduler.LoadFileScheduling):
+    """Files run wherever there is time, those that share a server in one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        folders = [folder for folder in ONE_SERVER if nodeid.startswith(folder)]
+        return folders[0] if folders else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByServer | None:
+    """Let files that share a server stay together, where files do (`--dist loadfile`)."""
+    return ByServer(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -17,7 +17,7 @@ from tiny_market import CONFIG
 from ramp.cli.main import main
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def swarm():
     """A market that runs for all tests here: its state folder. Short, for the sockets in it."""
     with tempfile.TemporaryDirectory(prefix="ramp-cli-") as folder:

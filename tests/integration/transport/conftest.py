@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from transport_party import PATIENT, Party
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory):
     with EmbeddedServer(tmp_path_factory.mktemp("xmpp")) as running:
         yield running

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from ramp.batch.for_sale import ForSale
 from ramp.batch.machine import BatchMachine
-from ramp.batch.places import open_torus
+from ramp.batch.places import Places, open_torus
 from ramp.batch.system import Node
 from ramp.errors import ConfigurationError
 from ramp.model.instant import HOUR, from_iso
@@ -43,7 +44,12 @@ def _boxes(geometry: tuple[int, int], *, rotate: bool) -> set[frozenset[str]]:
     }
 
 
-PLACES = open_torus(OPTIONS, GRID, "big1")
+@cache
+def _places() -> Places:
+    """Made when first asked for: it compiles its loops, which not every process that collects these tests needs."""
+    places = open_torus(OPTIONS, GRID, "big1")
+    assert places is not None
+    return places
 
 
 @given(
@@ -55,12 +61,12 @@ PLACES = open_torus(OPTIONS, GRID, "big1")
 def test_a_box_is_found_where_brute_force_finds_one(
     geometry: tuple[int, int], rotate: bool, left: dict[tuple[int, int], int]
 ) -> None:
-    assert PLACES is not None
+    places = _places()
     free = {f"n{x}{y}": left.get((x, y), CORES) for x, y in CELLS}
     unit = _unit(geometry, rotate=rotate)
-    assert PLACES.refused(unit) is None
+    assert places.refused(unit) is None
     possible = {box for box in _boxes(geometry, rotate=rotate) if all(free[name] == CORES for name in box)}
-    parts = PLACES.choose(unit, free)
+    parts = places.choose(unit, free)
     assert bool(parts) == bool(possible)
     if parts:
         assert frozenset(name for name, _ in parts) in possible
@@ -170,4 +176,4 @@ def test_nodes_by_their_order() -> None:
 
 def _machine(share: float = 1.0) -> BatchMachine:
     system = FakeSystem(nodes=list(GRID))
-    return BatchMachine(system, "big1", SIDE * SIDE * CORES, ForSale(share=share), None, places=PLACES)
+    return BatchMachine(system, "big1", SIDE * SIDE * CORES, ForSale(share=share), None, places=_places())

@@ -1,0 +1,1 @@
+"""Agents on one embedded XMPP server, which ends with the last of these files."""

@@ -1,0 +1,90 @@
+"""Compiled loops: once for constants and variables, and by one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import numba
+import pytest
+
+from simulation import compiling
+from simulation.compiling import compiled
+
+
+@compiled
+def doubled(number: int) -> int:
+    return 2 * number
+
+
+@compiled
+def doubled_often(times: int) -> int:
+    number = 1
+    for _ in range(times):
+        number = doubled(number)  # the constant 1 at first, then what the loop makes of it
+    return number + doubled(1)
+
+
+def may_be_locked(file: Path) -> bool:
+    """Whether somebody else could lock a file now."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(descriptor)
+
+
+def test_constants_and_variables_take_the_same_machine_code() -> None:
+    assert doubled_often(5) == 2**5 + 2
+    assert [str(kinds) for kinds in doubled.signatures] == ["(int64,)"]  # type: ignore[attr-defined]
+
+
+def test_what_cannot_be_compiled_says_so_and_leaves_no_lock() -> None:
+    @compiled
+    def wrong(number: int) -> int:
+        return number.upper()  # type: ignore[attr-defined]
+
+    for _ in range(2):
+        with pytest.raises(numba.core.errors.TypingError, match="upper"):
+            wrong(1)
+    assert may_be_locked(Path(__file__))
+
+
+def test_one_process_compiles_what_is_in_a_file(tmp_path: Path) -> None:
+    source = tmp_path / "loops.py"
+    source.touch()
+    with compiling._taken(str(source)):
+        with compiling._taken(str(source)):
+            assert not may_be_locked(source)
+        assert not may_be_locked(source)
+    assert may_be_locked(source)
+
+
+def test_a_process_that_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "PATIENCE_S", 0.05)
+    source = tmp_path / "loops.py"
+    source.touch()
+    stopped = os.open(source, os.O_RDONLY)
+    fcntl.flock(stopped, fcntl.LOCK_EX)
+    with compiling._taken(str(source)):
+        pass
+    os.close(stopped)
+
+
+def test_a_file_that_is_not_there_is_not_locked() -> None:
+    with compiling._taken("<typed by hand>"):
+        pass
+
+
+def test_without_the_compiler_a_loop_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
+
+    def halved(number: int) -> int:
+        return number // 2
+
+    assert compiled(halved) is halved
