@@ -146,15 +146,44 @@ class UserControl(ControlChannel):
         async with self._progress(wanted) as queue:
             if command is not None:
                 await self._agent.command(command)
-            while True:
-                progress = await queue.get()
+            elif (asked := self._agent.party.purchases[request_id].asked) is not None:
+                queue.put_nowait(asked)  # it was asked before this connection was made
+            async for progress in self._until_ended(request_id, queue, reader):
                 event = answering.told(progress, self._agreement_file)
                 assert event is not None, "what belongs to a request is its owner's"
                 yield event
-                if isinstance(progress, pr.RequestEnded):
-                    return
-                if isinstance(progress, pr.ApprovalAsked):
-                    await self._agent.command(ev.OffersApproved(request_id, await _approved(reader)))
+
+    async def _until_ended(
+        self, request_id: str, queue: asyncio.Queue[pr.Progress], reader: asyncio.StreamReader
+    ) -> AsyncIterator[pr.Progress]:
+        """What goes on with a request until it ends, or the client is gone when it is asked; its answer goes on.
+
+        A client that has gone has answered nothing: whoever watches the request next is asked again, until the
+        auction's limit for an approval.
+        """
+        hearing = asyncio.create_task(queue.get())
+        answer: asyncio.Task[bytes] | None = None
+        try:
+            while True:
+                waited = {hearing} if answer is None else {hearing, answer}
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+                if answer is not None and answer.done():
+                    line, answer = answer.result(), None
+                    if not line:
+                        return
+                    await self._agent.command(ev.OffersApproved(request_id, _approved(line)))
+                if hearing.done():
+                    progress = hearing.result()
+                    yield progress
+                    if isinstance(progress, pr.RequestEnded):
+                        return
+                    if isinstance(progress, pr.ApprovalAsked) and answer is None:
+                        answer = asyncio.create_task(reader.readline())
+                    hearing = asyncio.create_task(queue.get())
+        finally:
+            hearing.cancel()
+            if answer is not None:
+                answer.cancel()
 
     async def _watch_all(self, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
         """Everything that goes on, until the client has gone."""
@@ -208,9 +237,8 @@ class UserControl(ControlChannel):
         return path if path.exists() else None
 
 
-async def _approved(reader: asyncio.StreamReader) -> bool:
-    """The owner's answer to the offers shown; whoever has gone, or says something else, has not approved."""
-    line = await reader.readline()
+def _approved(line: bytes) -> bool:
+    """The owner's answer to the offers shown; whoever says something else has not approved."""
     try:
         answered = decode_request(line)
     except ControlLineError:

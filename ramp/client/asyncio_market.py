@@ -120,7 +120,12 @@ class AsyncMarket(MarketUser[AsyncAccess]):
                             on_event(event)
                         asked = following.heard(event)
                         if asked is not None:
-                            await line.send(Approved(approve(asked)))
+                            try:
+                                approved = approve(asked)
+                            except Exception:  # who is not there to answer would be waited for
+                                await line.send(Approved(False))
+                                raise
+                            await line.send(Approved(approved))
             except TransportError as error:
                 following.lost(error)
             if following.ended is not None:

@@ -12,7 +12,7 @@ from typing import Protocol, Self
 
 from ramp.control.codec import LINE_BYTES_MAX, VERSION, decode_event, encode_request
 from ramp.control.events import CALLERS_OWN, Event, Last, MarketRefusalCode, Refused, Welcome
-from ramp.control.requests import Hello, Request
+from ramp.control.requests import EVERYTHING, Hello, Request
 from ramp.errors import ControlLineError, MarketRefused, NoMarket, TransportError
 from ramp.runtime.state_folder import check_private
 
@@ -39,7 +39,7 @@ class Line(Protocol):
         ...
 
     def events(self, request: Request) -> Iterator[Event]:
-        """Send a request and yield what is told, up to and including the last event.
+        """Send a request and yield what is told, up to and including the last event; of `EVERYTHING` there is none.
 
         Raises:
             TransportError: if the agent ends before that; what it had decided it takes up again when it is restarted,
@@ -125,7 +125,7 @@ class SocketLine:
         while True:
             event = decode_event(self._read())
             yield event
-            if isinstance(event, Last):
+            if ends(request, event):
                 return
 
     def _read(self) -> bytes:
@@ -190,7 +190,7 @@ class AsyncSocketLine:
         while True:
             event = decode_event(await self._read())
             yield event
-            if isinstance(event, Last):
+            if ends(request, event):
                 return
 
     async def _read(self) -> bytes:
@@ -201,6 +201,11 @@ class AsyncSocketLine:
         if not line.endswith(b"\n"):
             raise _ended()
         return line
+
+
+def ends(request: Request, event: Event) -> bool:
+    """Whether an event is the last of an answer. Where everything is watched, a request's end is one event of many."""
+    return isinstance(event, Refused if request == EVERYTHING else Last)
 
 
 def refused(event: Refused) -> MarketRefused:

@@ -178,7 +178,12 @@ class Market(MarketUser[Access]):
                             on_event(event)
                         asked = following.heard(event)
                         if asked is not None:
-                            line.send(Approved(approve(asked)))
+                            try:
+                                approved = approve(asked)
+                            except Exception:  # who is not there to answer would be waited for
+                                line.send(Approved(False))
+                                raise
+                            line.send(Approved(approved))
             except TransportError as error:
                 following.lost(error)
                 on_lost()

@@ -54,6 +54,10 @@ class Watch:
     request_id: str = ""
 
 
+EVERYTHING: Final = Watch()
+"""Everything that goes on with this user's requests: none of its events ends the answer but a refusal."""
+
+
 @dataclass(frozen=True, slots=True)
 class Withdraw:
     """Stop a request that is going on; without effect once it has been decided."""

@@ -426,14 +426,14 @@ class LedgerMachine(RuleBasedStateMachine):
                 self.ledger.close()
 
 
-@pytest.mark.parametrize("histories", [40, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("histories", [16, pytest.param(400, marks=pytest.mark.slow)])
 def test_a_book_agrees_with_the_model(histories: int) -> None:
     run_state_machine_as_test(
         LedgerMachine, settings=settings(max_examples=histories, stateful_step_count=40, derandomize=True)
     )
 
 
-@pytest.mark.parametrize("histories", [5, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("histories", [2, pytest.param(15, marks=pytest.mark.slow)])
 def test_a_store_agrees_with_the_model(histories: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
 

@@ -15,7 +15,7 @@ from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.line import refused
 from ramp.control.events import Event, Refused
-from ramp.control.requests import Watch
+from ramp.control.requests import EVERYTHING
 from ramp.errors import RampError
 from ramp.runtime.state_folder import StateFolder
 
@@ -79,7 +79,7 @@ def watch_user(state: StateFolder) -> WatchUser:
 
     async def watch(user: str) -> AsyncGenerator[Event, None]:
         access = AsyncMarket(find_market(state, user)).access
-        async with await access.open_async() as line, aclosing(line.events(Watch())) as events:
+        async with await access.open_async() as line, aclosing(line.events(EVERYTHING)) as events:
             async for event in events:
                 if isinstance(event, Refused):
                     raise refused(event)

@@ -84,6 +84,9 @@ class Auction(StateMachine[AuctionState]):
         user: name of the calling agent.
         directories: whom it asks who sells.
         pace: of the calling agent.
+
+    Attributes:
+        asked: what waits for the owner's answer; None where nothing does.
     """
 
     def __init__(
@@ -103,6 +106,7 @@ class Auction(StateMachine[AuctionState]):
         self.rule = rule
         self.rounds: list[RoundRecord] = []
         self.result: AuctionResult | None = None
+        self.asked: ApprovalAsked | None = None
         self._user = user
         self._directories = directories
         self._pace = pace
@@ -395,13 +399,13 @@ class Auction(StateMachine[AuctionState]):
         self._arm()
         best = [(number, offers[0]) for number, offers in self._made.chosen.items()]
         self._shown = {offer: cost for (_, offer), cost in zip(best, costs, strict=True)}
-        asked = ApprovalAsked(
+        self.asked = ApprovalAsked(
             self.conversation_id,
             tuple(offer for _, offer in best),
             tuple(self._made.is_met(number) for number, _ in best),
             tuple(costs),
         )
-        return [Report(asked)]
+        return [Report(self.asked)]
 
     def _decide(self, approved: bool, stimulus: str, refusal: str, now: Instant) -> list[Effect]:
         if approved:
@@ -414,6 +418,7 @@ class Auction(StateMachine[AuctionState]):
         self._enter(AuctionState.CLOSED, stimulus)
         self._limit = None
         self._round = None
+        self.asked = None
         self._discovery.end()
         self._arm()
         offered = self._made.all()

@@ -17,7 +17,7 @@ from ramp.protocol.directory.directories import Directories
 from ramp.protocol.effects import Effect, Persist, Report
 from ramp.protocol.events import RequestSubmitted
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
-from ramp.protocol.progress import RequestEnded
+from ramp.protocol.progress import ApprovalAsked, RequestEnded
 from ramp.protocol.records import AcceptanceAsked, FundsAsked, OrderClosed, Record, RequestConcluded, RequestStarted
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.timing import Pace, earliest
@@ -92,6 +92,11 @@ class Purchase:
         if self.confirmation is not None:
             return self.confirmation.state.value
         return self._voting.state.value if self._voting is not None else self._auction.state.value
+
+    @property
+    def asked(self) -> ApprovalAsked | None:
+        """What waits for the owner's approval; None where nothing does."""
+        return self._auction.asked
 
     @property
     def doubt(self) -> str:

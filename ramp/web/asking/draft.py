@@ -49,7 +49,7 @@ MAIN: Final = (
     Field("node_cores", ("NodeCores",), "with cores each", "8", whole=True),
     Field("price", ("CPUHourCost",), "Most to pay (credits/core-hour)", "70", whole=True),
     Field("wall_time", ("WallTime",), "Length of the run", "1h30min"),
-    Field("start", ("StartDate", "StartTime"), "Not before", "+5min, tomorrow 08:00"),
+    Field("start", ("StartDate", "StartTime"), "Not before", "+5min, tomorrow 08:00 (UTC)"),
     Field("end", ("EndDate", "EndTime"), "Complete by", "+12h"),
 )
 MORE: Final = (

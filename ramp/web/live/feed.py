@@ -21,11 +21,12 @@ from ramp.client.following import Following
 from ramp.client.line import refused
 from ramp.client.results import Reservation
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding, Submitted, Watching, request_of
-from ramp.control.requests import Approve, Submit, Watch
+from ramp.control.requests import EVERYTHING, Approve, Submit, Watch
 from ramp.errors import RampError, TransportError
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant, from_datetime
 from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed
+from ramp.protocol.tables import AuctionState
 from ramp.runtime.clock import SystemClock
 from ramp.web.live.standings import Standings
 from ramp.web.live.story import AuctionStory
@@ -80,6 +81,7 @@ class UserFeed:
         self._stories: OrderedDict[str, AuctionStory] = OrderedDict()
         self._listeners: set[Listener] = set()
         self._approvals: dict[str, asyncio.Future[bool]] = {}
+        self._followed: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._clock = SystemClock()
         self._upcoming: tuple[Reservation, ...] = ()
@@ -134,6 +136,8 @@ class UserFeed:
         standing = next((each for each in listed if each.request_id == request_id), None)
         if standing is None:
             raise TransportError(f"no request of {market.user} has the id {request_id}")
+        if standing.outcome is None:
+            return self._made(request_id)  # what is heard from now on is told of this one
         await self._fill(market, story, standing)
         return story
 
@@ -218,6 +222,8 @@ class UserFeed:
             if standing.outcome is not None and story.outcome is None:
                 with contextlib.suppress(RampError):
                     await self._fill(market, story, standing)
+            elif standing.stage == AuctionState.APPROVING:
+                self._ask_as_well(standing.request_id)
 
     async def _fill(self, market: AsyncMarket, story: AuctionStory, standing: RequestStanding) -> None:
         if standing.outcome is None:
@@ -236,7 +242,11 @@ class UserFeed:
             return
         if isinstance(event, RoundClosed):
             self._on_offers(round_points(event.request_id, event.record, self._clock.now()))
+        if isinstance(event, ApprovalAsked):
+            self._ask_as_well(event.request_id)
         request_id = request_of(event)
+        if isinstance(event, RequestEnded) and (waiting := self._approvals.get(request_id)) and not waiting.done():
+            waiting.set_result(False)  # it was answered elsewhere, or too late: nobody hears this any more
         if request_id and (story := self._made(request_id)).take(event, self._clock.now()):
             self.standings.take(story, self._clock.now())
             self._tell(request_id)
@@ -244,6 +254,7 @@ class UserFeed:
     async def _follow_one(self, submission: Submit, taken: asyncio.Future[str]) -> None:
         """Hold a connection for a request until it has ended, for only there its owner can answer."""
         following = Following.begin(submission)
+        self._followed.add(submission.request_id)
         try:
             access = self._find_market().access
             line = await access.open_async()
@@ -274,8 +285,27 @@ class UserFeed:
                 self.problem = str(error)
                 self._tell("")
         finally:
+            self._followed.discard(submission.request_id)
             if not taken.done():
                 taken.cancel()
+
+    def _ask_as_well(self, request_id: str) -> None:
+        """Let the pages answer for a request that was submitted at a terminal, or before they were served anew."""
+        if request_id not in self._followed:
+            self._followed.add(request_id)
+            self._keep(self._ask_for(request_id))
+
+    async def _ask_for(self, request_id: str) -> None:
+        try:
+            access = self._find_market().access
+            async with await access.open_async() as line, aclosing(line.events(Watch(request_id))) as events:
+                async for event in events:
+                    if isinstance(event, ApprovalAsked):
+                        await line.send(Approve(await self._asked(event)))
+        except RampError as error:
+            logging.getLogger(__name__).info("asking for approval of %s: %s", request_id, error)
+        finally:
+            self._followed.discard(request_id)
 
     async def _asked(self, asked: ApprovalAsked) -> bool:
         answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -309,7 +339,7 @@ class UserFeed:
 
 async def _watched(market: AsyncMarket) -> AsyncGenerator[Event | None, None]:
     """Everything that goes on with a user's requests; None once it is heard."""
-    async with await market.access.open_async() as line, aclosing(line.events(Watch())) as events:
+    async with await market.access.open_async() as line, aclosing(line.events(EVERYTHING)) as events:
         async for event in events:
             if isinstance(event, Refused):
                 raise refused(event)

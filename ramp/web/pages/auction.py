@@ -95,6 +95,7 @@ class AuctionPage:
             self._refusals = table(REFUSALS, [], "key")
         with frame.card():
             frame.subheading("Buying: votes, confirmations, signatures, payment")
+            self._nothing = ui.label().classes("ramp-quiet")
             self._timeline = ui.element("ol").classes("ramp-timeline").style("list-style: none; padding: 0; margin: 0")
         self.draw()
 
@@ -165,6 +166,12 @@ class AuctionPage:
 
     def _draw_moments(self) -> None:
         """Add what has happened since, and take away what is too old."""
+        ended = self._story.outcome
+        nothing = "It begins after the bidding." if ended is None else "Nothing was bought."
+        if ended is not None and ended.status is RequestStatus.COMMITTED:
+            nothing = "It went on before these pages looked; each reservation has its agreement and proof of payment."
+        self._nothing.set_text(nothing)
+        self._nothing.set_visibility(not self._story.moments)
         new = min(self._story.moments_heard - self._moments_drawn, MOMENTS_MAX)
         self._moments_drawn = self._story.moments_heard
         if not new:

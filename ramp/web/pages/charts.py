@@ -20,12 +20,15 @@ def colours(dark: bool) -> dict[str, str]:
 
 
 def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> Options:
-    """What all charts have: two axes with names and units, a legend, and words under the pointer."""
+    """What all charts have: two axes with names and units, a legend above them, and words under the pointer.
+
+    They are readable on a telephone: no two words lie on each other.
+    """
     shown = colours(dark)
     text = {"color": shown["ink"]}
     axis = {
         "nameTextStyle": text,
-        "axisLabel": text,
+        "axisLabel": {**text, "hideOverlap": True},
         "axisLine": {"lineStyle": {"color": shown["ink"]}},
         "splitLine": {"lineStyle": {"color": shown["line"]}},
     }
@@ -35,7 +38,7 @@ def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> 
         "textStyle": text,
         "legend": {"textStyle": text, "top": 0},
         "tooltip": {"trigger": "axis", "confine": True},
-        "grid": {"left": 56, "right": 24, "top": 40, "bottom": 46},
+        "grid": {"left": 56, "right": 24, "top": 60, "bottom": 46},
         "xAxis": {**axis, "type": x_type, "name": x_name, "nameLocation": "middle", "nameGap": 28},
         "yAxis": {**axis, "type": "value", "name": y_name, "minInterval": 1, "scale": True},
         "series": [],

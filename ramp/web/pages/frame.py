@@ -165,6 +165,11 @@ def card() -> ui.element:
     return ui.element("section").classes("ramp-card")
 
 
+def waiting(text: str) -> ui.label:
+    """Say what is waited for; whoever waits deletes it afterwards."""
+    return ui.label(text).props('role="status"').classes("ramp-quiet")
+
+
 def problem(error: Exception) -> None:
     """Tell what was refused or has failed, on the page."""
     ui.label(str(error)).props('role="alert"').classes("ramp-bad").style("white-space: pre-line")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from nicegui import ui
@@ -107,15 +108,19 @@ def _build_bank(visit: Visit, found: MarketOverview, domain: str) -> None:
 async def _build_machines(visit: Visit) -> None:
     with frame.card():
         frame.subheading("Machines")
-        told = ui.label().props('role="status"').classes("ramp-quiet")
-        drawn = table(MACHINES, [], "name", empty="Nobody sells.")
-        drawn.link("name", "/machines/")
+        told = frame.waiting("Asking the machines…")
+        room = ui.element("div").classes("full-width")
+        with room:
+            drawn = table(MACHINES, [], "name", empty="Nobody sells.")
+            drawn.link("name", "/machines/")
+        room.set_visibility(False)
 
     async def look() -> None:
         levels = await visit.site.reader.read()
         agents = levels.status.agents if levels.status is not None else ()
         sellers = {agent.name: state_text(agent) for agent in agents if agent.role == "resource"}
         names = sorted({*sellers, *levels.machines})
+        room.set_visibility(True)
         told.set_text(f"{len(levels.machines)} of {len(names)} machines have told how they are")
         drawn.show(
             [machine_row(name, sellers.get(name, "another site's"), levels.machines.get(name)) for name in names]
@@ -162,9 +167,17 @@ def _build_agents(visit: Visit) -> None:
                 "role": each.role,
                 "state": state_text(each),
                 "restarts": each.restarts,
-                "since": each.since,
+                "since": since_text(visit, each.since),
             }
             for each in (found.agents if found is not None else ())
         ]
         ui.label(f"{len(rows)} agents").classes("ramp-quiet")
         table(AGENTS, rows, "name")
+
+
+def since_text(visit: Visit, moment: str) -> str:
+    """Since when an agent is as it is, for people; what is no moment stays as the supervisor wrote it."""
+    try:
+        return visit.moment(datetime.fromisoformat(moment))
+    except ValueError:
+        return moment

@@ -22,11 +22,14 @@ async def build(visit: Visit) -> None:
     """Fill the page."""
     frame.heading("Who sells now")
     with frame.card():
+        asking = frame.waiting("Asking the machines…")
         try:
             found = await visit.market().resources(machines=True)
         except RampError as error:
             frame.problem(error)
             return
+        finally:
+            asking.delete()
         rows = []
         prices: dict[str, int] = {}
         for each in found:

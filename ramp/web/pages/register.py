@@ -75,12 +75,13 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
                 await page.build(visit)
             except PageClosed:
                 return
-            except RampError as error:
-                if not client.is_deleted:
+            except Exception as error:
+                if client.is_deleted:  # nobody looks any more, and a page that is gone cannot be filled
+                    logging.getLogger(__name__).info("the page %s was closed: %s", page.path, error)
+                elif isinstance(error, RampError):
                     frame.problem(error)
-            except Exception:
-                logging.getLogger(__name__).exception("the page %s", page.path)
-                if not client.is_deleted:
+                else:
+                    logging.getLogger(__name__).exception("the page %s", page.path)
                     frame.problem(RuntimeError("A fault of the program; it is in the log of `ramp web`."))
 
     return show

@@ -64,13 +64,13 @@ class ReservationPage:
                         ui.button(f"Download {name.lower()}", on_click=lambda path=path: ui.download.file(path)).props(
                             "flat no-caps"
                         )
+        self._draw_facts()
         with frame.card():
             frame.subheading("Does the agreement hold?")
             await self._build_checks()
         with frame.card():
             frame.subheading("Jobs on this slot")
             self._build_jobs()
-        self._draw_facts()
         await self._look_at_jobs()
 
     def _payment(self) -> Path | None:
@@ -111,7 +111,9 @@ class ReservationPage:
         if self._bought.file is None:
             ui.label("There is no signed agreement on file.").classes("ramp-quiet")
             return
+        checking = frame.waiting("Checking it…")
         report = await run.io_bound(checked, self._bought.file, self._visit.site.state)
+        checking.delete()
         if report is None or not report.holds:
             why = "it cannot be read" if report is None else report.failure
             ui.label(f"It does not hold: {why}").classes("ramp-bad").props('role="alert"')

@@ -23,8 +23,12 @@ BROWSER_LIMIT_S: Final = 20.0
 """How long a browser may take to connect, in seconds; after that nobody looks."""
 
 _ASK_BROWSER: Final = (
-    "return [matchMedia('(prefers-color-scheme: dark)').matches, Intl.DateTimeFormat().resolvedOptions().timeZone]"
+    "return [matchMedia('(prefers-color-scheme: dark)').matches, Intl.DateTimeFormat().resolvedOptions().timeZone,"
+    " innerWidth]"
 )
+
+WIDTH_PX: Final = 1280
+"""Of a browser that does not say how wide it is."""
 
 
 class PageClosed(Exception):
@@ -42,6 +46,7 @@ class Visit:
         client: the page, as NiceGUI knows it.
         dark: whether the browser shows dark pages.
         zone: the browser's time zone, as far as this computer knows it; else UTC.
+        width_px: of the browser's window when the page was opened.
         tasks: what is being done for the page.
     """
 
@@ -51,6 +56,7 @@ class Visit:
     client: Client
     dark: bool = False
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
+    width_px: int = WIDTH_PX
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def market(self) -> AsyncMarket:
@@ -127,16 +133,17 @@ class Visit:
         return identifier[: identifier.find("-") + 9]
 
     async def ask_browser(self) -> bool:
-        """Ask the browser for its scheme and time zone; returns False where nobody looks any more."""
+        """Ask the browser for its scheme, time zone and width; returns False where nobody looks any more."""
         try:
             await ui.context.client.connected(BROWSER_LIMIT_S)
             answer = await ui.run_javascript(_ASK_BROWSER, timeout=BROWSER_LIMIT_S)
         except TimeoutError:
             return False
         match answer:
-            case [bool(dark), str(zone)]:
+            case [bool(dark), str(zone), int(width)]:
                 self.dark = dark
                 self.zone = _zone_of(zone)
+                self.width_px = width
         return True
 
     def moment(self, moment: datetime) -> str:

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
@@ -26,6 +27,9 @@ RAMP = (sys.executable, "-m", "ramp.cli.main")
 LOOKED_AT = ("/requests", "/machines/curie1", "/prices")
 """The pages besides those of two requests that go on. None has a scene: without a graphics card the browser would draw
 it on the processor that the agents are to have, many times a second."""
+
+FLAGS = ("--no-sandbox", "--disable-gpu")
+"""Without a scene nothing needs a graphics card; one that is emulated draws a frame a second or less for five pages."""
 
 _NOTING = """
 window.noted = [];
@@ -75,7 +79,7 @@ class OpenPages:
     """Five pages of one user.
 
     Attributes:
-        shown: seconds from when an event was told until a page showed it.
+        shown: seconds from when an event was told until a page showed it that had been open before it was told.
         opened: how often a page of a request was opened.
     """
 
@@ -84,18 +88,21 @@ class OpenPages:
     pages: Sequence[Page]
     shown: list[float] = field(default_factory=list)
     opened: int = 0
+    _open_since: dict[int, float] = field(default_factory=dict)
 
     async def look(self) -> None:
         """Collect what the pages have noted; go to another request where the looked at one has ended."""
         for number, page in enumerate(self.pages[: -len(LOOKED_AT)]):
             with contextlib.suppress(BrowserError):  # between two pages there is nobody to ask
                 for event, at in await page.evaluate("(window.noted || []).splice(0)"):
-                    if event in self.replay.sent:
+                    if self.replay.sent.get(event, 0.0) > self._open_since.get(number, 0.0):
                         self.shown.append(at / 1e3 - self.replay.sent[event])
             going_on = self.replay.requests
             if page.url.rpartition("/")[2] not in going_on and len(going_on) > number:
                 with contextlib.suppress(BrowserError):  # on a busy computer it may be over before it is open
                     await page.goto(f"{self.server.url}/requests/{going_on[number]}")
+                    await page.locator(".ramp-timeline").wait_for(state="attached")
+                    self._open_since[number] = time.time()
                     self.opened += 1
 
     async def go_on(self, seconds: float) -> None:
@@ -109,9 +116,8 @@ class OpenPages:
 @contextlib.asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
     """Debian's browser, without a window."""
-    flags = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         await browser.close()
 

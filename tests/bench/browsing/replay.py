@@ -29,10 +29,7 @@ AT_ONCE = 10
 """Replayed requests that go on at the same time."""
 
 LENGTH = 300
-"""Events of one replayed request: half a minute of it."""
-
-APART = 300
-"""Events between the beginnings of two replayed requests."""
+"""Events of one replayed request: half a minute of it, and every three seconds one ends."""
 
 ROUND_EVERY = 15
 """Every so many events of a request a round is opened, and closed with the next."""
@@ -71,8 +68,8 @@ class Replay:
         self._closed = next(each for each in recorded if isinstance(each, RoundClosed))
         self._advanced = [each for each in recorded if isinstance(each, UnitAdvanced)]
         (self._ended,) = [each for each in recorded if isinstance(each, RequestEnded)]
-        self._requests: deque[tuple[str, int]] = deque()
         self._numbers = itertools.count()
+        self._requests = deque((self._name(), LENGTH * number // AT_ONCE) for number in reversed(range(AT_ONCE)))
         self.sent: dict[int, float] = {}
         self.served = StateFolder(folder / "w")
         self.served.prepare()
@@ -96,9 +93,7 @@ class Replay:
                 self._tell(number)
 
     def _tell(self, number: int) -> None:
-        """Tell the next event: of each replayed request in turn, which begin one after the other."""
-        if number % APART == 0 and len(self._requests) < AT_ONCE:
-            self._requests.append((f"request-{next(self._numbers):024x}", 0))
+        """Tell the next event: of each replayed request in turn; where one ends the next begins."""
         name, step = self._requests[number % len(self._requests)]
         which = self._requests.index((name, step))
         round_number, part = divmod(step, ROUND_EVERY)
@@ -117,11 +112,15 @@ class Replay:
             self.sent.pop(number - 10_000, None)
         if step == LENGTH - 1:
             del self._requests[which]
+            self._requests.append((self._name(), 0))
         else:
             self._requests[which] = (name, step + 1)
         line = encode_event(event)
         for writer in list(self._listeners):
             writer.write(line)
+
+    def _name(self) -> str:
+        return f"request-{next(self._numbers):024x}"
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         agent, to_agent = await asyncio.open_unix_connection(str(self._agent), limit=LINE_BYTES_MAX)

@@ -41,7 +41,7 @@ SHORT_TIMING = {
     "retry_first_s": 0.5,
     "retry_longest_s": 1,
     "vote_limit_s": 10,
-    "hold_time_s": 15,
+    "hold_time_s": 25,
     "decision_margin_s": 1,
     "agreement_validity_s": 40,
     "confirm_limit_s": 20,

@@ -22,6 +22,7 @@ def look_at(page, name, width, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
     page.wait_for_load_state("networkidle")
+    page.wait_for_function("!document.querySelector('main').innerText.includes('…')")  # nothing is waited for any more
     if SCREENSHOTS:
         Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
         page.screenshot(path=f"{SCREENSHOTS}/{name}-{width}-{scheme}.png", full_page=True)

@@ -53,13 +53,16 @@ def test_signing_out_ends_every_page_of_the_session(pages, visitor):
     assert second.goto(pages.url + "/").url.endswith("/login")
 
 
-def test_a_restart_of_the_server_ends_no_session(pages, visitor):
+def test_a_restart_of_the_server_ends_no_session_and_loses_nothing_that_is_being_written(pages, visitor):
     page = visitor("alice")
-    page.get_by_role("heading", name="Who sells now").wait_for()
+    page.goto(pages.url + "/ask")
+    page.get_by_label("Cores in all", exact=True).fill("48")
+    page.get_by_text("Unit 1: 48 cores").wait_for()
     pages.stop()
     pages.start()
-    page.goto(pages.url + "/")
-    page.get_by_role("heading", name="Who sells now").wait_for()
+    page.goto(pages.url + "/ask")
+    page.get_by_text("Unit 1: 48 cores").wait_for()
+    assert page.get_by_label("Cores in all", exact=True).input_value() == "48"
 
 
 def test_another_sites_page_opens_no_socket_and_shows_no_frame(pages, visitor):

@@ -23,6 +23,20 @@ ROWS = [
 ]
 
 
+NEAREST_TAKEN = """() => {
+  const canvas = document.querySelector('canvas[data-engine]');
+  const scene = getElement(canvas.closest('.nicegui-scene').id.slice(1));
+  const taken = [];
+  scene.scene.traverse(each => { if (each.isMesh && each.material.opacity > 0.9) taken.push(each); });
+  if (!taken.length) return false;
+  const far = each => each.position.distanceTo(scene.camera.position);
+  const nearest = taken.reduce((one, other) => far(one) < far(other) ? one : other);
+  const at = nearest.position.clone().project(scene.camera), room = canvas.getBoundingClientRect();
+  return [room.x + (at.x + 1) / 2 * room.width, room.y + (1 - at.y) / 2 * room.height];
+}"""
+"""The pixel of the nearest box that somebody has, once there is one."""
+
+
 @pytest.fixture(scope="module")
 def pages(market, tmp_path_factory):
     """The pages, with results of one experiment, a trace of Blue Gene/L and one of a flat machine."""
@@ -82,6 +96,9 @@ def test_the_laboratory_is_looked_at(width, scheme, visitor, pages):
     while "11 of 128 units taken by 3 jobs, waiting: 1 job" not in told.inner_text():  # from second 20 on
         assert time.monotonic() < end, told.inner_text()
         page.keyboard.press("ArrowRight")
+    page.locator("canvas[data-engine]").first.scroll_into_view_if_needed()
+    page.mouse.move(*page.wait_for_function(NEAREST_TAKEN).json_value())
+    page.get_by_text("Under the pointer: ").wait_for()
     found |= look_at(page, "laboratory-torus", width, scheme)
     page.get_by_role("button", name="Play").click()
     page.get_by_text("second 355: 0 of 128 units taken").wait_for()

@@ -16,7 +16,13 @@ import ramp
 from ramp.client.line import SocketLine
 from ramp.control.codec import VERSION
 from ramp.control.events import RequestEnded, Watching
-from ramp.control.requests import Deposit, ListRequests
+from ramp.control.requests import Approve, Deposit, ListRequests, Submit, Watch
+from ramp.protocol.events import Approval, AuctionOptions
+from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.progress import ApprovalAsked
+from ramp.rfql.request_for_quotation import write_request
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import StateFolder
 
 WANTED = ramp.request(cores=8, wall_time="1h", start="+10min", price=70)
@@ -108,19 +114,75 @@ async def test_a_task_that_is_cancelled_while_it_launches_leaves_no_market(tmp_p
 
 
 def test_watching_all_that_goes_on(swarm):
+    """Of one request after the other: the end of one is not the end of what goes on."""
     with ramp.connect(swarm) as market:
         events = market.watch()
         assert isinstance(next(events), Watching)
-        buying = threading.Thread(target=lambda: market.quote(WANTED, rounds=1))
+        buying = threading.Thread(target=lambda: [market.quote(WANTED, rounds=1) for _ in range(2)])
         buying.start()
         told = []
         for event in events:
             told.append(type(event).__name__)
-            if isinstance(event, RequestEnded):
+            if told.count("RequestEnded") == 2:
                 break
         events.close()
         buying.join(300)
-    assert told == ["RoundOpened", "RoundClosed", "RequestEnded"]
+    assert told == ["RoundOpened", "RoundClosed", "RequestEnded"] * 2
+
+
+async def test_watching_all_that_goes_on_with_asyncio(swarm):
+    async with ramp.connect_async(swarm) as market:
+        events = market.watch()
+        assert isinstance(await anext(events), Watching)
+        quoting = asyncio.create_task(_quotes(market, 2))
+        told = []
+        async for event in events:
+            told.append(type(event).__name__)
+            if told.count("RequestEnded") == 2:
+                break
+        await events.aclose()
+        await quoting
+    assert told == ["RoundOpened", "RoundClosed", "RequestEnded"] * 2
+
+
+async def _quotes(market, count):
+    for _ in range(count):
+        await market.quote(WANTED, rounds=1)
+
+
+def test_who_lost_the_connection_when_asked_has_not_declined(swarm):
+    """The next who watches the request is asked again."""
+    with ramp.connect(swarm) as market:
+        request_id = RandomIds().new("request")
+        document = write_request(WANTED.at(SystemClock().now()))
+        asking = Submit(document, request_id, AuctionOptions(approval=Approval.ASK))
+        with market.access.open() as line:
+            asked = next(event for event in line.events(asking) if isinstance(event, ApprovalAsked))
+        for _ in range(2):
+            with market.access.open() as line:
+                assert next(line.events(Watch(request_id))) == asked
+        assert {each.request_id: each.stage for each in market.requests()}[request_id] == "approving"
+        with market.access.open() as line:
+            events = line.events(Watch(request_id))
+            assert next(events) == asked
+            line.send(Approve(True))
+            *_, ended = events
+        assert ended.outcome.status is RequestStatus.COMMITTED
+        with market.access.open() as line:
+            assert isinstance(next(line.events(Watch(request_id))), RequestEnded), "nobody is asked any more"
+
+
+def test_an_approver_that_fails_has_declined(swarm):
+    def approve(_):
+        raise ValueError("no terminal")
+
+    with ramp.connect(swarm) as market:
+        with pytest.raises(ValueError, match="no terminal"):
+            market.submit(WANTED, approve=approve)
+        latest = max(market.requests(), key=lambda each: each.started_at)
+        with market.access.open() as line:  # it ends at once, not at the limit of an approval
+            *_, ended = line.events(Watch(latest.request_id))
+        assert ended.outcome.reason == "the user declined the offers"
 
 
 def test_more_than_the_greatest_cost_is_not_bought(swarm):

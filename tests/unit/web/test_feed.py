@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from ramp.control.events import Refused, RequestEnded, RequestsListed, RequestStanding, Submitted, Watching
-from ramp.control.requests import Approve, ListRequests, Submit, Watch
+from ramp.control.requests import EVERYTHING, Approve, ListRequests, Submit
 from ramp.errors import MarketRefused, NoMarket
 from ramp.model.instant import SECOND
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
@@ -72,8 +72,9 @@ class Line:
         await self.agent.sent.put(request)
 
     async def events(self, request):
-        queue = self.agent.told if isinstance(request, Watch) else self.agent.submitted
-        if isinstance(request, Watch):
+        everything = request == EVERYTHING
+        queue = self.agent.told if everything else self.agent.submitted
+        if everything:
             yield Watching()
         while True:
             event = await queue.get()
@@ -169,6 +170,32 @@ async def test_the_owner_is_asked_and_answers(agent, feed):
     async with asyncio.timeout(LIMIT_S):
         assert await agent.sent.get() == Approve(True)
     assert feed.story("r1").approval is None
+
+
+async def test_what_waited_when_the_pages_were_served_anew_is_asked_again(agent, feed):
+    agent.listed = (RequestStanding("r1", "approving", "", 1, NOW),)
+    await agent.told.put(None)
+    await agent.submitted.put(ApprovalAsked("r1", (offer("a", 45),), (True,), (36000,)))
+    await until(lambda: (story := feed.story("r1")) is not None and story.approval is not None)
+    feed.answer("r1", True)
+    async with asyncio.timeout(LIMIT_S):
+        assert await agent.sent.get() == Approve(True)
+
+
+async def test_who_looks_before_the_agent_is_heard_sees_what_goes_on(agent, feed):
+    agent.listed = (RequestStanding("r1", "bidding", "", 1, NOW),)
+    story = await feed.find("r1")
+    await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
+    await until(lambda: story.rounds)
+
+
+async def test_what_was_submitted_at_a_terminal_may_be_approved_here(agent, feed):
+    asked = ApprovalAsked("r1", (offer("a", 45),), (True,), (36000,))
+    await agent.told.put(asked)
+    await agent.submitted.put(asked)
+    await until(lambda: (story := feed.story("r1")) is not None and story.approval is not None and feed._approvals)
+    await agent.told.put(RequestEnded(outcome("r1")))  # answered there, meanwhile
+    await until(lambda: not feed._approvals)
 
 
 async def test_a_refusal_of_the_submission_is_the_callers(agent, feed):

@@ -43,7 +43,7 @@ class RunCard:
             frame.subheading("Run an experiment")
             self._form = ui.element("div").classes("full-width")
             with self._form:
-                ui.label("Looking which experiments there are…").props('role="status"').classes("ramp-quiet")
+                frame.waiting("Looking which experiments there are…")
             self._refusal = ui.label().props('role="alert"').classes("ramp-bad")
             with ui.element("div").classes("full-width") as self._now:
                 self._line = ui.label().props('role="status"').classes("ramp-number")

@@ -187,7 +187,7 @@ class TorusTrace:
         """Draw another machine."""
         self._room.clear()
         with self._room:
-            waiting = ui.label("Looking how the machine is built…").props('role="status"').classes("ramp-quiet")
+            waiting = frame.waiting("Looking how the machine is built…")
         try:
             self._machine = await self._laboratory.shape(name)
         except RampError as error:
@@ -204,13 +204,11 @@ class TorusTrace:
             self._who.style(NARROW)
             self._scene = MachineScene(
                 drawn_at(self._trace, self._machine, self._trace.begin_s),
-                self._visit.dark,
+                self._visit,
                 self._clicked,
                 lasting_colours,
             )
-            ui.label("Drag to turn, scroll to come nearer, click a box to choose whose cables are shown.").classes(
-                "ramp-quiet"
-            )
+            ui.label("Drag to turn, scroll to come nearer, click a box to keep its cables shown.").classes("ramp-quiet")
             self._holders = table(HOLDERS, [], "name", empty="Nobody has a unit then.")
             self._player.draw()
 

@@ -36,9 +36,8 @@ def _ms(moment: datetime) -> int:
 
 
 def _over_time(dark: bool, y_name: str) -> Options:
-    """A chart over time that is readable on a telephone: room for the legend, and no two words on each other."""
+    """A chart over time."""
     options = plain(dark, x_name="", y_name=y_name, x_type="time")
-    options["xAxis"]["axisLabel"] = {**options["xAxis"]["axisLabel"], "hideOverlap": True}
     options["grid"] |= {"top": 64, "bottom": 30}
     return options
 

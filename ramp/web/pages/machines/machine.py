@@ -11,11 +11,11 @@ from ramp.client.machine_state import MachineState
 from ramp.errors import RampError
 from ramp.model.instant import from_datetime
 from ramp.web.machines.core_rows import core_bars
-from ramp.web.machines.torus_map import Kind, TorusMap, torus_map
+from ramp.web.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages import frame
 from ramp.web.pages.charts import Options
 from ramp.web.pages.machines.charts import core_chart, load_chart
-from ramp.web.pages.machines.scene import MachineScene
+from ramp.web.pages.machines.scene import KINDS, MachineScene
 from ramp.web.pages.tables import Column, RowTable, table
 from ramp.web.pages.visit import Visit
 
@@ -30,8 +30,6 @@ STEP_H: Final = 0.5
 
 NOBODY: Final = "nobody"
 """Of the choice of whose cables are shown."""
-
-KINDS: Final = {Kind.JOB: "job", Kind.SOLD: "sold by the market", Kind.HELD: "held by the market"}
 
 JOBS: Final = (
     Column("name", "Job"),
@@ -212,7 +210,7 @@ class Places:
                 slider = ui.slider(min=0, max=HORIZON / timedelta(hours=1), step=STEP_H, value=0)
                 slider.props('aria-label="Hours from now"').on_value_change(lambda told: self._move(told.value))
                 self._when = ui.label().props('role="status"').classes("ramp-number")
-        self._scene = MachineScene(drawn, visit.dark, self._clicked)
+        self._scene = MachineScene(drawn, visit, self._clicked)
         self._note = ui.label().classes("ramp-quiet")
         self._holders: RowTable = table(HOLDERS, [], "name", empty="Nobody has a unit then.")
         self.show(drawn, now)
@@ -233,7 +231,7 @@ class Places:
         ahead = "now" if not self._hours else f"in {self._hours:g} h"
         self._when.set_text(f"{ahead}, {self._visit.moment(moment)}: {per_cent} % of the units have somebody")
         note = (
-            "Drag to turn, scroll to come nearer, click a box to choose whose cables are shown. Boxes in a frame are"
+            "Drag to turn, scroll to come nearer, click a box to keep its cables shown. Boxes in a frame are"
             " sold (full) or held (pale) by the market, now or later; waiting jobs get their places when they begin."
         )
         if self._drawn.left_out:
@@ -243,9 +241,7 @@ class Places:
             [
                 {
                     "name": each.name,
-                    "kind": {Kind.JOB: "job", Kind.SOLD: "sold by the market", Kind.HELD: "held by the market"}[
-                        each.kind
-                    ],
+                    "kind": KINDS[each.kind],
                     "units": len(each.places),
                     "connection": ", ".join(each.connection) or "-",
                     "cables": len(self._drawn.wires(each)),

@@ -10,8 +10,10 @@ from typing import Any, Final
 from nicegui import ui
 from nicegui.events import SceneClickEventArguments
 
+from ramp.web.machines.camera import VIEW_DEGREES, camera_for
 from ramp.web.machines.torus_map import Kind, Occupant, Place, Point, TorusMap
 from ramp.web.pages.machines.charts import PALETTE, SOLD
+from ramp.web.pages.visit import Visit
 
 EDGE: Final = 0.62
 """Of a box, where neighbours are 1 apart: one sees between them."""
@@ -25,10 +27,30 @@ BOW: Final = 0.12
 WIRE: Final = 0.035
 """Radius of a cable."""
 
-SLICES_NEARER: Final = 0.75
-"""Part of the length of several slices that the camera stands back for."""
-
 HEIGHT_PX: Final = 420
+
+AROUND: Final = 0.9
+"""Room around the boxes, where neighbours are 1 apart: for the axes' names and the cables."""
+
+BESIDES_PX: Final = 80
+"""Of a window's width what is beside the picture."""
+
+RESTS: Final = "rest"
+"""The browser's event for a pointer that rests on the scene; the scene tells what lies under it, as of a click."""
+
+POINTED: Final = f"""(event) => {{
+  const room = event.currentTarget, {{target, clientX, clientY}} = event;
+  clearTimeout(room.resting);
+  if (event.buttons || target.tagName !== 'CANVAS') return;
+  const tell = () => target.dispatchEvent(new MouseEvent('{RESTS}', {{clientX, clientY, bubbles: true}}));
+  room.resting = setTimeout(tell, 120);
+}}"""
+"""Tells once the pointer has not moved for 120 ms and no button is pressed: who turns the scene points at nothing."""
+
+NOTHING_POINTED: Final = "Point at a box: whose it is, and its cables."
+
+
+KINDS: Final = {Kind.JOB: "job", Kind.SOLD: "sold by the market", Kind.HELD: "held by the market"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +97,7 @@ class MachineScene:
 
     Args:
         drawn: the machine.
-        dark: whether the page is dark.
+        visit: who looks.
         choose: called with the name of an occupant that was clicked on, or nothing for an idle unit.
         colours: the colour of each occupant by name.
     """
@@ -83,12 +105,13 @@ class MachineScene:
     def __init__(
         self,
         drawn: TorusMap,
-        dark: bool,
+        visit: Visit,
         choose: Callable[[str], None],
         colours: Callable[[TorusMap], Mapping[str, str]] = colours_of,
     ) -> None:
         self._colours = colours
-        self._dark = dark
+        self._dark = dark = visit.dark
+        self._aspect = max(visit.width_px - BESIDES_PX, HEIGHT_PX / 2) / HEIGHT_PX
         self._choose = choose
         self._boxes: dict[Place, Any] = {}
         self._paints: dict[Place, Paint] = {}
@@ -97,12 +120,22 @@ class MachineScene:
         self._shown: Mapping[Place, Occupant] = {}
         self._extents: Place = ()
         ground = "#1c232b" if dark else "#ffffff"
+        self._moment: datetime | None = None
+        self._drawn = drawn
+        self._chosen = self._pointed = ""
         self._scene = ui.scene(
-            height=HEIGHT_PX, grid=False, background_color=ground, on_click=self._clicked, click_events=["click"]
+            height=HEIGHT_PX,
+            grid=False,
+            background_color=ground,
+            camera=ui.scene.perspective_camera(fov=VIEW_DEGREES),
+            on_click=self._clicked,
+            click_events=["click", RESTS],
         )
+        self._scene.on("mousemove", js_handler=POINTED)
         self._scene.classes("full-width").style(f"height: {HEIGHT_PX}px").props(
             'role="img" aria-label="The machine in space; the tables tell the same in words"'
         )
+        self._under = ui.label(NOTHING_POINTED).classes("ramp-quiet ramp-number")
         self._place_all(drawn)
 
     def show(self, drawn: TorusMap, moment: datetime, chosen: str) -> None:
@@ -118,12 +151,8 @@ class MachineScene:
                 self._paints[place] = paint
                 box.material(paint.color, paint.opacity)
         self._show_frames(drawn, moment)
-        for wire in self._wires:
-            wire.delete()
-        self._wires = []
-        for occupant in drawn.occupants:
-            if occupant.name == chosen and occupant.has_at(moment):
-                self._show_wires(drawn, occupant)
+        self._drawn, self._moment, self._chosen = drawn, moment, chosen
+        self._show_cables()
 
     def _place_all(self, drawn: TorusMap) -> None:
         self._scene.clear()
@@ -142,17 +171,9 @@ class MachineScene:
             for fixed in drawn.slices if drawn.dimensions > 3 else ():
                 x, y, z = drawn.point((*fixed, 0, 0, 0))
                 scene.text("slice " + ",".join(map(str, fixed)), ink).move(x, y - 1.2, z)
-        length, depth, height = drawn.size
-        # slices make it long: one begins nearer to the middle and moves along
-        reach = max(length if len(drawn.slices) == 1 else SLICES_NEARER * length, depth, height)
-        middle = ((length - 1) / 2, (depth - 1) / 2, (height - 1) / 2)
-        self._scene.move_camera(
-            middle[0] - 0.25 * reach,
-            middle[1] - 0.7 * reach - 1,
-            middle[2] + 0.4 * reach + 0.5,
-            *middle,
-            duration=0,
-        )
+        length, depth, height = (each - 1 + AROUND for each in drawn.size)
+        camera = camera_for((-AROUND, -AROUND, -AROUND), (length, depth, height), self._aspect)
+        self._scene.move_camera(*camera.at, *camera.looks_at, duration=0)
 
     def _show_frames(self, drawn: TorusMap, moment: datetime) -> None:
         booked = drawn.booked(moment)
@@ -163,6 +184,21 @@ class MachineScene:
                 if place not in self._frames:
                     frame = scene.box(FRAME, FRAME, FRAME, wireframe=True).move(*drawn.point(place))
                     self._frames[place] = frame.material(SOLD, 0.9)
+
+    def _show_cables(self) -> None:
+        """Show the cables of whom is pointed at, else of whom is chosen."""
+        for wire in self._wires:
+            wire.delete()
+        self._wires = []
+        told = NOTHING_POINTED
+        here = [each for each in self._drawn.occupants if self._moment is not None and each.has_at(self._moment)]
+        pointed = [each for each in here if each.name == self._pointed]
+        for occupant in pointed or [each for each in here if each.name == self._chosen]:
+            self._show_wires(self._drawn, occupant)
+        for occupant in pointed:
+            units, cables = len(occupant.places), len(self._drawn.wires(occupant))
+            told = f"Under the pointer: {occupant.name}, {KINDS[occupant.kind]}, units: {units}, cables: {cables}"
+        self._under.set_text(told)
 
     def _show_wires(self, drawn: TorusMap, occupant: Occupant) -> None:
         ink = "#ffffff" if self._dark else "#17222d"
@@ -179,9 +215,13 @@ class MachineScene:
                 self._wires.append(wire.material(ink))
 
     def _clicked(self, event: SceneClickEventArguments) -> None:
-        for hit in event.hits:
-            place = next((place for place, box in self._boxes.items() if box.id == hit.object_id), None)
-            if place is not None:
-                occupant = self._shown.get(place)
-                self._choose("" if occupant is None else occupant.name)
-                return
+        places = {box.id: place for place, box in self._boxes.items()}
+        hit = next((places[hit.object_id] for hit in event.hits if hit.object_id in places), None)
+        occupant = None if hit is None else self._shown.get(hit)
+        name = "" if occupant is None else occupant.name
+        if event.click_type == RESTS:
+            if name != self._pointed:
+                self._pointed = name
+                self._show_cables()
+        elif hit is not None:
+            self._choose(name)

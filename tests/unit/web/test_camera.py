@@ -1,0 +1,37 @@
+"""The camera sees all of a machine, by the projection of every corner, and stands no further away than that."""
+
+import math
+
+import pytest
+
+from ramp.web.machines.camera import FILLED, VIEW_DEGREES, camera_for
+
+
+def seen(camera, point, aspect):
+    """Where a point is in the picture, by a pinhole camera whose up is z: 1 is the edge, sideways and upwards."""
+    ahead = [b - a for a, b in zip(camera.at, camera.looks_at, strict=True)]
+    length = math.hypot(*ahead)
+    ahead = [each / length for each in ahead]
+    flat = math.hypot(ahead[0], ahead[1])
+    right = (ahead[1] / flat, -ahead[0] / flat, 0.0)
+    up = (
+        right[1] * ahead[2] - right[2] * ahead[1],
+        right[2] * ahead[0] - right[0] * ahead[2],
+        right[0] * ahead[1] - right[1] * ahead[0],
+    )
+    to = [b - a for a, b in zip(camera.at, point, strict=True)]
+    distance = sum(a * b for a, b in zip(to, ahead, strict=True))
+    assert distance > 0, "it is behind the camera"
+    edge = distance * math.tan(math.radians(VIEW_DEGREES / 2))
+    sideways = sum(a * b for a, b in zip(to, right, strict=True)) / (edge * aspect)
+    return sideways, sum(a * b for a, b in zip(to, up, strict=True)) / edge
+
+
+@pytest.mark.parametrize("aspect", [0.7, 1.0, 2.9])
+@pytest.mark.parametrize("high", [(7.0, 3.0, 3.0), (0.0, 0.0, 0.0), (3.0, 3.0, 63.0), (35.0, 3.0, 1.0)])
+def test_all_corners_are_in_the_picture_and_one_is_at_its_margin(high, aspect):
+    low, high = (-0.5, -0.5, -0.5), tuple(each + 0.5 for each in high)
+    camera = camera_for(low, high, aspect)
+    corners = [(x, y, z) for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])]
+    furthest = max(abs(each) for corner in corners for each in seen(camera, corner, aspect))
+    assert furthest == pytest.approx(FILLED)
