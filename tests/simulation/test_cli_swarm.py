@@ -35,7 +35,7 @@ def test_a_planted_bug_is_caught_and_can_be_replayed() -> None:
 
 
 def test_a_bug_that_is_not_caught_ends_with_1() -> None:
-    result = CliRunner().invoke(swarm, ["--seeds", "1", "--first", "4", "--jobs", "1", "--plant", "no_retransmission"])
+    result = CliRunner().invoke(swarm, ["--seeds", "1", "--first", "3", "--jobs", "1", "--plant", "no_retransmission"])
     assert result.exit_code == 1, result.output
     assert "NOT caught" in result.output
 
