@@ -9,8 +9,8 @@ from ramp.model.instant import Instant
 from ramp.web.live.story import AuctionStory
 
 Options = dict[str, Any]
-"""A chart's options. Points are tuples: NiceGUI wraps every list and dict, to hear of changes in it, and takes a tuple as
-it is; in JSON they are the same. Of thousands of points that was most of what a page cost."""
+"""A chart's options. Points are tuples: NiceGUI wraps every list and dict, to hear of changes in it, and takes a tuple
+as it is; in JSON they are the same. Of thousands of points that was most of what a page cost."""
 
 LIGHT = {"ink": "#3d4a56", "line": "#d7dee5", "asked": "#b3541e", "best": "#1d5f8a", "offers": "#5d8f3a"}
 DARK = {"ink": "#c3ced8", "line": "#35414d", "asked": "#f0a065", "best": "#7fc1ea", "offers": "#a5d47e"}

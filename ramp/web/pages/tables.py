@@ -30,8 +30,8 @@ class RowTable:
 
     def show(self, rows: Sequence[Mapping[str, object]]) -> None:
         """Show other rows."""
-        # NiceGUI wraps lists and dicts to hear of changes in them, which costs more than the rows; it leaves tuples alone
-        self.drawn.rows = cast(list[dict[str, object]], tuple(dict(row) for row in rows))
+        # NiceGUI wraps lists and dicts to hear of changes in them, which costs more than the rows do; not so a tuple
+        self.drawn.rows = cast("list[dict[str, object]]", tuple(dict(row) for row in rows))
         few = len(rows) <= ROWS
         self.drawn.props("hide-pagination" if few else "", remove="" if few else "hide-pagination")
         self.drawn.update()
