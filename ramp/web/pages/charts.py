@@ -9,6 +9,8 @@ from ramp.model.instant import Instant
 from ramp.web.live.story import AuctionStory
 
 Options = dict[str, Any]
+"""A chart's options. Points are tuples: NiceGUI wraps every list and dict, to hear of changes in it, and takes a tuple
+as it is; in JSON they are the same. Of thousands of points that was most of what a page cost."""
 
 LIGHT = {"ink": "#3d4a56", "line": "#d7dee5", "asked": "#b3541e", "best": "#1d5f8a", "offers": "#5d8f3a"}
 DARK = {"ink": "#c3ced8", "line": "#35414d", "asked": "#f0a065", "best": "#7fc1ea", "offers": "#a5d47e"}
@@ -52,12 +54,12 @@ def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
     names = [each.name for each in rounds]
     options = plain(dark, x_name="round", y_name="credits/core-hour")
     options["xAxis"]["data"] = names
-    offers = [
-        [each.name, offer.cpu_hour_cost]
+    offers = tuple(
+        (each.name, offer.cpu_hour_cost)
         for each in rounds
         for offer in (each.record.offers if each.record is not None else ())
         if offer.unit == unit
-    ]
+    )
     best = [each.best[unit].cpu_hour_cost if unit in each.best else None for each in rounds]
     options["series"] = [
         {
@@ -93,7 +95,7 @@ def balance_chart(points: Sequence[tuple[Instant, int]], dark: bool) -> Options:
             "name": "balance",
             "type": "line",
             "step": "end",
-            "data": [[at // 1000, amount / 100] for at, amount in points],
+            "data": tuple((at // 1000, amount / 100) for at, amount in points),
             "color": shown["best"],
             "symbolSize": 6,
         }

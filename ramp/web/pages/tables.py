@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from nicegui import ui
 
@@ -30,7 +30,8 @@ class RowTable:
 
     def show(self, rows: Sequence[Mapping[str, object]]) -> None:
         """Show other rows."""
-        self.drawn.rows = [dict(row) for row in rows]
+        # NiceGUI wraps lists and dicts to hear of changes in them, which costs more than the rows do; not so a tuple
+        self.drawn.rows = cast("list[dict[str, object]]", tuple(dict(row) for row in rows))
         few = len(rows) <= ROWS
         self.drawn.props("hide-pagination" if few else "", remove="" if few else "hide-pagination")
         self.drawn.update()

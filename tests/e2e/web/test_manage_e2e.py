@@ -6,6 +6,7 @@ import pytest
 
 import ramp
 from ramp.cli.main import main
+from tests.e2e.web.conftest import LIMIT_S
 
 pytestmark = pytest.mark.e2e
 
@@ -64,6 +65,8 @@ def test_a_job_on_the_slot_and_its_output(alice, pages, bought):
 
 
 def test_giving_back_says_what_comes_back_and_it_does(alice, pages, market):
+    from playwright.sync_api import expect
+
     with ramp.connect(market, user="alice") as buyer:
         (unit,) = buyer.submit(LATER, rounds=1).units
     refund = ramp.credits_text(unit.cost)
@@ -72,7 +75,8 @@ def test_giving_back_says_what_comes_back_and_it_does(alice, pages, market):
     alice.get_by_text(f"Before the slot begins all of it comes back: {refund} credits.").wait_for()
     alice.get_by_role("dialog").get_by_role("button", name="Give it back").click()
     alice.get_by_text("cancelled", exact=True).wait_for()
-    assert alice.get_by_role("button", name="Give it back").count() == 0
+    left = alice.get_by_role("button", name="Give it back")  # the dialog's goes when it has closed
+    expect(left).to_have_count(0, timeout=1000 * LIMIT_S)
     alice.goto(pages.url + "/account")
     alice.get_by_role("cell", name=f"+{refund}", exact=True).first.wait_for()
     alice.locator("canvas").wait_for()

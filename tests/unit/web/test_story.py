@@ -66,7 +66,7 @@ def test_what_was_not_seen_comes_from_the_record():
     assert [dict(each.best) for each in told.rounds.values()] == [dict(each.best) for each in seen.rounds.values()]
     assert auction_chart(told, 1, dark=False) == auction_chart(seen, 1, dark=False)
     steps = {each["name"]: each["data"] for each in auction_chart(seen, 1, dark=True)["series"]}
-    assert steps == {"asked": [70, 50], "best so far": [50, 45], "offers": [["1", 60], ["1", 50], ["2", 45]]}
+    assert steps == {"asked": [70, 50], "best so far": [50, 45], "offers": (("1", 60), ("1", 50), ("2", 45))}
 
 
 def test_a_story_is_bounded():

@@ -34,7 +34,8 @@ def trace_chart(bars: Sequence[Bar], cores: int, begin_s: float, end_s: float, n
     options = core_chart(bars, cores, moment_of(begin_s), moment_of(end_s), dark, KINDS, "processors")
     options["grid"]["top"] = 84  # on a telephone the legend takes two lines
     options["useUTC"] = True  # seconds of a log are of no time zone
-    options["xAxis"]["axisLabel"] |= {":formatter": _HOURS.replace("NOW", str(_ms(now_s)))}
+    hours = {":formatter": _HOURS.replace("NOW", str(_ms(now_s)))}
+    options["xAxis"]["axisLabel"] = {**options["xAxis"]["axisLabel"], **hours}  # processors have labels of their own
     options["series"][0]["markLine"] = {
         "silent": True,
         "symbol": "none",

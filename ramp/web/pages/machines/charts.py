@@ -48,9 +48,9 @@ def load_chart(state: MachineState, dark: bool) -> Options:
     options["yAxis"] |= {"min": 0, "max": 100}
     options["legend"]["show"] = False
     options["grid"]["top"] = 40
-    data = [[_ms(each.time), _per_cent(each.load)] for each in state.projected_load]
+    data = [(_ms(each.time), _per_cent(each.load)) for each in state.projected_load]
     if len(data) > 1:
-        data.append([2 * data[-1][0] - data[-2][0], data[-1][1]])  # the last part is as long as the one before
+        data.append((2 * data[-1][0] - data[-2][0], data[-1][1]))  # the last part is as long as the one before
     shown = colours(dark)
     options["series"] = [
         {
@@ -58,7 +58,7 @@ def load_chart(state: MachineState, dark: bool) -> Options:
             "type": "line",
             "step": "end",
             "symbol": "none",
-            "data": data,
+            "data": tuple(data),
             "color": shown["best"],
             "areaStyle": {"opacity": 0.15},
         }
@@ -103,20 +103,20 @@ def core_chart(
             "itemStyle": {"color": colour, "borderColor": "#ffffff", "borderWidth": 0.5},
             "encode": {"x": [0, 1], "y": [2, 3], "tooltip": [4]},
             "dimensions": ["from", "to", "lowest", "highest", units],
-            "data": [
+            "data": tuple(
                 {
                     "name": f"{kind} {bar.name}",
-                    "value": [
+                    "value": (
                         _ms(bar.start),
                         _ms(bar.end),
                         bar.first_core,
                         bar.first_core + bar.cores,
                         bar.cores_in_all,
-                    ],
+                    ),
                 }
                 for bar in bars
                 if bar.kind == kind
-            ],
+            ),
         }
         for kind, colour in kinds.items()
     ]
@@ -141,7 +141,7 @@ def price_chart(series: dict[str, list[PricePoint]], dark: bool) -> Options:
     options["series"] = []
     for name, points in series.items():
         colour = PALETTE[resources.index(points[0].resource) % len(PALETTE)]
-        data = [[each.at // 1000, each.price] for each in points]
+        data = tuple((each.at // 1000, each.price) for each in points)
         if points[0].request_id:
             drawn: Options = {"type": "scatter", "symbolSize": 9}
         else:
