@@ -182,8 +182,9 @@ class UserControl(ControlChannel):
                     hearing = asyncio.create_task(queue.get())
         finally:
             hearing.cancel()
-            if answer is not None:
+            if answer is not None:  # the next request is read on this connection, and only one may read
                 answer.cancel()
+                await asyncio.wait({answer})
 
     async def _watch_all(self, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
         """Everything that goes on, until the client has gone."""

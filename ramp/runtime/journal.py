@@ -44,6 +44,7 @@ _FROM_VERSION_1: Final = (
         json_extract(record, '$.cancellation.agreement_id'),
         json_extract(record, '$.failed.agreement_id'),
         json_extract(record, '$.outcome.agreement_id'),
+        json_extract(record, '$.amendment.agreement_id'),
         ''
     ) WHERE json_valid(record)
     """,

@@ -13,6 +13,11 @@ FAULTS = Path(__file__).parents[2] / "integration" / "faults"
 sys.path[:0] = [str(Path(__file__).parent), str(SWARM), str(FAULTS)]
 
 import rogue  # noqa: E402 (beside this file)
+from certified import Seller  # noqa: E402
+from standing import restarts  # noqa: E402
+
+from ramp.ledger.account import AccountKind  # noqa: E402
+from ramp.model.seal import Role  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("swarm_fixtures", SWARM / "conftest.py")
 _fixtures = importlib.util.module_from_spec(_spec)
@@ -32,3 +37,22 @@ async def rogues():
     yield let_in
     for one in inside:
         await one.close()
+
+
+@pytest.fixture
+async def enter(market, rogues):
+    """`await enter(Buyer, "rich", 100_000)` lets a certified party with an account in; nobody honest is restarted."""
+    inside = []
+    started = restarts(market)
+
+    async def let_in(kind, name, money=0):
+        role, account = (Role.RESOURCE, AccountKind.RESOURCE) if kind is Seller else (Role.USER, AccountKind.USER)
+        party = await kind.enter(market, rogues, name, role)
+        inside.append(party)
+        party.open_account(account, money)
+        return party
+
+    yield let_in
+    for party in inside:
+        party.leave()
+    assert restarts(market) == started

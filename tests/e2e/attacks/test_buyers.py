@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 from certified import Buyer, Seller, fresh, sealed_by_hand
-from standing import restarts, standing
+from standing import standing
 from swarm_market import in_hours, unit, until
 
-from ramp.ledger.account import AccountKind
 from ramp.ledger.orders.order import OrderState
 from ramp.model.acl import Performative
 from ramp.model.agreement import Signed
@@ -50,25 +49,6 @@ def market(module_market, kind):
     market.up()
     market.wait_ready()
     return market
-
-
-@pytest.fixture
-async def enter(market, rogues):
-    """`await enter(Buyer, "rich", RICH)` lets a certified party with an account in; nobody honest is restarted."""
-    inside = []
-    started = restarts(market)
-
-    async def let_in(kind, name, money=0):
-        role, account = (Role.USER, AccountKind.USER) if kind is Buyer else (Role.RESOURCE, AccountKind.RESOURCE)
-        party = await kind.enter(market, rogues, name, role)
-        inside.append(party)
-        party.open_account(account, money)
-        return party
-
-    yield let_in
-    for party in inside:
-        party.leave()
-    assert restarts(market) == started
 
 
 def money(market, name):

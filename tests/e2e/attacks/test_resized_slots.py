@@ -9,13 +9,11 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 
 import pytest
-from certified import Buyer, Party, Seller, fresh, unsealed
-from standing import restarts
+from certified import Buyer, Party, fresh, unsealed
 from swarm_books import Books
 from swarm_market import SHORT_TIMING, in_hours, unit
 
 from ramp.cli.main import main
-from ramp.ledger.account import AccountKind
 from ramp.model.acl import Performative
 from ramp.model.agreement import Amendment, Signed
 from ramp.model.contents import (
@@ -29,7 +27,6 @@ from ramp.model.contents import (
     Settled,
 )
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, to_datetime
-from ramp.model.seal import Role
 from ramp.model.sizes.amended import after, first_state, refund_owed, state_digest
 from ramp.runtime.ledger.store import LedgerStore
 
@@ -141,25 +138,6 @@ def test_a_user_makes_a_slot_smaller_and_gives_the_rest_back(market):
     assert reservation not in {each.reservation_id for each in Books(market).reservations()["small1"]}
     with LedgerStore.open(market.state.ledger) as ledger:
         assert ledger.audit() == []
-
-
-@pytest.fixture
-async def enter(market, rogues):
-    """`await enter(Buyer, "rich", 100_000)` lets a certified party with an account in; nobody honest is restarted."""
-    inside = []
-    started = restarts(market)
-
-    async def let_in(kind, name, money=0):
-        role, account = (Role.RESOURCE, AccountKind.RESOURCE) if kind is Seller else (Role.USER, AccountKind.USER)
-        party = await kind.enter(market, rogues, name, role)
-        inside.append(party)
-        party.open_account(account, money)
-        return party
-
-    yield let_in
-    for party in inside:
-        party.leave()
-    assert restarts(market) == started
 
 
 async def bought(rich):

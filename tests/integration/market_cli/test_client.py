@@ -172,6 +172,21 @@ def test_who_lost_the_connection_when_asked_has_not_declined(swarm):
             assert isinstance(next(line.events(Watch(request_id))), RequestEnded), "nobody is asked any more"
 
 
+def test_who_was_asked_when_another_answered_is_told_and_may_go_on(swarm):
+    with ramp.connect(swarm) as market, market.access.open() as waiting, market.access.open() as other:
+        request_id = RandomIds().new("request")
+        document = write_request(WANTED.at(SystemClock().now()))
+        told = waiting.events(Submit(document, request_id, AuctionOptions(approval=Approval.ASK)))
+        asked = next(event for event in told if isinstance(event, ApprovalAsked))
+        answering = other.events(Watch(request_id))
+        assert next(answering) == asked
+        other.send(Approve(False))
+        *_, ended = answering
+        assert list(told)[-1] == ended
+        for line in (waiting, other):
+            assert any(each.request_id == request_id for each in next(line.events(ListRequests())).requests)
+
+
 def test_an_approver_that_fails_has_declined(swarm):
     def approve(_):
         raise ValueError("no terminal")
