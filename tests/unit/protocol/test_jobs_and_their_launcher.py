@@ -84,6 +84,41 @@ def recorded(effects: list[fx.Effect]) -> list[type]:
     return [type(each.record) for each in effects if isinstance(each, fx.Persist)]
 
 
+def test_a_job_finds_its_slot_in_its_environment(seller: Seller) -> None:
+    """As docs/launching.md says."""
+    (submit,) = [each for each in seller.hears(ORDER) if isinstance(each, fx.SubmitJob)]
+    assert dict(submit.job.environment) == {
+        "RAMP_JOB": "job-1",
+        "RAMP_AGREEMENT": "a1",
+        "RAMP_RESOURCE": "res",
+        "RAMP_RESERVATION": "R-offer-res-1",
+        "RAMP_CORES": "16",
+        "RAMP_START": "1970-01-01T01:00:00Z",
+        "RAMP_END": "1970-01-01T02:00:00Z",
+        "RAMP_UNIT": "1",
+        "RAMP_UNITS": "1",
+        "RAMP_PEERS": "1=res/R-offer-res-1",
+    }
+    assert submit.job.queue_key == ""
+
+
+def test_a_job_ends_with_its_slot_as_that_is_now(seller: Seller) -> None:
+    (participant,) = seller.one.party.participants.values()
+    participant.size = 8, HOUR + 30 * MINUTE
+    (submit,) = [each for each in seller.hears(replace(ORDER, cores=8)) if isinstance(each, fx.SubmitJob)]
+    assert submit.job.end_at == HOUR + 30 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("begin_at", "now", "due"),
+    [(0, 0, HOUR), (HOUR + MINUTE, 0, HOUR + MINUTE), (0, HOUR + 2 * MINUTE, HOUR + 2 * MINUTE)],
+    ids=["with its slot", "later than its slot", "ordered late"],
+)
+def test_a_job_is_due_when_slot_order_and_buyer_allow(seller: Seller, begin_at: int, now: int, due: int) -> None:
+    seller.hears(replace(ORDER, begin_at=begin_at), now)
+    assert seller.status.due_at == due
+
+
 def test_an_ended_job_is_told_alike_after_a_restart(seller: Seller) -> None:
     seller.hears(ORDER)
     seller.seen(ev.JobSight(JobState.DONE, "4711", 16, HOUR + SECOND, HOUR + MINUTE, 3, "exit code 3"), HOUR + MINUTE)
