@@ -125,6 +125,30 @@ def test_what_is_final_stays(alice: Any, answer: Any) -> None:
     assert alice.party.jobs.known[0].word.state is JobState.DONE
 
 
+REFUSED = c.JobRefused("job-1", "agreement-alice-1", "not_active", "the slot is released; right would be sold")
+
+
+def test_an_order_that_was_refused_stays_so(alice: Any, answer: Any) -> None:
+    bought = alice.bought()
+    (message,) = sent(alice.command(ev.JobSubmitted(order(bought))))
+    assert [type(each) for each in answer(alice, message, REFUSED)] == [fx.Persist, fx.Report]
+    (asked,) = sent(alice.command(ev.JobAsked("q", "job-1")))
+    assert [type(each) for each in answer(alice, asked, status(bought, JobState.RUNNING))] == [fx.Report]
+    assert alice.party.jobs.known[0].word == REFUSED
+
+
+def test_a_question_that_is_refused_says_nothing_about_a_job_that_runs(alice: Any, answer: Any) -> None:
+    bought = alice.bought()
+    (message,) = sent(alice.command(ev.JobSubmitted(order(bought))))
+    answer(alice, message, status(bought, JobState.RUNNING))
+    (asked,) = sent(alice.command(ev.JobAsked("q", "job-1")))
+    assert [type(each) for each in answer(alice, asked, REFUSED)] == [fx.Report]
+    assert alice.party.jobs.known[0].word == status(bought, JobState.RUNNING)
+    (asked,) = sent(alice.command(ev.JobAsked("q2", "job-1")))
+    assert [type(each) for each in answer(alice, asked, status(bought, JobState.QUEUED))] == [fx.Report]
+    assert alice.party.jobs.known[0].word == status(bought, JobState.QUEUED)
+
+
 def test_questions_go_to_the_resource_and_unknown_jobs_nowhere(alice: Any, answer: Any) -> None:
     bought = alice.bought()
     (message,) = sent(alice.command(ev.JobSubmitted(order(bought))))
