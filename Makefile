@@ -41,20 +41,22 @@ demo-web: $(STAMP)   ## the market in a browser: machines and live tori, request
 # In CI, what fails is tried once more, and the summary tells: there nobody is at hand to look at a starved processor.
 ONCE_MORE := --reruns 1 --rerun-show-tracebacks --rerun-except "from pytest-timeout" --rerun-except "did not end" -raR
 IN_CI := $(if $(CI),$(ONCE_MORE))
-# A file's tests stay together: two workers of a fresh clone seldom have to compile the same loops at the same time.
-# Some of them wait for processes and servers, so one file more than there are cores runs at once. Files begin in the order
+# Inner loops run as they are written (numba's own variable): to compile them takes a minute, what they do here a second.
+# `make slow` has them compiled.
+AS_WRITTEN := NUMBA_DISABLE_JIT=1
+# A file's tests stay together, and share what is costly to make. Some of them wait for processes and servers, so one file more than there are cores runs at once. Files begin in the order
 # of their names: what waits and what computes for long comes early, and the many small files of tests/unit fill the end.
 FAST := -n $(shell echo $$(($$(nproc) + 1))) --dist loadfile --no-loadscope-reorder \
 	-m "not e2e and not swarm and not slow" --ignore tests/e2e
 test: $(STAMP)   ## the fast tests
-	$(PYTEST) $(IN_CI) $(FAST)
+	$(AS_WRITTEN) $(PYTEST) $(IN_CI) $(FAST)
 
 # Nothing is tried again here: a limit that a busy computer runs into is what this looks for.
 BUSY ?= 16
 test-busy: $(STAMP) ## the fast tests beside BUSY endless loops: how busy the computer is decides nothing
 	@trap 'kill $$loops' EXIT; trap 'exit 130' INT TERM; \
 	for number in $$(seq $(BUSY)); do $(BIN)/python -c "while True: pass" & loops="$$loops $$!"; done; \
-	$(PYTEST) $(FAST)
+	$(AS_WRITTEN) $(PYTEST) $(FAST)
 
 # PSI/J and its executor for Grid Engine, in an environment of their own: its pins and SPADE's exclude one another.
 # The system's interpreter, where it is new enough: accounts that jobs run as cannot see one in somebody's home.
@@ -113,8 +115,8 @@ MINUTES ?= 10
 chaos: $(STAMP)  ## a real market struck for MINUTES: processes killed and stopped by turns, nothing lost
 	$(BIN)/ramp chaos --minutes $(MINUTES)
 
-slow: $(STAMP)   ## the slower tests, and every property with all of its examples
-	RAMP_EXAMPLES=all $(PYTEST) $(IN_CI) -n auto --dist loadfile -m "(slow or hypothesis) and not e2e" --ignore tests/e2e
+slow: $(STAMP)   ## the slower tests, every property with all of its examples, and the inner loops compiled
+	RAMP_EXAMPLES=all $(PYTEST) $(IN_CI) -n auto --dist loadfile -m "(slow or hypothesis or loops) and not e2e" --ignore tests/e2e
 
 # Half an hour or so at first on two cores; verdicts are kept, and only what is new or survived is tried again.
 mutants: $(STAMP) ## changes in the machines that no test notices (MUTANTS="ramp.protocol.bank.party*": these only)

@@ -5,6 +5,9 @@ from another module, that module has to be touched as well.
 
 On a new computer several processes want the same loops at once (live tori of a market, workers of an experiment).
 One of them compiles, the others wait for it and read what it has left.
+
+Where numba's own variable NUMBA_DISABLE_JIT is set, nothing is compiled, nor numba loaded: for tests of so few jobs
+that the loops take less time as they are written than their compiling would.
 """
 
 from __future__ import annotations
@@ -16,11 +19,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-import numba
-from numba.core.compiler_lock import global_compiler_lock
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+AS_WRITTEN: Final = "NUMBA_DISABLE_JIT"
+"""Environment variable by which loops run as they are written."""
 PATIENCE_S: Final = 120.0
 """How long to wait for another process to compile, in seconds: what the longest of the loops takes on a very busy
 computer. Who has waited that long, for a process that was stopped perhaps, compiles by itself."""
@@ -36,8 +38,10 @@ def compiled(function: _Function) -> _Function:
     A call from compiled code with a constant (`count = 0` before a loop that changes it) takes the same machine code as
     one with a variable: numba would compile the function and all that it calls once more for each such call.
     """
-    if numba.config.DISABLE_JIT:
+    if os.environ.get(AS_WRITTEN, "0") not in {"", "0"}:
         return function
+    import numba
+
     dispatcher = numba.njit(cache=True)(function)
     compile_or_load, find_template = dispatcher.compile, dispatcher.get_call_template
     source = function.__code__.co_filename
@@ -62,6 +66,8 @@ def _taken(source: str) -> Iterator[None]:
     A loop calls loops of its own file and of files that its own imports, never the other way round; so nobody waits
     in a circle. The lock of this process's threads comes first for the same reason.
     """
+    from numba.core.compiler_lock import global_compiler_lock
+
     with global_compiler_lock:
         file = None if source in _held else _lock(source)
         _held[source] = _held.get(source, 0) + 1

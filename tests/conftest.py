@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 import xdist.scheduler
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 sys.path.append(str(Path(__file__).parent))  # for the module beside this one
 
+import example_counts
 from example_counts import examples
 
 # A shell that starts the tests in the background (`make test &`, some CI runners) has them ignore Ctrl-C, and every
@@ -24,6 +26,12 @@ settings.register_profile(
     "whatever_else_runs", deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(100)
 )
 settings.load_profile("whatever_else_runs")
+
+# Hypothesis reads the source of every module of ours that has been imported for numbers and texts worth a try. In the
+# few examples of `make test` they hardly come up, and which there are would depend on the tests that ran before; in a
+# fresh clone each worker would take seconds to read them.
+if not example_counts.ALL:
+    providers._get_local_constants = lambda: providers._local_constants
 
 # What is collected stays until the end: the collector need not walk through hundreds of thousands of such objects again
 # and again, neither while they come into being nor in the tests.

@@ -12,6 +12,8 @@ from simulation.machines.boxes.policy import BoxPolicy
 from simulation.machines.interface import JobRequest, Machine, NodeState, has_places
 from simulation.schedulers.planner import placements_conflict
 
+pytestmark = pytest.mark.loops
+
 BOXES = [one.name for one in ALLOCATORS.listed() if one.declaration and issubclass(one.declaration.make, BoxPolicy)]
 LINES = [name for name in ALLOCATORS.names() if name not in BOXES]
 CASES = [("angara-4x4x2", name) for name in BOXES] + [("bgl-half", name) for name in LINES]

@@ -113,6 +113,19 @@ def test_a_buyer_voids_what_is_not_posted(paid: Ledger) -> None:
     assert balances(paid) == (8_500, 1_500)
 
 
+def test_what_is_void_gives_nothing_back_and_keeps_no_evidence_that_there_was_not(paid: Ledger) -> None:
+    before = paid.evidence("a-1")
+    void = paid.void_amendment("a-1", 1, "alice", at=30)
+    assert void == DecidedAmendment("a-1", 1, "", 0, 30, "withdrawn", "its buyer has withdrawn it")
+    paid.post_amendment(replace(FIRST, number=2), at=31)
+    assert paid.evidence("a-1") == before
+
+
+def test_an_agreement_has_so_many_amendments(paid: Ledger) -> None:
+    assert refusal_code(lambda: paid.post_amendment(replace(FIRST, number=1_001), at=30)) == "malformed_value"
+    assert paid.post_amendment(replace(FIRST, number=1_000), at=30).is_posted
+
+
 def test_what_cannot_be_decided_leaves_nothing(paid: Ledger) -> None:
     paid.open_account("bob", AccountKind.USER, at=3)
     assert refusal_code(lambda: paid.void_amendment("a-1", 1, "bob", at=30)) == "unknown_transfer"

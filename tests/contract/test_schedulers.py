@@ -5,12 +5,17 @@ A scheduler joins by its declaration; nothing is listed here.
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from functools import cache
 
 import numpy as np
 import pytest
+from example_counts import ALL
 
+from simulation.compiling import AS_WRITTEN
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, Machine, has_places
 from simulation.queueing.job_table import JobTable
@@ -20,8 +25,10 @@ from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import Job
 from simulation.schedulers.planner import placements_conflict
 
+pytestmark = pytest.mark.loops
+
 SECOND = 1_000_000
-JOBS = 60
+JOBS = 60 if ALL else 30
 SCHEDULER_NAMES = SCHEDULERS.names()
 MACHINES = {
     "flat": (("flat:16",), {}),
@@ -55,6 +62,12 @@ def jobs_for(machine: Machine, seed: int) -> list[Job]:
     return jobs
 
 
+@cache
+def known_history(name: str, machine: str, overrun: Overrun) -> tuple[EndedJob, ...]:
+    """The same, run once for all who look at it."""
+    return tuple(history(name, machine, overrun=overrun))
+
+
 def history(name: str, machine: str, *, overrun: Overrun = Overrun.CUT, reserve: bool = False) -> list[EndedJob]:
     """Run the jobs, looking at every moment."""
     ended: list[EndedJob] = []
@@ -78,7 +91,7 @@ def history(name: str, machine: str, *, overrun: Overrun = Overrun.CUT, reserve:
 @pytest.mark.parametrize("name", SCHEDULER_NAMES)
 @pytest.mark.parametrize("overrun", list(Overrun))
 def test_every_job_runs_once_and_not_before_it_comes(name: str, machine: str, overrun: Overrun) -> None:
-    ended = history(name, machine, overrun=overrun)
+    ended = known_history(name, machine, overrun)
     refused = {job.job_number for job in jobs_for(loaded(machine), 7) if not loaded(machine).fits_ever(job.request)}
     assert sorted([one.job.job_number for one in ended] + list(refused)) == list(range(1, JOBS + 1))
     assert all(one.start_time >= one.job.submit_time for one in ended)
@@ -89,7 +102,7 @@ def test_every_job_runs_once_and_not_before_it_comes(name: str, machine: str, ov
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("name", SCHEDULER_NAMES)
 def test_the_same_jobs_give_the_same_schedule(name: str, machine: str) -> None:
-    assert history(name, machine) == history(name, machine)
+    assert tuple(history(name, machine)) == known_history(name, machine, Overrun.CUT)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -102,14 +115,13 @@ def test_nobody_runs_in_a_reservation_of_all(name: str, machine: str) -> None:
 
 @pytest.mark.parametrize("name", SCHEDULER_NAMES)
 def test_no_two_jobs_share_a_cable(name: str) -> None:
-    ended = history(name, "cabled")
+    ended = known_history(name, "cabled", Overrun.CUT)
     for index, one in enumerate(ended):
         for other in ended[:index]:
             if one.start_time < other.end_time and other.start_time < one.end_time:
                 assert not placements_conflict(one.placement, other.placement)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("overrun", list(Overrun))
 @pytest.mark.parametrize(
     "name", [one.name for one in SCHEDULERS.listed() if one.declaration and one.declaration.compiled]
@@ -124,14 +136,11 @@ def test_the_compiled_version_decides_alike(name: str, overrun: Overrun) -> None
         np.arange(JOBS),
     )
     starts = run_log(machine, table, SchedulerOptions(name, overrun=overrun)).schedule.start_time.tolist()
-    by_events = {one.job.job_number: one.start_time for one in history(name, "flat", overrun=overrun)}
+    by_events = {one.job.job_number: one.start_time for one in known_history(name, "flat", overrun)}
     assert starts == [by_events[number] for number in range(1, JOBS + 1)]
 
 
 def test_names_are_found_without_the_compiler() -> None:
-    import subprocess
-    import sys
-
     code = (
         "import sys\nfrom simulation.schedulers.declaration import SCHEDULERS\n"
         "from simulation.machines.allocator_declaration import ALLOCATORS\n"
@@ -139,4 +148,4 @@ def test_names_are_found_without_the_compiler() -> None:
         "assert SCHEDULERS.names() and KINDS.listed() and ALLOCATORS.listed()\n"
         "assert 'numba' not in sys.modules and 'matplotlib' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], env=os.environ | {AS_WRITTEN: "0"}, check=True)

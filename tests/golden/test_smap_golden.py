@@ -19,6 +19,8 @@ from simulation.machines.interface import Connection, JobRequest
 from simulation.machines.view import view_of_trace
 from simulation.plots.machine3d import machine_figure
 
+pytestmark = pytest.mark.loops
+
 SAMPLE = Path(__file__).parent / "smap" / "slurm_sample.json"
 PRINTED = (Path(__file__).parent / "smap" / "slurm_sample.txt").read_text(encoding="utf-8")
 

@@ -23,6 +23,8 @@ from simulation.cli.simulate import simulate
 from simulation.experiments.discovery import all_experiments, find_experiment
 from simulation.schedulers.declaration import SCHEDULERS
 
+pytestmark = pytest.mark.loops
+
 NOW = from_iso("2026-03-02T08:00:00Z")
 GUEST = '''
 from dataclasses import dataclass

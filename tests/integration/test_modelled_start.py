@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from simulation.compiling import AS_WRITTEN
+
 OPEN_AND_ASK = """
 import sys
 from numba.core import event
@@ -38,7 +40,7 @@ print(len(opening.buffer), len(asking.buffer))
 @pytest.mark.slow
 @pytest.mark.parametrize(("machine", "cores"), [("bgl", 131_072), ("angara-4x4x2", 512)])
 def test_nobody_waits_for_the_compiler_once_a_machine_is_open(machine: str, cores: int, tmp_path: Path) -> None:
-    empty_cache = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    empty_cache = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), AS_WRITTEN: "0"}
     done = subprocess.run(
         [sys.executable, "-c", OPEN_AND_ASK, machine, str(cores)],
         env=empty_cache,

@@ -19,7 +19,7 @@ from simulation.workload.logs import find_log
 from simulation.workload.metrics import bounded_slowdown
 from simulation.workload.swf import read_swf
 
-pytestmark = pytest.mark.logs
+pytestmark = [pytest.mark.logs, pytest.mark.slow]
 
 CTC = "CTC-SP2-1996-3.1-cln"
 SECOND = 1_000_000

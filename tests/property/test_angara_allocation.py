@@ -19,6 +19,8 @@ from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.machines.grid import bits_of
 from simulation.machines.interface import JobRequest
 
+pytestmark = pytest.mark.loops
+
 _SPEC = importlib.util.spec_from_file_location(
     "angara_loop", Path(__file__).parents[1] / "reference" / "angara_loop.py"
 )

@@ -24,6 +24,8 @@ from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import Job
 from simulation.schedulers.policies.window_first_fit import WindowCounts, WindowOptions
 
+pytestmark = pytest.mark.loops
+
 
 @dataclass(frozen=True)
 class Case:

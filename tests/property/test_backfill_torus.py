@@ -27,6 +27,8 @@ from simulation.schedulers.policies.easy import EasyBackfill
 from tests.reference.conservative_loop import PlainConservative
 from tests.reference.easy_loop import PlainEasy
 
+pytestmark = pytest.mark.loops
+
 SHAPES = ((1, 1, 1), (2, 1, 1), (2, 2, 1), (2, 2, 2), (4, 2, 2), (3, 3, 1), (8, 2, 2), (4, 4, 4))
 BGL = load_machine("bgl")
 

@@ -19,6 +19,8 @@ from simulation.machines.description import BuildOptions, build_machine
 from simulation.machines.grid import bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState
 
+pytestmark = pytest.mark.loops
+
 _SPEC = importlib.util.spec_from_file_location(
     "bluegene_loop", Path(__file__).parents[1] / "reference" / "bluegene_loop.py"
 )

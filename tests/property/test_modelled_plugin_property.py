@@ -12,6 +12,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +26,8 @@ from simulation.resource.modelled import ModelledMachine
 from simulation.resource.placement_text import read_token
 from simulation.schedulers.declaration import SCHEDULERS
 from simulation.schedulers.planner import placements_conflict
+
+pytestmark = pytest.mark.loops
 
 OPENING = from_iso("2026-11-21T08:00:00Z")
 CORES = {"bgl-half": 64 * 1024, "angara-4x4x2": 32 * 16}

@@ -25,6 +25,8 @@ from simulation.resource.live_machine import LiveMachine
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
 
+pytestmark = pytest.mark.loops
+
 CABLED = """
 name = "small"
 kind = "cabled-torus"

@@ -13,6 +13,8 @@ from simulation.planning.floors import Floors, floor_of, note_floor
 from simulation.planning.placers import placer_of
 from simulation.planning.space_time import SpaceTime
 
+pytestmark = pytest.mark.loops
+
 NOW = 7
 SIZES = (1, 2, 3, 4, 8, 16, 32)
 

@@ -49,6 +49,7 @@ def test_sales_and_machines_add_up(market: MarketRun) -> None:
         assert row["market"] <= core_time / (cores[row["resource"]] * 2 * DAY) + 1e-4
 
 
+@pytest.mark.slow
 def test_the_days_add_up_to_the_whole(market: MarketRun) -> None:
     assert [row["day"] for row in market.days] == [0, 1]
     for count in ("requests", "bought"):
@@ -58,6 +59,7 @@ def test_the_days_add_up_to_the_whole(market: MarketRun) -> None:
     assert fmean(row["background"] for row in market.days) == pytest.approx(market.row["background"], abs=1 / 48)
 
 
+@pytest.mark.slow
 def test_prices_lie_between_the_machines_minimum_and_what_users_pay(market: MarketRun) -> None:
     minimum = {each.name: each.prices.minimum_price for each in swarm_resources("torus")}
     for sale in market.sales:
@@ -65,6 +67,7 @@ def test_prices_lie_between_the_machines_minimum_and_what_users_pay(market: Mark
         assert sale["placement"]
 
 
+@pytest.mark.slow
 def test_places_sold_for_one_time_never_meet(market: MarketRun) -> None:
     for index, one in enumerate(market.sales):
         for other in market.sales[index + 1 :]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
@@ -12,18 +14,24 @@ import pytest
 from simulation import compiling
 from simulation.compiling import compiled
 
+with pytest.MonkeyPatch.context() as patch:  # `make test` does without the compiler elsewhere
+    patch.delenv(compiling.AS_WRITTEN, raising=False)
+    patch.setattr(numba.config, "DISABLE_JIT", 0)
 
-@compiled
-def doubled(number: int) -> int:
-    return 2 * number
+    @compiled
+    def doubled(number: int) -> int:
+        return 2 * number
 
+    @compiled
+    def doubled_often(times: int) -> int:
+        number = 1
+        for _ in range(times):
+            number = doubled(number)  # the constant 1 at first, then what the loop makes of it
+        return number + doubled(1)
 
-@compiled
-def doubled_often(times: int) -> int:
-    number = 1
-    for _ in range(times):
-        number = doubled(number)  # the constant 1 at first, then what the loop makes of it
-    return number + doubled(1)
+    @compiled
+    def wrong(number: int) -> int:
+        return number.upper()  # type: ignore[attr-defined]
 
 
 def may_be_locked(file: Path) -> bool:
@@ -46,10 +54,6 @@ def test_constants_and_variables_take_the_same_machine_code() -> None:
 
 
 def test_what_cannot_be_compiled_says_so_and_leaves_no_lock() -> None:
-    @compiled
-    def wrong(number: int) -> int:
-        return number.upper()  # type: ignore[attr-defined]
-
     for _ in range(2):
         with pytest.raises(numba.core.errors.TypingError, match="upper"):
             wrong(1)
@@ -82,10 +86,20 @@ def test_a_file_that_is_not_there_is_not_locked() -> None:
         pass
 
 
-def test_without_the_compiler_a_loop_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
+@pytest.mark.parametrize(("value", "as_written"), [("1", True), ("0", False), ("", False), (None, False)])
+def test_without_the_compiler_a_loop_is_itself(monkeypatch, value, as_written):
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    monkeypatch.delenv(compiling.AS_WRITTEN, raising=False)
+    if value is not None:
+        monkeypatch.setenv(compiling.AS_WRITTEN, value)
 
     def halved(number: int) -> int:
         return number // 2
 
-    assert compiled(halved) is halved
+    assert (compiled(halved) is halved) == as_written
+
+
+def test_without_the_compiler_numba_is_not_even_loaded():
+    """It takes half a second of every process that uses no loop for long."""
+    program = "import sys, simulation.planning.cabled_search; sys.exit('numba' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], env=os.environ | {compiling.AS_WRITTEN: "1"}, check=True)

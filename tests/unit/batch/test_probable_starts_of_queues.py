@@ -26,6 +26,8 @@ from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
 from ramp.queue_bound.predictor import PREDICTORS
 
+pytestmark = pytest.mark.loops
+
 NOW = from_iso("2026-11-21T08:00:00Z")
 UNIT = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(16), wall_time=HOUR, start_probability=0.5)
 

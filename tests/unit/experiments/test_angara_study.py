@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from scipy import stats
+import scipy  # its parts load when they are used
 
 from simulation.experiments.angara import study as angara
 from simulation.experiments.angara.runs import SYSTEMS, Setting, System, Variant, run_setting
@@ -40,7 +40,7 @@ def row(method: str, seed: int, utilisation: float, wait: float, system: str = "
 @pytest.mark.parametrize("values", [[1.0, 2.0], [3.0, 5.0, 4.0, 9.0], [float(i * i) for i in range(20)]])
 def test_intervals_are_students(values: list[float]) -> None:
     found = confidence_interval(values)
-    low, high = stats.t.interval(0.95, len(values) - 1, fmean(values), stats.sem(values))
+    low, high = scipy.stats.t.interval(0.95, len(values) - 1, fmean(values), scipy.stats.sem(values))
     assert found.mean == pytest.approx((low + high) / 2)
     assert found.half_width == pytest.approx((high - low) / 2, rel=1e-3)
     assert confidence_interval(values[:1]).half_width == 0

@@ -13,6 +13,8 @@ from ramp.errors import ConfigurationError
 from simulation.cli.simulate import simulate
 from simulation.plots import one_run
 
+pytestmark = pytest.mark.loops
+
 
 def write_log(path: Path, jobs: int) -> Path:
     """A job of 16 processors of 60 s each minute."""

@@ -19,6 +19,8 @@ from simulation.machines.interface import Connection, JobRequest, NodeState, has
 from simulation.machines.render import Display, Style, render
 from simulation.machines.view import view_of
 
+pytestmark = pytest.mark.loops
+
 SYSTEMS = {
     "angara-4x4x2": 32, "angara-4x2x2x2": 32, "angara-4x3x3": 36, "angara-3x3x2x2": 36, "angara-4x4x4": 64,
     "angara-4x4x2x2": 64, "angara-6x4x4": 96, "angara-4x4x3x2": 96, "angara-8x6x3": 144, "angara-4x4x3x3": 144,

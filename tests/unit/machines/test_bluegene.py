@@ -11,6 +11,8 @@ from simulation.machine_files import load_machine
 from simulation.machines.grid import bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
 
+pytestmark = pytest.mark.loops
+
 MESH, TORUS, NAV = Connection.MESH, Connection.TORUS, Connection.NAV
 
 

@@ -12,6 +12,8 @@ from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest, NodeState
 
+pytestmark = pytest.mark.loops
+
 MACHINES = {name: load_machine(name) for name in ("bgl-half", "torus3d", "angara-4x4x2")}
 
 

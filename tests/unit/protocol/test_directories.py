@@ -57,6 +57,14 @@ def test_the_next_search_begins_with_the_one_that_answered() -> None:
     assert [name for name, _ in sent(discovery(directories, "r2").start(MINUTE))] == ["second"]
 
 
+def test_each_of_several_directories_has_its_turn() -> None:
+    directories = Directories(("first", "second", "third"))
+    asked = [directories.preferred]
+    for _ in range(3):
+        asked.append(directories.pass_over(asked[-1]))
+    assert asked == ["first", "second", "third", "first"]
+
+
 def test_searches_that_find_out_together_pass_it_over_once() -> None:
     directories = Directories(TWO)
     searches = [discovery(directories, f"r{number}") for number in range(2)]

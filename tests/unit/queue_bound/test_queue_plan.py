@@ -13,6 +13,8 @@ from ramp.queue_bound.queue_plan import JobShape, Planner, QueuePlan
 from simulation.queueing.compiled_plan import plan_starts as compiled_plan_starts
 from simulation.schedulers.compiled.easy import easy
 
+pytestmark = pytest.mark.loops
+
 CAPACITY = 16
 
 

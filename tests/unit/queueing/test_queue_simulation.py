@@ -11,6 +11,8 @@ from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, Q
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
 
+pytestmark = pytest.mark.loops
+
 
 def job(number: int, submit: int, run: int, size: int, requested: int | None = None) -> Job:
     return Job(number, submit, run, run if requested is None else requested, JobRequest(number, size))

@@ -25,6 +25,8 @@ from simulation.resource.modelled import ModelledMachine, open_plugin
 from simulation.workload.swf import SwfLog, write_swf
 from simulation.workload.swf_fields import FIELD_COUNT, FIELD_NAMES
 
+pytestmark = pytest.mark.loops
+
 NOW = from_iso("2026-11-21T08:00:00Z")
 IDLE: dict[str, Any] = {"load": 0}
 MIDPLANE = 1024

@@ -19,6 +19,8 @@ from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.waiting.replayed_queue import FIRST_NUMBER, ReplayedQueue, open_queue
 
+pytestmark = pytest.mark.loops
+
 NOW = from_iso("2026-11-21T08:00:00Z")
 CORES = 10
 

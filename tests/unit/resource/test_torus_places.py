@@ -22,6 +22,8 @@ from ramp.model.slot import Reservation, Slot
 from tests.example_counts import examples
 from tests.unit.batch.fake_system import FakeSystem
 
+pytestmark = pytest.mark.loops
+
 NOW = from_iso("2026-11-21T08:00:00Z")
 SIDE, CORES = 4, 8
 CELLS = tuple(itertools.product(range(SIDE), repeat=2))

@@ -17,6 +17,8 @@ from simulation.queueing.queue_simulation import Overrun
 from simulation.queueing.whole_log import EventOrder, ReservationRequest, SchedulerOptions, run_log
 from simulation.workload.swf import read_swf
 
+pytestmark = pytest.mark.loops
+
 SECOND = 1_000_000
 PYSS = SchedulerOptions("easy", event_order=EventOrder.PYSS)
 
@@ -29,7 +31,6 @@ def starts(rows: list[tuple[int, int, int, int]], order: EventOrder) -> list[int
     return run_log(FlatMachine(10), jobs, SchedulerOptions("easy", event_order=order)).schedule.start_time.tolist()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "batch", "pyss"),
     [
@@ -58,6 +59,7 @@ def test_order_of_one_instant(rows: list[tuple[int, int, int, int]], batch: list
     assert starts(rows, EventOrder.PYSS) == pyss
 
 
+@pytest.mark.slow  # whole logs
 @pytest.mark.logs
 @pytest.mark.parametrize(("name", "processors", "jobs"), [("CTC-SP2", 338, 77_199), ("SDSC-SP2", 128, 54_006)])
 def test_every_start_that_pyss_has_published_is_reproduced(name: str, processors: int, jobs: int) -> None:

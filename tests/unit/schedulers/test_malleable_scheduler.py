@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest, Machine
@@ -11,6 +13,8 @@ from simulation.malleable.speedup import AmdahlLaw
 from simulation.queueing.queue_simulation import EndedJob, Overrun, QueueSimulation
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
+
+pytestmark = pytest.mark.loops
 
 SECOND = 1_000_000
 IDEAL = AmdahlLaw(0, 1)

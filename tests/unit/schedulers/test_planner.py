@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,8 @@ from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest, Placement
 from simulation.planning.plan import Plan
 from simulation.schedulers.planner import placements_conflict
+
+pytestmark = pytest.mark.loops
 
 BGL = load_machine("bgl")
 SHAPES = ((1, 1, 1), (2, 1, 1), (1, 2, 1), (2, 2, 1), (2, 2, 2), (3, 2, 1), (4, 1, 2), (8, 1, 1))

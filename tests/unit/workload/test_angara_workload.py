@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import integrate
+import scipy  # its parts load when they are used
 
 from ramp.errors import WorkloadError
 from simulation.workload.generators.angara_workload import (
@@ -32,8 +32,8 @@ def test_durations_are_those_printed() -> None:
 
 
 def test_mean_duration_is_the_integral_of_the_law() -> None:
-    below, _ = integrate.quad(duration_s, 0, 90)
-    above, _ = integrate.quad(duration_s, 90, 100)
+    below, _ = scipy.integrate.quad(duration_s, 0, 90)
+    above, _ = scipy.integrate.quad(duration_s, 90, 100)
     assert mean_duration_s() == pytest.approx((below + above) / 100)
     assert mean_duration_s() / DAY_S == pytest.approx(0.19633, abs=2e-5)  # fact sheet, section 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy  # its parts load when they are used
 
 from ramp.errors import WorkloadError
 from simulation.workload.generators.lublin import (
@@ -47,7 +47,7 @@ def test_shares_of_sizes_are_the_published_ones() -> None:
     expected[0] += SERIAL
     observed = np.bincount(sizes, minlength=129)[1:]
     pooled = expected * COUNT >= 10
-    chi = stats.chisquare(
+    chi = scipy.stats.chisquare(
         np.append(observed[pooled], observed[~pooled].sum()),
         np.append(expected[pooled], expected[~pooled].sum()) * COUNT,
     )
@@ -57,7 +57,7 @@ def test_shares_of_sizes_are_the_published_ones() -> None:
 @pytest.mark.parametrize("size", [1, 32, 128])
 def test_run_times_follow_the_hyper_gamma_distribution(size: int) -> None:
     share = min(max(PA * size + PB, 0), 1)
-    first, second = stats.gamma(A1, scale=B1), stats.gamma(A2, scale=B2)
+    first, second = scipy.stats.gamma(A1, scale=B1), scipy.stats.gamma(A2, scale=B2)
 
     def cdf(x: np.ndarray) -> np.ndarray:
         return (share * first.cdf(x) + (1 - share) * second.cdf(x)) / (
@@ -68,7 +68,7 @@ def test_run_times_follow_the_hyper_gamma_distribution(size: int) -> None:
     # Whole seconds tie the short ones: spread each over its second before comparing with a continuous distribution.
     spread = np.log(runs + np.random.default_rng(7).random(COUNT))
     long_enough = spread[spread > np.log(2)]
-    conditional = stats.ks_1samp(long_enough, lambda x: (cdf(x) - cdf(np.log(2))) / (1 - cdf(np.log(2))))
+    conditional = scipy.stats.ks_1samp(long_enough, lambda x: (cdf(x) - cdf(np.log(2))) / (1 - cdf(np.log(2))))
     assert conditional.pvalue > 0.01
     below = cdf(np.array([np.log(2)]))[0] * COUNT
     assert (runs == 1).sum() == pytest.approx(below, abs=5 * np.sqrt(below) + 1)
@@ -76,14 +76,14 @@ def test_run_times_follow_the_hyper_gamma_distribution(size: int) -> None:
 
 def test_gaps_are_log_gamma_distributed() -> None:
     logarithms = np.log(gaps(np.random.default_rng(2), COUNT))
-    gamma = stats.gamma(GAP_ALPHA, scale=GAP_BETA)
+    gamma = scipy.stats.gamma(GAP_ALPHA, scale=GAP_BETA)
     assert logarithms.max() <= 13
-    assert stats.ks_1samp(logarithms, lambda x: gamma.cdf(x) / gamma.cdf(13)).pvalue > 0.01
+    assert scipy.stats.ks_1samp(logarithms, lambda x: gamma.cdf(x) / gamma.cdf(13)).pvalue > 0.01
 
 
 def test_the_daily_cycle_has_the_weights_of_its_gamma_distribution() -> None:
     half_hours = np.arange(11, 59)
-    gamma = stats.gamma(CYCLE_ALPHA, scale=CYCLE_BETA)
+    gamma = scipy.stats.gamma(CYCLE_ALPHA, scale=CYCLE_BETA)
     expected = np.empty(48)
     expected[(half_hours - 1) % 48] = gamma.cdf(half_hours + 0.5) - gamma.cdf(half_hours - 0.5)
     assert cycle_weights() == pytest.approx(expected / expected.mean(), rel=1e-6)

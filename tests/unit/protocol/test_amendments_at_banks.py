@@ -1,0 +1,143 @@
+"""What the bank makes of amendments: whose word posts one, whose word voids one, and what is told to whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Amendment, Signed
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.sizes.amended import after, first_state
+from ramp.protocol import effects as fx
+from ramp.protocol.bank import amending
+
+NOW = 30 * SECOND
+BODY = Amendment("a1", 1, "state-0", "offer-a1", "alice", "res1", "bank", 8, 2 * HOUR, MINUTE, 40_000, NOW, 3 * MINUTE)
+SIGNERS = ("alice", "res1")
+
+
+@pytest.fixture
+def paid(bank: Any) -> Any:
+    """Alice has paid 960.00 of her 2 000.00 to res1."""
+    bank.order()
+    bank.countersign(bank.line())
+    assert (bank.posted("alice"), bank.posted("res1")) == (104_000, 96_000)
+    return bank
+
+
+def brought(
+    bank: Any, body: Amendment = BODY, signers: tuple[str, ...] = SIGNERS, sender: str = "res1", now: int = NOW
+) -> Message:
+    """The bank's one answer to an amendment."""
+    effects = bank.hear(sender, Signed(body, signers, "text"), now, performative=Performative.REQUEST)
+    (said,) = [each.message for each in effects if isinstance(each, fx.Send)]
+    return said
+
+
+def withdrawn(bank: Any, number: int = 1, sender: str = "alice", now: int = NOW) -> Message:
+    effects = bank.hear(sender, c.AmendmentWithdrawal("a1", number), now, performative=Performative.REQUEST)
+    (said,) = [each.message for each in effects if isinstance(each, fx.Send)]
+    return said
+
+
+def test_what_both_have_signed_is_posted_and_its_seller_told(paid: Any) -> None:
+    said = brought(paid)
+    posted = c.AmendmentPosted("a1", 1, "rebate:a1#1", 40_000)
+    assert (said.performative, said.receiver, said.content) == (Performative.AGREE, "res1", posted)
+    assert (paid.posted("alice"), paid.posted("res1")) == (144_000, 56_000)
+    assert brought(paid, now=HOUR).content == posted  # again, long after its time
+    assert (paid.posted("alice"), paid.posted("res1")) == (144_000, 56_000)
+
+
+def test_the_buyer_who_comes_too_late_hears_that_it_is_posted(paid: Any) -> None:
+    brought(paid)
+    said = withdrawn(paid)
+    assert (said.performative, said.receiver) == (Performative.INFORM, "alice")
+    assert said.content == c.AmendmentPosted("a1", 1, "rebate:a1#1", 40_000)
+
+
+def test_what_the_buyer_gives_up_is_never_posted(paid: Any) -> None:
+    for said in (withdrawn(paid), brought(paid), withdrawn(paid)):
+        refused = c.AmendmentRefused("a1", 1, "withdrawn", "its buyer has withdrawn it")
+        assert (said.performative, said.content) == (Performative.REFUSE, refused)
+    assert paid.posted("alice") == 104_000
+
+
+def test_a_bank_posts_for_the_resource_that_both_have_named_only(paid: Any, refused: Any) -> None:
+    cases: tuple[dict[str, Any], ...] = (
+        {"signers": ("alice",)},
+        {"signers": ("res1", "alice")},
+        {"signers": ("alice", "res2")},
+        {"signers": ("mallory", "res1")},
+        {"sender": "alice"},
+        {"sender": "res2"},
+        {"body": replace(BODY, resource="res2")},
+        {"body": replace(BODY, user="mallory")},
+        {"body": replace(BODY, bank="other")},
+    )
+    for case in cases:
+        with refused:
+            brought(paid, **case)
+    assert paid.posted("alice") == 104_000
+    assert brought(paid).performative is Performative.AGREE  # none of them has decided anything
+
+
+def test_what_does_not_verify_is_not_understood(paid: Any, refused: Any) -> None:
+    unverified = c.Unverified("amendment", "a1", "bad_signature", "it was changed")
+    with refused:
+        paid.hear("res1", unverified, NOW)
+
+
+def test_only_the_buyer_withdraws_and_only_lately(paid: Any, refused: Any) -> None:
+    said = withdrawn(paid, sender="mallory")
+    assert isinstance(said.content, c.AmendmentRefused)
+    assert (said.receiver, said.content.code) == ("mallory", "unknown_transfer")
+    with refused:
+        paid.take(Message(Performative.REQUEST, "alice", "bank", "r1", c.AmendmentWithdrawal("a1", 1)), NOW)
+    assert brought(paid).performative is Performative.AGREE
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"refund": 96_000}, "more_than_paid"),
+        ({"valid_until": NOW}, "expired"),
+        ({"agreement_id": "a9"}, "unknown_transfer"),
+    ],
+)
+def test_what_the_ledger_refuses_is_told_with_its_code(paid: Any, changes: dict[str, Any], code: str) -> None:
+    said = brought(paid, replace(BODY, **changes))
+    assert said.performative is Performative.REFUSE
+    assert isinstance(said.content, c.AmendmentRefused)
+    assert (said.content.agreement_id, said.content.number) == (changes.get("agreement_id", "a1"), 1)
+    assert (said.content.code, bool(said.content.detail)) == (code, True)
+
+
+def test_the_next_one_changes_the_state_that_this_one_has_made(paid: Any) -> None:
+    first = replace(BODY, previous=first_state(paid.agreement(paid.line())).digest)
+    brought(paid, first)
+    second = replace(first, number=2, cores=4, refund=20_000)
+    refused = brought(paid, second).content  # it changes the state that was bought
+    assert isinstance(refused, c.AmendmentRefused)
+    assert refused.code == "other_state"
+    assert brought(paid, replace(second, number=3, previous=after(first).digest)).performative is Performative.AGREE
+    assert paid.posted("alice") == 164_000
+
+
+@pytest.mark.parametrize(
+    ("content", "about"),
+    [
+        (c.AmendmentWithdrawal("a1", 1), True),
+        (Signed(BODY, SIGNERS), True),
+        (c.Unverified("amendment", "a1", "bad_signature", "changed"), True),
+        (c.Unverified("agreement", "a1", "bad_signature", "changed"), False),
+        (c.AccountQuery("n1", "alice"), False),
+    ],
+    ids=lambda case: type(case).__name__,
+)
+def test_what_is_about_an_amendment(content: Any, about: bool) -> None:
+    assert amending.is_about(Message(Performative.REQUEST, "res1", "bank", "r1", content)) is about
