@@ -418,6 +418,7 @@ def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() ->
     lost = AmendmentConcluded(AmendmentOutcome("a9", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
     again = messages(changes.recover((lost, *proposed), HOUR))
     assert [each.content for each in again] == [Signed(each.amendment) for each in proposed]
+    assert messages(changes.tick(HOUR + SECOND)) == again  # both are due at once
 
 
 def test_what_was_refused_for_good_changes_nothing_after_a_restart(buyer: Buyer) -> None:
