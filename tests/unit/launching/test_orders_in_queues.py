@@ -65,7 +65,7 @@ class Site:
         end = time.monotonic() + LIMIT_S
         while (found := self.ask("look_up", job_id)["seen"])["state"] != state:
             assert time.monotonic() < end, found
-            time.sleep(0.1)
+            time.sleep(0.3)  # each look is a process
         seen: dict[str, Any] = found
         return seen
 

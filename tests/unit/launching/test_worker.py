@@ -59,7 +59,7 @@ def until(look: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
         found = look()
         if wanted(found):
             return found
-        time.sleep(0.05)
+        time.sleep(0.2)  # each look is a process
     raise AssertionError(f"still {found}")
 
 
