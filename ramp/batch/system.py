@@ -28,6 +28,7 @@ class Node:
         state: its state in the system's own words.
         reason: why it is not usable, in the system's or an administrator's words; empty where nobody said.
         memory_mb: its memory in MB; None where the system does not say.
+        waited_for: whether the system itself waits for a node that it does not hear, and has not given it up.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Node:
     state: str = ""
     reason: str = ""
     memory_mb: int | None = None
+    waited_for: bool = False
 
 
 @dataclass(frozen=True, slots=True)

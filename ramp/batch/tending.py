@@ -1,7 +1,8 @@
 """Sold slots on a batch system, looked after until they end: handed over, made again, moved, or given up.
 
 A slot is in trouble when a node of it is out of service, or the system has lost its reservation and has given the
-cores to others. Either is said of what is well for some seconds after a restart; so it is believed after a minute.
+cores to others. Either is said of what is well for some seconds after a restart; so it is believed after a minute. A
+system waits for a node that it does not hear, for minutes; no slot is in trouble before it has given the node up.
 Then, before the slot begins, other nodes of the same shape that are free for the whole of it take the place of the old
 ones; where there are none, and once it has begun, it is lost, and the resource pays it back.
 
@@ -160,10 +161,10 @@ class SoldSlots:
 
 
 def broken_nodes(entry: Entry, picture: SystemSnapshot) -> str:
-    """Which nodes of a slot are out of service, and why; empty where none is."""
+    """Which nodes of a slot are out of service, and why; empty where none is, or the system still waits for them."""
     wanted = {name for name, _ in entry.parts}
     return "; ".join(
         f"node {node.name} is {node.state}" + (f" ({node.reason})" if node.reason else "")
         for node in picture.nodes
-        if node.name in wanted and not node.usable
+        if node.name in wanted and not node.usable and not node.waited_for
     )

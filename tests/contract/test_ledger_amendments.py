@@ -13,6 +13,7 @@ from ramp.ledger.amendments.amendment import AmendmentTerms, DecidedAmendment
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import OrderLine
+from ramp.ledger.overview import Total
 from ramp.ledger.transfer import Transfer, TransferKind
 
 FIRST = AmendmentTerms("a-1", 1, "state-0", "state-1", "alice", "hector", 1_000, 500)
@@ -111,6 +112,35 @@ def test_a_buyer_voids_what_is_not_posted(paid: Ledger) -> None:
     assert paid.post_amendment(replace(FIRST, number=2), at=32).is_posted
     assert paid.void_amendment("a-1", 2, "alice", at=33).is_posted
     assert balances(paid) == (8_500, 1_500)
+
+
+def test_what_is_void_gives_nothing_back_and_keeps_no_evidence_that_there_was_not(paid: Ledger) -> None:
+    before = paid.evidence("a-1")
+    void = paid.void_amendment("a-1", 1, "alice", at=30)
+    assert void == DecidedAmendment("a-1", 1, "", 0, 30, "withdrawn", "its buyer has withdrawn it")
+    paid.post_amendment(replace(FIRST, number=2), at=31)
+    assert paid.evidence("a-1") == before
+
+
+def test_the_overview_counts_what_amendments_have_given_back(paid: Ledger) -> None:
+    paid.post_amendment(FIRST, at=30)
+    paid.post_amendment(SECOND, at=40)
+    assert paid.overview(None, None).rebates == Total(2, 1_400)
+    assert paid.overview(None, 39).rebates == Total(1, 1_000)
+    assert [each.agreement_id for each in paid.overview(None, None).trades[-2:]] == ["a-1", "a-1"]
+
+
+def test_a_rebate_belongs_to_its_agreement_whatever_that_is_called(paid: Ledger) -> None:
+    paid.reserve_order("o-2", "alice", [OrderLine("a#7", "hector", 2_000)], 100, at=31)
+    paid.countersign("a#7", at=32, starts_at=5_000)
+    paid.post_amendment(replace(FIRST, agreement_id="a#7"), at=33)
+    assert paid.overview(None, None).trades[-1].agreement_id == "a#7"
+    assert paid.audit() == []
+
+
+def test_an_agreement_has_so_many_amendments(paid: Ledger) -> None:
+    assert refusal_code(lambda: paid.post_amendment(replace(FIRST, number=1_001), at=30)) == "malformed_value"
+    assert paid.post_amendment(replace(FIRST, number=1_000), at=30).is_posted
 
 
 def test_what_cannot_be_decided_leaves_nothing(paid: Ledger) -> None:

@@ -38,8 +38,8 @@ from mutmut.type_checking import TypeCheckingError, run_type_checker
 from mutmut.utils.file_utils import change_cwd, walk_mutatable_files
 from mutmut.utils.format_utils import get_mutant_name
 
-#: seconds of processor time that a mutant may take beyond what its tests take without it by the clock
-PROCESSOR_SECONDS_MORE = 3
+#: seconds of processor time that a test may take with a mutant beyond what it takes without one by the clock
+PROCESSOR_SECONDS_MORE = 5
 #: bytes of address space that a mutant may take: an endless loop that collects must end
 MEMORY_MAX = 4 << 30
 REFUSED = Path("mutants/refused-by-mypy.json")
@@ -82,11 +82,9 @@ class CollectedTests(PytestRunner):
             return isolation.run_in_fork(lambda: self._run([self._items[each] for each in tests or self._items]))
         passed = _passed_before(mutant_name) if mutant_name is not None else set()
         first = {each: number for number, each in enumerate(_killers_like(mutant_name or ""))}
-        ordered = sorted(tests, key=lambda each: first.get(each, len(first)))
+        seconds = state().duration_by_test
+        ordered = sorted(tests, key=lambda each: (first.get(each, len(first)), seconds.get(each, 0.0), each))
         chosen = [self._items[each] for each in ordered if _text_of_tests(self._items[each].path) not in passed]
-        seconds = sum(state().duration_by_test.get(each, 0.0) for each in tests)
-        limit = math.ceil(time.process_time() + seconds + PROCESSOR_SECONDS_MORE)
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
         status = self._run(chosen, mutant_name)
         if mutant_name is not None and status == 0:
@@ -115,6 +113,8 @@ class CollectedTests(PytestRunner):
         assert self._session is not None
         with change_cwd("mutants"):
             for item, following in zip(items, [*items[1:], None], strict=True):
+                if mutant_name is not None:
+                    _limit_processor(state().duration_by_test.get(item.nodeid, 0.0) + PROCESSOR_SECONDS_MORE)
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if self._session.testsfailed:
                     if mutant_name is not None:
@@ -122,6 +122,13 @@ class CollectedTests(PytestRunner):
                             told.write(f"{mutant_name}\t{item.nodeid}\n")
                     return 1
         return 0
+
+
+def _limit_processor(seconds: float) -> None:
+    """Let this process end by SIGXCPU once it has taken so much more processor time: a mutant may never come back."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    soft = math.ceil(time.process_time() + seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
 
 @cache

@@ -12,8 +12,15 @@ from ramp.batch.system import Node
 _FIELDS: Final = "%N|%T|%X|%Y|%Z|%c|%m|%E"
 _STATE: Final = re.compile(r"([a-z_]+)([^a-z_]*)")
 _USABLE: Final = frozenset({"idle", "mixed", "allocated", "reserved", "planned", "completing"})
-_AWAY: Final = frozenset("*@^")
+_SILENT: Final = "*"
+"""Suffix of a node that does not answer. Slurm waits for it, `SlurmdTimeout` long, and then calls it down; that, or its
+drain, is another state before the suffix."""
+
+_AWAY: Final = frozenset(f"{_SILENT}@^")
 """Suffixes of nodes that do not answer, or are about to start anew."""
+
+_NOT_SEEN: Final = "unknown"
+"""State of a node that a controller that has just started has not heard yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +59,9 @@ def parse_nodes(text: str) -> NodeList:
             raise ValueError(f"{state[:40]!r} is no state of a node")
         threads.add(int(per_core))
         usable = match[1] in _USABLE and not _AWAY & set(match[2])
+        waited_for = match[1] == _NOT_SEEN or (match[1] in _USABLE and _SILENT in match[2])
         count = min(int(sockets) * int(cores), int(cpus) // int(per_core))
-        nodes.append(Node(name, count, usable, state, "" if reason == "none" else reason, int(memory)))
+        nodes.append(Node(name, count, usable, state, "" if reason == "none" else reason, int(memory), waited_for))
     if len({node.name for node in nodes}) < len(nodes):
         raise ValueError("a node is listed twice")
     if len(threads) > 1:

@@ -46,7 +46,7 @@ class Listed:
             after: the name; empty for the first page.
             most: so many names.
         """
-        first = bisect_right(self.names, after) if after else 0
+        first = bisect_right(self.names, after)
         names = tuple(self.names[first : first + most])
         return names, first + len(names) < len(self.names)
 
@@ -76,7 +76,7 @@ class Listed:
             return tuple(found[:most]), len(found) > most
         bits = chosen.to_bytes((chosen.bit_length() + 7) // 8, "little")
         names: list[str] = []
-        for position in range(bisect_right(self.names, after) if after else 0, len(self.names)):
+        for position in range(bisect_right(self.names, after), len(self.names)):
             name = self.names[position]
             place = self._index.place(name)
             if place < 8 * len(bits) and bits[place >> 3] >> (place & 7) & 1:

@@ -166,7 +166,7 @@ class Job(StateMachine[JobState]):
 
     def recover(self, now: Instant) -> list[Effect]:
         """Go on after a restart: see what has become of it, or end it where that was asked for."""
-        return [] if self.state.is_final or self.waits_for_start else self.look(now, again=True)
+        return [] if self.state.is_final or self.waits_for_start else self.look(now)
 
     def tick(self, now: Instant) -> list[Effect]:
         """Look how it is, unless nobody will ever know."""

@@ -88,18 +88,29 @@ def cleared(cluster: EmulatedCluster) -> EmulatedCluster:
 
 
 def in_service(cluster: EmulatedCluster) -> EmulatedCluster:
-    """The cluster with all nodes in service, whatever a test that has failed did to them; what is reserved stays."""
+    """The cluster with all nodes in service, whatever an earlier test did to them; what is reserved stays.
+
+    A controller that is killed later does not forget it: Slurm writes its nodes down some seconds after a change.
+    """
+    resumed_at = 0.0
 
     def well() -> bool:
+        nonlocal resumed_at
         with contextlib.suppress(subprocess.CalledProcessError):
             listed = (line.split() for line in cluster.run("sinfo", "-h", "-N", "-o", "%N %t").splitlines())
             away = [name for name, state in listed if state.startswith(("down", "drain", "drng"))]
             if away:
+                resumed_at = time.time()
                 cluster.run("scontrol", "update", f"NodeName={','.join(away)}", "State=RESUME")
             return not away
         return False
 
     wait_for(well, "all nodes are in service")
+    written = cluster.folder / "state" / "node_state"
+    wait_for(
+        lambda: not resumed_at or (written.exists() and written.stat().st_mtime > resumed_at),
+        "the controller has written its nodes down",
+    )
     return cluster
 
 

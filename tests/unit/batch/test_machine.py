@@ -447,6 +447,18 @@ def test_a_sold_slot_that_was_given_to_another_is_lost() -> None:
     assert list(machine.tend({"offer-1": "buyer1"}, NOW)) == ["offer-1"]
 
 
+def test_no_slot_is_lost_while_its_nodes_are_silent_and_the_system_waits_for_them() -> None:
+    machine, system, clock = _tended(nodes=8)
+    system.nodes = [replace(each, usable=False, state="idle*", waited_for=True) for each in system.nodes]
+    for seconds in (0.0, 70.0, 290.0):
+        clock[0] = seconds
+        assert machine.tend({"offer-1": "buyer1"}, NOW) == {}
+    system.nodes = [replace(each, state="down", waited_for=False) for each in system.nodes]
+    for seconds, lost in ((300.0, []), (370.0, ["offer-1"])):
+        clock[0] = seconds
+        assert list(machine.tend({"offer-1": "buyer1"}, NOW)) == lost
+
+
 def test_nothing_is_lost_because_the_system_cannot_be_asked() -> None:
     system = FakeSystem()
     machine = _machine(system)

@@ -52,6 +52,20 @@ def test_states_of_nodes(state: str, usable: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("state", "waited_for"),
+    # sinfo(1), "NODE STATE CODES": what remains silent "will be placed in the DOWN state"; UNKNOWN just after a start
+    [
+        *[("idle*", True), ("mixed*", True), ("allocated*", True), ("unknown", True), ("unknown*", True)],
+        *[("idle", False), ("down*", False), ("down", False), ("drained*", False), ("idle@", False)],
+    ],
+)
+def test_slurm_itself_waits_for_nodes_that_are_silent(state: str, waited_for: bool) -> None:
+    (node,) = nodes.parse_nodes(f"n1|{state}|2|4|2|16|64000|none").nodes
+    assert node.waited_for == waited_for
+    assert not (node.usable and waited_for)
+
+
+@pytest.mark.parametrize(
     "text", ["n1|idle", "n1|idle|1|8|1|x|1|none", "n1|??|1|8|1|8|1|none", "n1|idle|1|8|1|8|1|a\n" * 2]
 )
 def test_what_is_no_list_of_nodes_is_told(text: str) -> None:

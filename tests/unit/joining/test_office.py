@@ -9,10 +9,11 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.instant import MINUTE, SECOND
+from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol.enrolment.applicant import Applicant
+from ramp.protocol.enrolment.attempts import Attempts
 from ramp.protocol.enrolment.authority import (
     JudgeRequest,
     KeepRevocations,
@@ -24,7 +25,7 @@ from ramp.protocol.enrolment.authority import (
 from ramp.protocol.enrolment.office import LOOK, EnrolmentOffice
 from ramp.protocol.enrolment.revocation_watch import ASK_AGAIN, RevocationWatch
 from ramp.protocol.events import MessageReceived
-from ramp.protocol.progress import MembershipEnded, QueryAnswered, RevocationsFollowed
+from ramp.protocol.progress import EnrolmentAnswered, MembershipEnded, QueryAnswered, RevocationsFollowed
 from ramp.protocol.timing import Timing
 from simulation.market.virtual_notary import VirtualNotary
 
@@ -91,6 +92,8 @@ def test_a_flood_under_many_names_is_not_looked_at_either(office: EnrolmentOffic
     assert len(asked(office, "honest@s", MINUTE)) == 1  # who asks again comes through
     office.clock_set(-30 * SECOND)
     assert sum(len(asked(office, f"name{number}@flood", 40 * SECOND)) for number in range(9)) == 4
+    assert asked(office, "late@s", 90 * SECOND - 1) == []
+    assert len(asked(office, "late@s", 90 * SECOND)) == 1  # the minute is as long as it was
 
 
 def test_a_new_list_goes_to_every_member_at_once_and_says_why(office: EnrolmentOffice) -> None:
@@ -104,6 +107,35 @@ def test_a_new_list_goes_to_every_member_at_once_and_says_why(office: EnrolmentO
         ("curie@s", c.RevocationNotice("2", 2, "LIST 2", "revoked: its bill")),
         ("ann@s", c.RevocationNotice("2", 2, "LIST 2")),
     ]
+
+
+def test_an_office_looks_every_other_second_by_the_clock_that_is_set_and_after_a_restart() -> None:
+    office = EnrolmentOffice(OFFICE, per_sender=3, in_all=5)
+    assert office.recover((), MINUTE) == [ReadRevocations()]
+    for now in (MINUTE + LOOK, MINUTE + 2 * LOOK):
+        assert office.deadline == now
+        assert office.tick(now - 1) == []
+        assert office.tick(now) == [ReadRevocations()]
+    office.clock_set(-30 * SECOND)
+    assert office.deadline == 30 * SECOND + 3 * LOOK
+
+
+def test_the_log_tells_who_was_answered_and_how(office: EnrolmentOffice) -> None:
+    for answer, code, performative in (
+        (GRANTED, "", Performative.INFORM),
+        (c.EnrolmentDenied("invitation-1", "other_key", "used"), "other_key", Performative.REFUSE),
+    ):
+        (judge,) = asked(office, "a@s")
+        assert isinstance(judge, JudgeRequest)
+        answered = office.handle(RequestJudged(judge.call_id, answer), 0)
+        assert told(answered) == [EnrolmentAnswered("a@s", "invitation-1", code)]
+        assert [each.message.performative for each in answered if isinstance(each, fx.Send)] == [performative]
+
+
+def test_so_many_attempts_are_allowed_of_one_sender_and_of_all() -> None:
+    attempts = Attempts(per_sender=2, in_all=3)
+    assert [attempts.allowed(sender, 0) for sender in "aaabb"] == [True, True, False, True, False]
+    assert [attempts.allowed(sender, MINUTE) for sender in "bba"] == [True, True, True]
 
 
 def test_who_asks_gets_the_list_only_if_it_is_newer(office: EnrolmentOffice) -> None:
@@ -141,6 +173,17 @@ def test_an_applicant_asks_again_until_it_is_answered(applicant: Applicant) -> N
     assert told(answer) == [QueryAnswered("invitation-1", GRANTED)]
     assert applicant.deadline is None
     assert heard(applicant, OFFICE, GRANTED, role=Role.ENROLMENT) == []
+
+
+def test_an_applicant_requests_and_waits_by_the_clock_that_is_set(applicant: Applicant) -> None:
+    (send,) = applicant.recover((), MINUTE)
+    assert isinstance(send, fx.Send)
+    assert send.message.performative is Performative.REQUEST
+    assert applicant.deadline == MINUTE + SECOND
+    applicant.clock_set(-30 * SECOND)
+    assert applicant.deadline == 31 * SECOND
+    assert heard(applicant, OFFICE, c.NotUnderstood("?")) == []  # an office of another version: it is asked again
+    assert sent(applicant.tick(31 * SECOND)) == [(OFFICE, REQUEST)]
 
 
 def test_an_applicant_gives_up(applicant: Applicant) -> None:
@@ -207,6 +250,23 @@ def test_nobody_else_ends_a_membership(sender: str, role: Role | None) -> None:
     watch.start(0)
     with pytest.raises(RemoteProtocolError):
         heard(watch, sender, c.RevocationNotice("5", 5, "LIST 5", "you are out"), role=role)
+
+
+def test_who_has_no_list_asks_and_says_of_none_that_it_has_run_out() -> None:
+    watch = RevocationWatch("ann", office=OFFICE, pause=MINUTE)
+    assert sent(watch.recover((), HOUR)) == [(OFFICE, c.RevocationQuery("revocations-1", 0))]
+    assert watch.deadline == HOUR + ASK_AGAIN
+    assert watch.tick(HOUR + ASK_AGAIN - 1) == []
+    effects = watch.tick(HOUR + ASK_AGAIN)
+    assert (len(sent(effects)), told(effects)) == (1, [])
+
+
+def test_a_list_may_be_relied_on_until_its_very_end() -> None:
+    watch = watch_of(3, 5 * SECOND)
+    assert told(watch.start(5 * SECOND)) == []
+    assert watch.deadline == 5 * SECOND + 1
+    assert [type(each) for each in told(watch.tick(5 * SECOND + 1))] == [RevocationsFollowed]
+    assert watch.deadline == 5 * SECOND + ASK_AGAIN  # it has been told, and only the office is waited for
 
 
 def test_a_list_that_has_run_out_is_told_once() -> None:

@@ -350,10 +350,11 @@ def test_waiting_is_counted_by_the_clock_that_is_set(buyer: Buyer) -> None:
     buyer.resize()
     buyer.changes.clock_set(HOUR)
     assert buyer.changes.deadline == HOUR + SECOND
-    for _ in range(3):
-        assert buyer.changes.deadline is not None
-        buyer.changes.tick(buyer.changes.deadline)
-    assert buyer.changes.deadline == HOUR + PATIENCE
+    buyer.hears(c.AmendmentAgreed("a1", 1), HOUR + 1)
+    limit = NOTICE + WINDOW + PATIENCE
+    assert buyer.changes.deadline == limit
+    buyer.changes.clock_set(-SECOND)
+    assert buyer.changes.deadline == limit - SECOND
 
 
 def test_only_the_sellers_lack_of_understanding_counts(buyer: Buyer) -> None:
@@ -398,6 +399,15 @@ def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
     assert buyer.changes.posted("a1") == (FIRST,)
     assert buyer.changes.deadline == HOUR + SECOND
     assert buyer.changes.recover((AmendmentProposed(replace(FIRST, agreement_id="a9"), 0),), HOUR) == []
+
+
+def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() -> None:
+    agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2")}
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None)
+    proposed = [AmendmentProposed(replace(FIRST, agreement_id=agreement_id), 0) for agreement_id in agreements]
+    lost = AmendmentConcluded(AmendmentOutcome("a9", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
+    again = messages(changes.recover((lost, *proposed), HOUR))
+    assert [each.content for each in again] == [Signed(each.amendment) for each in proposed]
 
 
 def test_what_was_refused_for_good_changes_nothing_after_a_restart(buyer: Buyer) -> None:

@@ -445,6 +445,24 @@ def test_what_was_agreed_is_done_after_a_restart(desk: Desk) -> None:
     assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, 4, 8, body.until)]
 
 
+def test_a_machine_in_doubt_is_given_a_pause_after_a_restart_too(desk: Desk) -> None:
+    body = desk.amendment()
+    _restarted(desk, AmendmentReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
+    (question,) = desk.sizes.tick(NOTICE)
+    desk.resized(question, None, now=NOTICE)
+    assert desk.sizes.deadline == NOTICE + SECOND
+    assert desk.sizes.tick(NOTICE + SECOND) == [question]
+
+
+def test_a_machine_in_doubt_about_the_old_size_is_given_a_pause(desk: Desk) -> None:
+    desk.agreed()
+    desk.participant.state = ParticipantState.REFUNDING
+    (question,) = desk.sizes.tick(NOTICE)
+    desk.resized(question, None, now=NOTICE)
+    assert desk.sizes.deadline == NOTICE + SECOND
+    assert desk.sizes.tick(NOTICE + SECOND) == [question]
+
+
 def test_the_bank_is_asked_again_after_a_restart(desk: Desk) -> None:
     body = desk.amendment()
     signed = Signed(body, ("alice",), "text")

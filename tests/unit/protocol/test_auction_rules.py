@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lxml import etree
 
 from ramp.errors import ConfigurationError, RemoteProtocolError, RuleFailed
 from ramp.model import contents as c
@@ -18,7 +19,7 @@ from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.request import RequestForQuotation, RequestUnit, TorusTerms, TotalCores
-from ramp.model.seal import Role
+from ramp.model.seal import Role, Seal
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
@@ -26,7 +27,7 @@ from ramp.protocol.progress import RequestEnded, RoundClosed
 from ramp.protocol.records import RequestStarted
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 from ramp.protocol.rules.checked_rule import CheckedRule, RuleFault
-from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX
+from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, passed_on_bytes
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
@@ -581,6 +582,46 @@ def test_a_rule_that_says_no_price_pays_what_is_offered() -> None:
     buyer.bids(60, 50, 55)
     buyer.grant("res2")
     assert buyer.agreement.cost == 80_000
+
+
+def test_a_rule_may_name_an_offer_by_one_that_is_equal_to_it() -> None:
+    class Copying(AuctionRule):
+        def winners(self, bids: UnitBids) -> tuple[Offer, ...]:
+            return tuple(replace(offer) for offer in reversed(bids.offers))
+
+    offers = tuple(offer_of(each, 50) for each in SELLERS)
+    assert CheckedRule("copying", Copying()).winners(UnitBids(UNIT, 70, offers)) == offers[::-1]
+
+
+def test_a_rule_that_raises_is_told_by_the_method_and_what_it_says_is_cut() -> None:
+    class Raising(AuctionRule):
+        pays_offer = False
+
+        def price(self, bids: UnitBids, winner: Offer, remaining: Any) -> Price:
+            if not remaining:
+                raise ValueError("no idea")
+            return "seventy " * 50  # type: ignore[return-value]
+
+    rule, offer = CheckedRule("raising", Raising()), offer_of("res1", 50)
+    bids = UnitBids(UNIT, 70, (offer,))
+    with pytest.raises(RuleFailed, match=r"price: .*no idea"):
+        rule.price(bids, offer, ())
+    with pytest.raises(RuleFailed, match="right would be a Price") as caught:
+        rule.price(bids, offer, (offer,))
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("text", ["plain", "a & b < c > d", "a\rb", "&#13;\r&amp;"])
+def test_a_proposal_is_as_long_as_an_xml_writer_makes_it(text: str) -> None:
+    """Within the agreement, and with that within the commitment; lxml writes both."""
+    once = written_by_lxml(text)
+    assert passed_on_bytes(Seal("res1", Role.RESOURCE, "alice", "r1", 0, text)) == len(written_by_lxml(once))
+
+
+def written_by_lxml(text: str) -> str:
+    element = etree.Element("t")
+    element.text = text
+    return etree.tostring(element, encoding="unicode").removeprefix("<t>").removesuffix("</t>")
 
 
 def test_a_rule_at_a_place_goes_by_its_own_name() -> None:

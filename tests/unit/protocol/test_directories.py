@@ -10,12 +10,15 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import MINUTE, SECOND
+from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.seal import Role
 from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
+from ramp.model.slot import StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.directory.directories import Directories
 from ramp.protocol.directory.discovery import Discovery
+from ramp.protocol.directory.terms_index import TermsIndex
 from ramp.protocol.progress import QueryAnswered
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.rules.rule_book import RuleBook
@@ -55,6 +58,28 @@ def test_the_next_search_begins_with_the_one_that_answered() -> None:
     search.tick(SECOND)
     search.on_listing(listing("res"), SECOND)
     assert [name for name, _ in sent(discovery(directories, "r2").start(MINUTE))] == ["second"]
+
+
+def test_who_was_struck_out_is_found_no_more_whatever_it_stated() -> None:
+    index, need = TermsIndex(), StaticNeeds(cores=32)
+    stated = {"large": StaticTerms(64), "small": StaticTerms(16), "silent": None}
+    for name, terms in stated.items():
+        index.put(name, terms)
+    fit, unfit = index.meeting((need,))
+    assert (sorted(index.names(fit)), list(index.names(unfit))) == (["large", "silent"], ["small"])
+    for name in stated:
+        index.remove(name)
+    assert (index.meeting((need,)), len(index)) == ((0, 0), 0)
+    index.put("next", None)  # in a place that was somebody's
+    assert list(index.names(index.meeting((need,))[0])) == ["next"]
+
+
+def test_each_of_several_directories_has_its_turn() -> None:
+    directories = Directories(("first", "second", "third"))
+    asked = [directories.preferred]
+    for _ in range(3):
+        asked.append(directories.pass_over(asked[-1]))
+    assert asked == ["first", "second", "third", "first"]
 
 
 def test_searches_that_find_out_together_pass_it_over_once() -> None:

@@ -33,11 +33,12 @@ def test_every_unit_of_a_call_is_refused_with_the_code(resource: Any) -> None:
     assert RefusalCode.DRAINING in FOR_GOOD, "nobody calls it again in that auction"
 
 
-def test_a_caller_of_the_version_before_gets_a_code_that_it_knows(resource: Any) -> None:
+@pytest.mark.parametrize(("minor", "code"), [(0, RefusalCode.PLUGIN_FAILED), (1, RefusalCode.DRAINING)])
+def test_a_caller_of_the_version_before_gets_a_code_that_it_knows(resource: Any, minor: int, code: RefusalCode) -> None:
     resource.party.set_selling(PRICES, draining=True, now=0)
 
     def older(message: Message) -> Message:
-        return replace(message, wire_minor=0)
+        return replace(message, wire_minor=minor)
 
     handle = resource.party.handle
 
@@ -45,7 +46,7 @@ def test_a_caller_of_the_version_before_gets_a_code_that_it_knows(resource: Any)
         return handle(ev.MessageReceived(older(event.message)) if isinstance(event, ev.MessageReceived) else event, now)
 
     resource.party.handle = from_older
-    assert resource.call().content.refusals[0].code is RefusalCode.PLUGIN_FAILED
+    assert resource.call().content.refusals[0].code is code
 
 
 def test_an_offer_made_before_cannot_be_accepted_any_more(resource: Any, said: Any) -> None:

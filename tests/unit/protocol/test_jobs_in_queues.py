@@ -158,6 +158,17 @@ def test_a_buyer_who_withdraws_or_cancels_is_owed_nothing(market: Market) -> Non
     assert market.launcher.launches == {}
 
 
+def test_a_slot_that_has_started_is_known_after_a_restart(market: Market) -> None:
+    market.orders()
+    market.starts()
+    before = market.job().to_run
+    assert not market.job().waits_for_start
+    market.world.crash("res", MINUTE)
+    market.world.run(limit=5 * MINUTE)
+    assert not market.job().waits_for_start
+    assert market.job().to_run == before
+
+
 @pytest.mark.parametrize("crashed", ["alice", "res", "bank"])
 def test_who_restarts_before_and_after_the_start_has_it_run_once(market: Market, crashed: str) -> None:
     market.orders()

@@ -264,6 +264,32 @@ def test_unknown_jobs_are_refused(seller: Any) -> None:
     assert refused(seller.hear("mallory", c.JobCancellation("job-1", "a1"), 1)).code == "unknown_agreement"
 
 
+def test_a_job_belongs_to_one_slot(launching_resource: Any) -> None:
+    one = launching_resource(TERMS)
+    one.sell()
+    one.sell("r2", "a2")
+    ordered(one)
+    assert refused(ordered(one, replace(ORDER, agreement_id="a2"))).code == "other_job"
+
+
+def test_a_buyer_whose_account_was_taken_away_launches_nothing_more(launching_resource: Any) -> None:
+    written = life(launching_resource(TERMS), submitted=True)
+    again = launching_resource(replace(TERMS, accounts={}))
+    again.party.recover(written, MINUTE)
+    refusal = refused(ordered(again, replace(ORDER, job_id="job-2"), MINUTE))
+    assert (refusal.code, "alice" in refusal.detail) == ("no_account", True)
+
+
+def test_a_bug_in_a_job_stays_in_its_slot(seller: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> list[fx.Effect]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(seller.party.jobs, "on_message", broken)
+    (effect,) = ordered(seller)
+    assert isinstance(effect, fx.TakeUpAgain)
+    assert effect.reference == "offer-res-1"
+
+
 def test_a_cancelled_job_ends_also_after_a_restart(launching_resource: Any, restarted: Any) -> None:
     one = launching_resource(TERMS)
     written = life(one, submitted=True)

@@ -10,7 +10,7 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.contents.jobs import Delivery, JobState
-from ramp.model.instant import HOUR, SECOND
+from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobHeard, JobOrdered
@@ -79,6 +79,42 @@ def test_nobody_else_speaks_for_the_resource(alice: Any, answer: Any) -> None:
     assert alice.party.jobs.known[0].word is None
 
 
+def test_only_the_resources_sealed_word_is_believed(alice: Any, answer: Any) -> None:
+    bought = alice.bought()
+    (order_sent,) = sent(alice.command(ev.JobSubmitted(order(bought))))
+
+    def unsealed(asked: Message, content: Any) -> Message:
+        return Message(
+            Performative.INFORM, "res1", "alice", asked.conversation_id, content, in_reply_to=asked.reply_with
+        )
+
+    with pytest.raises(RemoteProtocolError):
+        alice.take(unsealed(order_sent, status(bought, JobState.DONE)))
+    answer(alice, order_sent, status(bought, JobState.RUNNING))
+    (asked,) = sent(alice.command(ev.JobAsked("q", "job-1")))
+    with pytest.raises(RemoteProtocolError):
+        alice.take(unsealed(asked, status(bought, JobState.DONE)))
+    assert alice.party.jobs.known[0].word.state is JobState.RUNNING
+
+
+def test_an_order_that_was_given_up_leaves_again_when_it_is_given_again(alice: Any) -> None:
+    bought = alice.bought()
+    alice.command(ev.JobSubmitted(order(bought)))
+    while "order/job-1" in alice.party._questions:
+        alice.tick(alice.party._questions.deadline)
+    (again,) = sent(alice.command(ev.JobSubmitted(order(bought)), MINUTE))
+    assert again.content == order(bought)
+
+
+def test_every_unanswered_order_leaves_again_after_a_restart(alice: Any, restarted_user: Any) -> None:
+    bought = alice.bought()
+    orders = [order(bought, "job-1"), order(bought, "job-2")]
+    for each in orders:
+        alice.command(ev.JobSubmitted(each))
+    _, effects = restarted_user(alice.journal, SECOND)
+    assert [each.content for each in sent(effects) if isinstance(each.content, c.JobOrder)] == orders
+
+
 def test_what_is_final_stays(alice: Any, answer: Any) -> None:
     bought = alice.bought()
     (message,) = sent(alice.command(ev.JobSubmitted(order(bought))))
@@ -87,6 +123,30 @@ def test_what_is_final_stays(alice: Any, answer: Any) -> None:
     effects = answer(alice, asked, c.JobRefused("job-1", bought, "unknown_job"))
     assert [type(each) for each in effects] == [fx.Report]
     assert alice.party.jobs.known[0].word.state is JobState.DONE
+
+
+REFUSED = c.JobRefused("job-1", "agreement-alice-1", "not_active", "the slot is released; right would be sold")
+
+
+def test_an_order_that_was_refused_stays_so(alice: Any, answer: Any) -> None:
+    bought = alice.bought()
+    (message,) = sent(alice.command(ev.JobSubmitted(order(bought))))
+    assert [type(each) for each in answer(alice, message, REFUSED)] == [fx.Persist, fx.Report]
+    (asked,) = sent(alice.command(ev.JobAsked("q", "job-1")))
+    assert [type(each) for each in answer(alice, asked, status(bought, JobState.RUNNING))] == [fx.Report]
+    assert alice.party.jobs.known[0].word == REFUSED
+
+
+def test_a_question_that_is_refused_says_nothing_about_a_job_that_runs(alice: Any, answer: Any) -> None:
+    bought = alice.bought()
+    (message,) = sent(alice.command(ev.JobSubmitted(order(bought))))
+    answer(alice, message, status(bought, JobState.RUNNING))
+    (asked,) = sent(alice.command(ev.JobAsked("q", "job-1")))
+    assert [type(each) for each in answer(alice, asked, REFUSED)] == [fx.Report]
+    assert alice.party.jobs.known[0].word == status(bought, JobState.RUNNING)
+    (asked,) = sent(alice.command(ev.JobAsked("q2", "job-1")))
+    assert [type(each) for each in answer(alice, asked, status(bought, JobState.QUEUED))] == [fx.Report]
+    assert alice.party.jobs.known[0].word == status(bought, JobState.QUEUED)
 
 
 def test_questions_go_to_the_resource_and_unknown_jobs_nowhere(alice: Any, answer: Any) -> None:
@@ -101,7 +161,7 @@ def test_questions_go_to_the_resource_and_unknown_jobs_nowhere(alice: Any, answe
         (asked,) = sent(alice.command(command))
         assert (type(asked.content), asked.performative, asked.receiver) == (kind, performative, "res1")
     (told,) = alice.command(ev.JobAsked("q4", "job-9"))
-    assert told.progress.answer.code == "unknown_job"
+    assert told.progress.answer == c.JobRefused("job-9", "", "unknown_job", "no job of that name has been ordered")
 
 
 @pytest.mark.parametrize("answered", [False, True])

@@ -13,6 +13,7 @@ from ramp.model.instant import HOUR
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.resource import machine_queries
+from ramp.protocol.resource.seller import PriceRange
 
 
 def ask(resource: Any, buyer: str, query_id: str = "q", horizon: int = HOUR) -> list[fx.Effect]:
@@ -37,6 +38,15 @@ def test_the_machine_is_asked_and_its_answer_passed_on_with_what_the_seller_know
     (status,) = [each.message.content for each in effects]
     described = json.loads(status.snapshot)
     assert (status.query_id, described["load"], described["start_price"]) == ("q", 0.5, 60)
+
+
+@pytest.mark.parametrize("draining", [False, True])
+def test_buyers_are_told_whether_it_is_draining(resource: Any, draining: bool) -> None:
+    resource.party.set_selling(PriceRange(60, 20), draining=draining, now=0)
+    asked = ask(resource, "alice")
+    effects = resource.party.handle(ev.MachineDescribed(asked[0].call_id, "{}"), 0)  # type: ignore[union-attr]
+    (status,) = [each.message.content for each in effects]
+    assert json.loads(status.snapshot).get("draining") is (True if draining else None)
 
 
 def test_two_buyers_may_call_their_questions_the_same(resource: Any) -> None:

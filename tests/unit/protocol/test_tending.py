@@ -183,6 +183,35 @@ def test_a_silent_buyer_is_told_ever_more_seldom_until_the_slot_ends() -> None:
     assert tending.deadline is None
 
 
+def test_each_move_is_told_and_ended_by_itself() -> None:
+    tending = _tending()
+    for key in ("o1", "o2"):
+        tending.kept(_sale(key))  # type: ignore[arg-type]
+    moves = [(key, SlotMove("n[2-3]", 5)) for key in ("never-sold", "o1", "o2")]
+    first, second = (each.message for each in tending.moved(moves, SECOND) if isinstance(each, Send))
+    assert (first.content, second.content) == tuple(
+        SlotMoved(f"agreement-{key}", "R", "n[2-3]", 5) for key in ("o1", "o2")
+    )
+    unknown = NotUnderstood("SlotMoved is no document")
+    tending.answered(_answer(first, unknown, role=None), unknown, SECOND)
+    assert tending.deadline is not None
+    assert tending.tick(tending.deadline) == [Send(second)]
+
+
+def test_a_move_at_the_slots_end_is_no_news() -> None:
+    tending = _tending()
+    tending.kept(_sale("o1", end=9 * SECOND))  # type: ignore[arg-type]
+    assert tending.moved([("o1", SlotMove("n1", 5))], 9 * SECOND) == []
+    assert len(tending.moved([("o1", SlotMove("n1", 5))], 9 * SECOND - 1)) == 1
+
+
+def test_where_nobody_has_an_account_the_machine_is_told_of_none() -> None:
+    tending = Tending("res1", None, Pace(Timing()))
+    tending.opened(tended=True)
+    tending.kept(_sale("o1"))  # type: ignore[arg-type]
+    assert tending.tick(SECOND) == [TendSlots((("o1", ""),))]
+
+
 def test_a_slot_that_is_not_sold_any_more_is_told_of_no_more() -> None:
     tending, _ = _moved()
     sale = _sale("o1")

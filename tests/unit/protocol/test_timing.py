@@ -27,6 +27,23 @@ def test_pauses_double_up_to_the_longest() -> None:
     assert not retry.is_due(10**15)
 
 
+def test_what_is_not_done_yet_is_asked_for_ever_more_seldom_and_measures_nothing() -> None:
+    shared = pace(retry_first=SECOND, retry_longest=15 * SECOND)
+    retry = Retry(shared, longest=3 * SECOND)
+    retry.begin(0)
+    assert retry.due == SECOND
+    pauses = []
+    for _ in range(3):
+        now = retry.due
+        assert now is not None
+        retry.wait(now)
+        assert retry.due is not None
+        pauses.append(retry.due - now)
+    assert pauses == [2 * SECOND, 3 * SECOND, 3 * SECOND]
+    retry.answered(9 * SECOND)
+    assert shared.pause == SECOND  # as before the first measurement
+
+
 def test_beginning_again_starts_with_the_first_pause() -> None:
     retry = Retry(pace(retry_first=SECOND))
     retry.begin(0)

@@ -90,7 +90,6 @@ class SizeChange(StateMachine[SizeChangeState]):
             self._enter(S.POSTING, "recover")
             return [self._post(now)]
         self._enter(S.AGREED, "recover")
-        self._asked_before = True
         self.deadline = self.body.effective_at
         return []
 
