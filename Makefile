@@ -44,9 +44,10 @@ IN_CI := $(if $(CI),$(ONCE_MORE))
 # Inner loops run as they are written (numba's own variable): to compile them takes a minute, what they do here a second.
 # `make slow` has them compiled.
 AS_WRITTEN := NUMBA_DISABLE_JIT=1
-# A file's tests stay together, and share what is costly to make. Some of them wait for processes and servers, so one file more than there are cores runs at once. Files begin in the order
-# of their names: what waits and what computes for long comes early, and the many small files of tests/unit fill the end.
-FAST := -n $(shell echo $$(($$(nproc) + 1))) --dist loadfile --no-loadscope-reorder \
+# A file's tests stay together, and share what is costly to make. Files begin in the order of their names: what waits and
+# what computes for long comes early, and the many small files of tests/unit fill the end. A worker more than there are
+# cores would collect all tests once more, which takes longer than the few that wait.
+FAST := -n $(shell nproc) --dist loadfile --no-loadscope-reorder \
 	-m "not e2e and not swarm and not slow" --ignore tests/e2e
 test: $(STAMP)   ## the fast tests
 	$(AS_WRITTEN) $(PYTEST) $(IN_CI) $(FAST)

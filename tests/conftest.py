@@ -23,7 +23,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # A busy computer must not decide whether a test passes: no limit on an example's time, no check of how fast data comes.
 settings.register_profile(
-    "whatever_else_runs", deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(100)
+    "whatever_else_runs", deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(150)
 )
 settings.load_profile("whatever_else_runs")
 

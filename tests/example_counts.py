@@ -1,12 +1,12 @@
-"""How many examples hypothesis tries a property with: an eighth of them in `make test`, all of them in `make slow`."""
+"""How many examples hypothesis tries a property with: a twelfth of them in `make test`, all of them in `make slow`."""
 
 from __future__ import annotations
 
 import os
 
 ALL = os.environ.get("RAMP_EXAMPLES") == "all"
-PART = 8
-FEWEST = 4
+PART = 12
+FEWEST = 3
 
 
 def examples(number: int) -> int:

@@ -20,6 +20,7 @@ import json
 import pickle
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -115,8 +116,12 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is not kept")
 
 
+@cache
 def _program() -> str:
-    """What changes with the program that lives the lives: its own source, and Python's version."""
+    """What changes with the program that lives the lives: its own source, and Python's version.
+
+    Read once: a process goes on with the program that it began with, whatever is written there later.
+    """
     digest = hashlib.sha256(sys.version.encode())
     folder = Path(__file__).parents[1]
     for path in sorted(folder.rglob("*.py")):

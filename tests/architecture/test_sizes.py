@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -21,6 +22,7 @@ PACKAGE_MAX = 16
 ONE_FILE_EACH = {"simulation/checkers"}
 """Packages of one sort of thing, a file each, grow by whatever is declared."""
 
+DEFINITION = re.compile(r"^( *)(class|def|async def) ", re.MULTILINE)
 ROOT = Path(ramp.__file__).parents[1]
 MODULES = [path for package in (ramp, simulation) for path in sorted(Path(str(package.__file__)).parent.rglob("*.py"))]
 
@@ -39,11 +41,21 @@ def test_modules() -> None:
     assert {path: count for path, count in lines.items() if count > MODULE_MAX} == {}
 
 
+def may_have_a_long_function(text: str) -> bool:
+    """Whether it is far from a function to the next one that is not within it; to parse all modules takes seconds."""
+    found = [(text.count("\n", 0, each.start()), len(each[1]), each[2]) for each in DEFINITION.finditer(text)]
+    for index, (line, indent, kind) in enumerate(found):
+        after = (other for other, its_indent, _ in found[index + 1 :] if its_indent <= indent)
+        if kind != "class" and next(after, text.count("\n")) - line > FUNCTION_MAX:
+            return True
+    return False
+
+
 def test_functions() -> None:
     long = [
         f"{path.relative_to(ROOT)}: {each.name}"
         for path in MODULES
-        if (text := path.read_text()).count("\n") > FUNCTION_MAX  # to parse a file takes long, and most are shorter
+        if may_have_a_long_function(text := path.read_text())
         for each in ast.walk(ast.parse(text))
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and lines_of(each) > FUNCTION_MAX
     ]

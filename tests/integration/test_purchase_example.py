@@ -12,7 +12,9 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.parametrize("transport", ["simulated", pytest.param("embedded", marks=pytest.mark.e2e)])
+@pytest.mark.parametrize(
+    "transport", [pytest.param("simulated", marks=pytest.mark.slow), pytest.param("embedded", marks=pytest.mark.e2e)]
+)
 def test_a_purchase(transport: str, tmp_path: Path) -> None:
     example = EXAMPLES / "purchase.py"
     assert len(example.read_text("utf-8").splitlines()) < 40

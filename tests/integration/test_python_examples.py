@@ -33,6 +33,7 @@ def test_a_price_of_ones_own_sells(tmp_path: Path) -> None:
     assert told[0][1] != told[1][1]
 
 
+@pytest.mark.slow
 def test_an_experiment_of_ones_own_draws_its_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example = EXAMPLES / "own_experiment.py"
     assert len(example.read_text("utf-8").splitlines()) < LINES_MAX

@@ -193,6 +193,7 @@ def test_no_password_is_written_down_or_on_a_command_line(server):
         assert b"correct-horse" not in path.read_bytes(), path
 
 
+@pytest.mark.slow
 def test_server_that_is_given_no_accounts_does_not_start(tmp_path):
     command = [
         sys.executable,
@@ -291,6 +292,7 @@ def test_server_dies_with_its_launcher_and_the_next_one_starts(tmp_path):
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.slow
 def test_another_version_of_pyjabber_is_refused(tmp_path):
     program = (
         "import sys; from ramp.servers import embedded, embedded_process; "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import random
 import tomllib
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -38,13 +39,12 @@ LINES = {
 TABLES: dict[str, dict] = {name: {} for name in LINES}
 
 
+@cache
 def built(name: str, allocator: str | None = None) -> BlueGene:
-    """A machine of the project, its tables made here and not taken from the user's cache."""
+    """A machine of the project, its tables made here, once, and not taken from the user's cache."""
     text = (machine_directory() / f"{name}.toml").read_text(encoding="utf-8")
     return build_machine(tomllib.loads(text), source=name, options=BuildOptions(allocator))
 
-
-MACHINES = {name: built(name) for name in LINES}
 
 shapes = st.tuples(*[st.integers(1, 4)] * 3) | st.sampled_from([(8, 1, 1), (8, 2, 1), (1, 4, 8), (8, 4, 4), (2, 2, 5)])
 steps = st.lists(
@@ -88,7 +88,7 @@ def fail_both(machine: BlueGene, plain: loop.LoopMachine, failed: list, drained:
 @settings(max_examples=examples(20))
 @given(steps=long_histories, failed=failures, drained=st.lists(st.integers(0, 127), max_size=3))
 def test_every_decision_agrees_with_the_plain_loop(name, steps, failed, drained):
-    machine, plain = MACHINES[name].copy(), reference(name)
+    machine, plain = built(name).copy(), reference(name)
     fail_both(machine, plain, failed, drained)
     for job, (shape, rotate, torus, releases, victim) in enumerate(steps):
         volume = shape[0] * shape[1] * shape[2]
@@ -120,7 +120,7 @@ def test_every_decision_agrees_with_the_plain_loop(name, steps, failed, drained)
     failed=failures,
 )
 def test_no_unit_or_cable_is_ever_shared(steps, allocator, failed):
-    machine = OTHERS[allocator].copy()
+    machine = built("bgl", allocator).copy()
     fail_both(machine, reference("bgl"), failed, [])
     broken = {
         (dimension, line, label)
@@ -150,13 +150,10 @@ def test_no_unit_or_cable_is_ever_shared(steps, allocator, failed):
         assert not broken & set(cables)
 
 
-OTHERS = {name: built("bgl", name) for name in ("two-phase", "first-found", "noncontiguous")}
-
-
 @settings(max_examples=examples(25))
 @given(steps=steps)
 def test_place_first_is_the_loop_over_place(steps):
-    machine = MACHINES["bgl"].copy()
+    machine = built("bgl").copy()
     requests = [
         JobRequest(job, s[0] * s[1] * s[2], s, rotate, Connection.NAV if torus else Connection.MESH)
         for job, (s, rotate, torus, _, _) in enumerate(steps)
@@ -175,7 +172,7 @@ def test_place_first_is_the_loop_over_place(steps):
 @settings(max_examples=examples(25))
 @given(steps=steps)
 def test_snapshots_and_copies_decide_as_the_original_did(steps):
-    machine = MACHINES["bgl"].copy()
+    machine = built("bgl").copy()
     requests = [JobRequest(job, s[0] * s[1] * s[2], s, r, Connection.TORUS) for job, (s, r, *_) in enumerate(steps)]
     half = len(requests) // 2
     fill(machine, requests[:half])

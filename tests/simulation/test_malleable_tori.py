@@ -13,6 +13,7 @@ from simulation.experiments.koala import tori_study
 from simulation.experiments.koala.tori_runs import ToriSetting, run_tori_setting
 
 
+@pytest.mark.slow
 def test_what_malleability_takes_of_the_waits_is_told_with_places_and_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,10 +61,8 @@ def run(name, out, seed=1, **further):
     return find_experiment(name).run(out, quick=True, seed=seed, processes=1, on_progress=None, **further)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name == "units" else pytest.param(name, marks=pytest.mark.slow) for name in sorted(FILES)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_every_experiment_leaves_its_files(name, tmp_path) -> None:
     summary = run(name, tmp_path / name)
     written = {path.name for path in (tmp_path / name).iterdir()}

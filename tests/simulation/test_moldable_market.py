@@ -89,6 +89,7 @@ def test_each_seed_is_compared_with_itself(
     assert "comparison" not in summary or summary["comparison"] == []
 
 
+@pytest.mark.slow
 def test_a_market_that_sold_nothing_has_no_price(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Callable[[MarketCase], dict[str, Any]]
 ) -> None:

@@ -239,6 +239,7 @@ async def test_a_price_that_fails_is_refused_and_the_strategy_comes_back(agent: 
         await agent.until(lambda: agent.ask(question), lambda answer: answer.prices == (20, 30))
 
 
+@pytest.mark.slow
 async def test_what_it_prints_does_not_get_among_the_answers(agent: Agent) -> None:
     async with agent:
         await agent.guest.opened()
@@ -284,6 +285,7 @@ async def test_everything_ends_with_the_agent(agent: Agent) -> None:
     assert [each for each in (warden, *family) if each.is_running()] == []
 
 
+@pytest.mark.slow
 async def test_it_has_nothing_of_the_agents(agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAMP_PASSWORD", "secret")
     secret = (tmp_path / "secret").open("w")
@@ -422,7 +424,8 @@ async def test_one_that_is_mended_is_well_again_without_anybody_who_asks(agent: 
         assert agent.answers.empty()
 
 
-@pytest.mark.parametrize("how", [pytest.param("grow", marks=pytest.mark.slow), "grow and keep"])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["grow", "grow and keep"])
 async def test_one_that_takes_memory_without_end_fails_and_begins_anew(
     moody: MoodyPackage, tmp_path: Path, how: str
 ) -> None:

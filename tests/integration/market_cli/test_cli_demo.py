@@ -9,8 +9,9 @@ from tiny_market import CONFIG, NAMES, Terminal
 
 from ramp.cli.main import main
 
+pytestmark = pytest.mark.slow  # a market of five processes
 
-@pytest.mark.slow
+
 def test_the_demo_shows_everything_and_the_next_launch_carries_on_from_it(capsys):
     with tempfile.TemporaryDirectory(prefix="ramp-cli-") as folder:
         config, state = Path(folder) / "tiny.toml", Path(folder) / "state"

@@ -3,7 +3,10 @@
 from fractions import Fraction
 from math import ceil
 
+import pytest
 from tiny_market import balance
+
+pytestmark = pytest.mark.slow  # a market of five processes
 
 SERIAL = Fraction(1, 1000)
 WALL_S = 16 * 3600

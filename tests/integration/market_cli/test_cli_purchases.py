@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 from tiny_market import NAMES, balance
+
+pytestmark = pytest.mark.slow  # a market of five processes
 
 ROUND_FIELDS = {"round", "asked", "offers", "refusals", "duration_s"}
 UNIT_FIELDS = {"unit", "resource", "cpu_hour_cost", "cost", "reservation_id", "start", "end", "cores"}

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from tiny_market import NAMES, balance
 
+pytestmark = pytest.mark.slow  # a market of five processes
 
-@pytest.mark.slow
+
 def test_what_was_bought_is_shown_under_each_of_its_ids_and_can_be_cancelled(ramp, request_file):
     bought = ramp("submit", request_file(8), "--json")[1]
     (unit,) = bought["units"]

@@ -7,8 +7,9 @@ import subprocess
 import pytest
 from tiny_market import RAMP, Terminal, balance, wait_ready
 
+pytestmark = pytest.mark.slow  # a market of five processes
 
-@pytest.mark.slow
+
 def test_a_terminal_sees_a_live_table_and_is_asked(swarm, request_file):
     terminal = Terminal("submit", request_file(8), "--approve", "ask", state=swarm)
     terminal.until("[y/N]")
@@ -66,7 +67,6 @@ def test_a_reader_that_goes_away_does_not_change_how_it_ends(swarm, ramp, reques
     assert balance(ramp) < before
 
 
-@pytest.mark.slow
 def test_a_user_agent_that_is_killed_is_waited_for(swarm, ramp, request_file):
     pids = {agent["name"]: agent["pid"] for agent in ramp("ps", "--json")[1]["agents"]}
     os.kill(pids["alpha"], signal.SIGSTOP)

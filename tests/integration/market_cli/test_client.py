@@ -25,6 +25,8 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import StateFolder
 
+pytestmark = pytest.mark.slow  # a market of five processes
+
 WANTED = ramp.request(cores=8, wall_time="1h", start="+10min", price=70)
 
 
@@ -79,7 +81,6 @@ def test_the_same_for_asyncio(swarm):
     assert 0 < machine.cores_free == 512 - machine.cores_busy <= 384  # a quarter is taken from the beginning
 
 
-@pytest.mark.slow
 async def test_a_market_of_ones_own_for_asyncio(tmp_path):
     config = tmp_path / "tiny.toml"
     config.write_text(CONFIG)
@@ -93,7 +94,6 @@ async def test_a_market_of_ones_own_for_asyncio(tmp_path):
     assert not state.path.exists()
 
 
-@pytest.mark.slow
 async def test_a_task_that_is_cancelled_while_it_launches_leaves_no_market(tmp_path):
     config = tmp_path / "tiny.toml"
     config.write_text(CONFIG)

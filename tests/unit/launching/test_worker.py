@@ -59,7 +59,7 @@ def until(look: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
         found = look()
         if wanted(found):
             return found
-        time.sleep(0.05)
+        time.sleep(0.2)  # each look is a process
     raise AssertionError(f"still {found}")
 
 
@@ -83,6 +83,7 @@ def test_a_job_runs_once_and_what_it_says_is_there(ask: Any, tmp_path: Path) -> 
     assert subprocess.run([folder(tmp_path) / "run"]).returncode == 126, "whoever starts it again starts nothing"
 
 
+@pytest.mark.slow
 def test_an_interrupted_staging_is_done_again(ask: Any, tmp_path: Path) -> None:
     (folder(tmp_path) / "work").mkdir(parents=True)
     assert ask("look_up")["seen"] is None
@@ -90,6 +91,7 @@ def test_an_interrupted_staging_is_done_again(ask: Any, tmp_path: Path) -> None:
     until(lambda: ask("look_up")["seen"], lambda found: found["state"] == "done")
 
 
+@pytest.mark.slow
 def test_a_staged_job_that_nobody_has_is_submitted(ask: Any, tmp_path: Path) -> None:
     """As after a crash between the two."""
     ask("submit", begin_at=int(time.time() + 600) * SECOND, end_at=int(time.time() + 900) * SECOND)
@@ -101,6 +103,7 @@ def test_a_staged_job_that_nobody_has_is_submitted(ask: Any, tmp_path: Path) -> 
     until(lambda: ask("look_up")["seen"], lambda found: found["state"] == "done")
 
 
+@pytest.mark.slow
 def test_a_job_that_is_ended_the_moment_it_begins_says_how_it_ended(ask: Any, tmp_path: Path) -> None:
     """By whoever saw that it had begun, before its script has come to the command."""
     date = tmp_path / "bin" / "date"
@@ -124,12 +127,14 @@ def test_a_job_that_waits_and_one_that_runs_are_ended(ask: Any) -> None:
     assert ask("submit", "runs")["seen"]["state"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_slots_end_ends_its_job(ask: Any) -> None:
     ask("submit", arguments=["sleep", "900"], end_at=int(time.time() + 2) * SECOND)
     seen = until(lambda: ask("look_up")["seen"], lambda found: found["state"] == "failed")
     assert seen["exit_code"] in (-15, None)  # None where the slot was over before it could begin
 
 
+@pytest.mark.slow
 def test_results_are_read_but_nothing_beside_them(ask: Any, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
@@ -160,6 +165,7 @@ def test_what_leads_elsewhere_is_refused(ask: Any, tmp_path: Path, changed: Any)
     assert not list(tmp_path.rglob("run"))
 
 
+@pytest.mark.slow
 def test_another_version_or_no_question_is_refused() -> None:
     for text in (b"", b"{", b"[]", b'{"version": 9}', b"x" * 500_000):
         done = subprocess.run([sys.executable, "-I", worker.__file__], input=text, capture_output=True, check=True)

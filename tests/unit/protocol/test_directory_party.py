@@ -168,7 +168,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(600))
 @given(steps=STEPS)
 def test_any_history_agrees_with_the_rules_read_out_of_a_table(parties: Any, steps: Any) -> None:
     """The model keeps of each agent the highest number and the end of its lease, and looks at all of them each time."""

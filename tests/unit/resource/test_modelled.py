@@ -230,6 +230,7 @@ def test_a_job_beyond_its_request_gives_way_to_a_reservation(tmp_path: Path) -> 
     assert cut.jobs(NOW + HOUR)[0] == [], "cut ends it at its request"
 
 
+@pytest.mark.slow
 def test_a_restart_lives_through_the_same_history(tmp_path: Path) -> None:
     options = {"machine": "torus3d", "load": 0.9, "torus": 0.4, "base_time_s": 2 * 86_400}
     settings = PluginSettings("t1", 128 * MIDPLANE, 2, NOW, options, tmp_path / "state", seed=5)
