@@ -74,6 +74,15 @@ def test_who_was_struck_out_is_found_no_more_whatever_it_stated() -> None:
     assert list(index.names(index.meeting((need,))[0])) == ["next"]
 
 
+def test_a_set_of_machines_names_each_of_them() -> None:
+    index, names = TermsIndex(), [f"machine-{number}" for number in range(40)]
+    for name in names:
+        index.put(name, None)
+    for chosen in ([0], [7], [8], [15, 16], [3, 4, 5, 31], [39], list(range(40))):
+        assert sorted(index.names(sum(1 << place for place in chosen))) == sorted(names[place] for place in chosen)
+    assert list(index.names(0)) == []
+
+
 def test_each_of_several_directories_has_its_turn() -> None:
     directories = Directories(("first", "second", "third"))
     asked = [directories.preferred]
