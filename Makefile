@@ -119,7 +119,7 @@ chaos: $(STAMP)  ## a real market struck for MINUTES: processes killed and stopp
 slow: $(STAMP)   ## the slower tests, every property with all of its examples, and the inner loops compiled
 	RAMP_EXAMPLES=all $(PYTEST) $(IN_CI) -n auto --dist loadfile -m "(slow or hypothesis or loops) and not e2e" --ignore tests/e2e
 
-# Half an hour or so at first on two cores; verdicts are kept, and only what is new or survived is tried again.
+# An hour or more at first on two cores; verdicts are kept, and only what is new or survived is tried again.
 mutants: $(STAMP) ## changes in the machines that no test notices (MUTANTS="ramp.protocol.bank.party*": these only)
 	$(BIN)/python -m pip install --quiet --editable . --group mutation
 	$(BIN)/python -m tests.mutation $(MUTANTS)

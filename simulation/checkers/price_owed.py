@@ -107,14 +107,16 @@ class PriceOwed(Checker):
         """An honest buyer pays no more than the cheapest offer that it has heard of and has not tried asks.
 
         Of a seller with several offers the dearest counts: which of them its buyer keeps is a matter of preference.
+        Once it has tried one of them the others do not: it has kept that one.
         One from whom an earlier order of the request came to nothing does not count: its buyer need not try it again.
         """
         called = _called(agreement)
         if self._is_paid_as_offered(agreement) or self._rules[called] != SECOND_PRICE:
             return
         dearest: defaultdict[str, int] = defaultdict(int)
-        for key, (offer, seal) in self._remaining[called].items():
-            if key not in self._accepted and stands_at(offer, seal, agreement.issued_at):
+        tried = {resource for resource, offer_id in self._remaining[called] if (resource, offer_id) in self._accepted}
+        for (resource, _), (offer, seal) in self._remaining[called].items():
+            if resource not in tried and stands_at(offer, seal, agreement.issued_at):
                 dearest[offer.resource] = max(dearest[offer.resource], offer.cost)
         for resource in (agreement.resource, *self._ordered_from[agreement.user, agreement.request_id]):
             dearest.pop(resource, None)

@@ -19,7 +19,7 @@ class VoteBinds(Checker):
     name = "vote_binds"
 
     def __init__(self) -> None:
-        self._promised: dict[tuple[str, str], Instant] = {}
+        self._promised: dict[tuple[str, str], tuple[Instant, Instant]] = {}
         self._sold_as: dict[str, tuple[str, str]] = {}
         self._freed: set[tuple[str, str]] = set()
 
@@ -41,16 +41,20 @@ class VoteBinds(Checker):
                 self._freed.add(promise)
 
     def on_sent(self, message: Message, view: MarketView) -> None:
-        """A promise is given, or broken."""
+        """A promise is given, or broken.
+
+        It is kept when as much time has passed as was promised, though the resource's clock was set back meanwhile; and
+        when that clock says so, by which a resource goes that was down.
+        """
         content = message.content
         if message.sender in view.liars or not isinstance(content, HoldGranted | Failed | HoldRefused):
             return
         promise, now = (message.sender, content.offer_id), view.time_of(message.sender)
         if isinstance(content, HoldGranted):
-            self._promised.setdefault(promise, now + content.hold_for)
+            self._promised.setdefault(promise, (now + content.hold_for, view.now + content.hold_for))
         elif content.code in FORGETFUL and promise not in self._freed:
-            until = self._promised.get(promise)
-            if until is not None and now < until:
+            until, in_true_time = self._promised.get(promise, (now, view.now))
+            if now < until and view.now < in_true_time:
                 raise self._violated(
                     f"{message.sender} agreed to {content.offer_id} until {until}, "
                     f"but says {content.code.value} at {now}"

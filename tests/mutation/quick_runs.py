@@ -133,11 +133,12 @@ def _limit_processor(seconds: float) -> None:
 
 @cache
 def _text_of_tests(path: Path) -> str:
-    """A short name of a file of tests and of the conftest.py beside it, as they are: other names, other tests.
+    """A short name of a file of tests, and of the conftest.py and the data beside it: other names, other tests.
 
     Lines of imports do not count, for a module may have moved.
     """
-    files = [each for each in (path, path.with_name("conftest.py")) if each.exists()]
+    data = [each for each in sorted(path.parent.rglob("*")) if each.suffix in (".txt", ".xml", ".json")]
+    files = [each for each in (path, path.with_name("conftest.py"), *data) if each.exists()]
     lines = [line for each in files for line in each.read_text().splitlines()]
     return _short("\n".join(line for line in lines if not line.startswith(("from ", "import "))))
 

@@ -20,6 +20,7 @@ from ramp.protocol import events as ev
 from ramp.runtime.guests.answers import without_answer
 from ramp.runtime.host import Guest, Host
 from simulation.market.random_streams import stream
+from simulation.resource.reservation_book import Standing
 from simulation.resource.steady import SteadyMachine
 
 Question = TypeVar("Question", bound="fx.AskMachine | fx.PriceSlots")
@@ -265,14 +266,14 @@ def name_of(question: fx.AskMachine | fx.PriceSlots) -> str:
 
 
 class ForgetfulMachine(SteadyMachine):
-    """A machine that keeps no note of a release of what it does not have, as most batch systems keep none.
+    """A machine that keeps no note of a release of what it has never had, as most batch systems keep none.
 
     So a hold that comes to it after its release takes cores until it runs out, or is released once more.
     """
 
     def release(self, key: str, now: Instant) -> None:
-        """Give a hold or reservation back, where there is one."""
-        if self.reservation(key, now) is not None:
+        """Give a hold or reservation back, where there is one, or was: its clock may be set back, and it is again."""
+        if self._book.standing(key, now) is not Standing.UNKNOWN:
             super().release(key, now)
 
 

@@ -377,6 +377,16 @@ def test_only_the_sellers_lack_of_understanding_counts(buyer: Buyer) -> None:
     assert "res does not understand it" in outcome.detail
 
 
+def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number() -> None:
+    agreement = replace(AGREEMENT, agreement_id="a#1")
+    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), lambda: None)
+    (proposal,) = messages(changes.resize(AgreementResized("a#1", 8), 0))
+    content = c.NotUnderstood("?")
+    answer = Message(Performative.NOT_UNDERSTOOD, "res", "alice", "r1", content, in_reply_to=proposal.reply_with)
+    (withdrawal,) = messages(changes.not_understood(answer, 1))
+    assert withdrawal.content == c.AmendmentWithdrawal("a#1", 1)
+
+
 def test_what_is_not_known_yet_is_said(buyer: Buyer) -> None:
     assert buyer.changes.doubts == {}
     buyer.resize()
@@ -408,6 +418,7 @@ def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() ->
     lost = AmendmentConcluded(AmendmentOutcome("a9", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
     again = messages(changes.recover((lost, *proposed), HOUR))
     assert [each.content for each in again] == [Signed(each.amendment) for each in proposed]
+    assert messages(changes.tick(HOUR + SECOND)) == again  # both are due at once
 
 
 def test_what_was_refused_for_good_changes_nothing_after_a_restart(buyer: Buyer) -> None:

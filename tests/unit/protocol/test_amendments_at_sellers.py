@@ -365,6 +365,23 @@ def test_the_bank_is_asked_again(desk: Desk) -> None:
     assert desk.sizes.deadline == NOTICE + 3 * SECOND + HOUR
 
 
+def test_a_bank_that_turns_out_to_know_no_amendments_posts_none(desk: Desk) -> None:
+    body = desk.posting()
+    desk.bank_minor = 2
+    assert desk.sizes.deadline is not None
+    (question,) = desk.sizes.tick(desk.sizes.deadline)
+    assert question == ResizeSlot(body.offer_id, 5, 16, body.until)
+    assert refusal(desk.resized(question))[0] == "bank_too_old"
+
+
+def test_every_change_that_is_due_acts(desk: Desk, resource: Any) -> None:
+    first = desk.agreed()
+    desk.participant = resource.party.participants[resource.sell("r2", "a2").offer_id]
+    second = desk.agreed(desk.amendment(agreement_id="a2"))
+    asked = desk.sizes.tick(NOTICE)
+    assert asked == [ResizeSlot(body.offer_id, 4, 8, body.until) for body in (first, second)]
+
+
 def test_the_instant_of_effect_is_dated_and_moves_with_no_clock(desk: Desk) -> None:
     body = desk.agreed()
     desk.sizes.clock_set(-HOUR)

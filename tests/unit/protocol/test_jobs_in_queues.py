@@ -8,16 +8,20 @@ from typing import Any
 import pytest
 
 from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND, iso
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.seal import Role
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import events as ev
+from ramp.protocol.effects import Send
 from ramp.protocol.resource.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.swarm import new_checkers
 from simulation.market.virtual_launcher import JobFate, VirtualLauncher
+from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine
 
@@ -120,6 +124,17 @@ def test_what_is_ordered_before_the_start_runs_once_in_that_very_job_when_it_has
     market.world.finish()
 
 
+def test_what_has_not_started_has_no_output(market: Market) -> None:
+    market.orders()
+    query = c.JobOutputQuery("job-1", market.agreement_id, "stdout", 0)
+    message = Message(Performative.QUERY_REF, "alice", "res", "q", query, reply_with="q")
+    sealed = VirtualNotary("alice", Role.USER).seal(message, market.world.now)
+    (answer,) = market.world.resources["res"].handle(ev.MessageReceived(sealed), market.world.now)
+    assert isinstance(answer, Send)
+    refused = c.JobRefused("job-1", market.agreement_id, "no_file", "the job has not started")
+    assert (answer.message.receiver, answer.message.content) == ("alice", refused)
+
+
 def test_what_is_ordered_after_the_start_begins_at_once(market: Market) -> None:
     market.starts()
     market.orders()
@@ -155,6 +170,7 @@ def test_a_buyer_who_withdraws_or_cancels_is_owed_nothing(market: Market) -> Non
     for job_id in ("job-1", "job-2"):
         status = market.status(job_id)
         assert (status.state, status.delivery) == (JobState.CANCELLED, Delivery.PENDING)
+        assert status.detail == "it was never started"
     assert market.launcher.launches == {}
 
 
@@ -164,8 +180,8 @@ def test_a_slot_that_has_started_is_known_after_a_restart(market: Market) -> Non
     before = market.job().to_run
     assert not market.job().waits_for_start
     market.world.crash("res", MINUTE)
-    market.world.run(limit=5 * MINUTE)
-    assert not market.job().waits_for_start
+    market.world.run(limit=MINUTE)
+    assert not market.job().waits_for_start  # at once, before the bank has answered
     assert market.job().to_run == before
 
 

@@ -13,7 +13,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Cancellation, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import TotalCores
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
@@ -21,6 +21,21 @@ from ramp.protocol import events as ev
 from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade, SlotReleased
 from ramp.protocol.resource.slots import kept_participants as resource_party
 from ramp.protocol.timing import Timing
+
+
+def test_a_call_that_rests_is_answered_from_the_start_when_it_comes_again(resource: Any) -> None:
+    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+    call = c.CallForProposals("r9", 1, RequestForQuotation((unit,)))
+    message = Message(Performative.CFP, "alice", "res", "r9", call, reply_with="w")
+
+    def called() -> list[fx.Effect]:
+        return list(resource.party.handle(ev.MessageReceived(message), 0))
+
+    (quoting,) = called()
+    assert isinstance(quoting, fx.QuoteSlots)
+    assert called() == []  # the machine is at work on it
+    resource.party.forget(quoting.call_id)
+    assert [type(each) for each in called()] == [fx.QuoteSlots]
 
 
 def test_a_repeated_call_gets_the_same_answer(resource: Any) -> None:

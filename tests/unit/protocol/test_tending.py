@@ -205,6 +205,16 @@ def test_a_move_at_the_slots_end_is_no_news() -> None:
     assert len(tending.moved([("o1", SlotMove("n1", 5))], 9 * SECOND - 1)) == 1
 
 
+def test_a_machine_is_told_again_at_the_very_instant() -> None:
+    tending = _tending()
+    tending.opened(tended=True)
+    tending.kept(_sale("o1"))  # type: ignore[arg-type]
+    told = tending.tick(SECOND)
+    assert tending.deadline == SECOND + TEND_EVERY
+    assert tending.tick(SECOND + TEND_EVERY - 1) == []
+    assert tending.tick(SECOND + TEND_EVERY) == told
+
+
 def test_where_nobody_has_an_account_the_machine_is_told_of_none() -> None:
     tending = Tending("res1", None, Pace(Timing()))
     tending.opened(tended=True)
