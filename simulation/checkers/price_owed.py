@@ -45,7 +45,7 @@ class PriceOwed(Checker):
                 if called not in self._wanted or self._wanted[called].cpu_hour_cost < unit.cpu_hour_cost:
                     self._wanted[called] = unit
                 self._rules[called] = content.rule
-                if message.sender in view.liars:  # who may call each seller with another price
+                if message.sender in view.liars:  # who may call each seller for something else under one name
                     self._called_by_liars[called].append(unit)
             if content.best_offer:  # what is met by now is no longer bid for
                 self._close(self._remaining, message.sender, content.request_id)
@@ -89,10 +89,10 @@ class PriceOwed(Checker):
             if agreement.cost != offer.cost:
                 raise self._violated(f"{agreement.agreement_id} pays {agreement.cost} for an offer of {offer.cost}")
             return
-        most = self._most(agreement)
-        if not offer.cost <= agreement.cost <= most:
-            raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, not {offer.cost} to {most}")
-        if agreement.cost in (most, *(_most(offer, each) for each in self._called_by_liars[called])):
+        asked = (self._most(agreement), *(_most(offer, each) for each in self._called_by_liars[called]))
+        if not offer.cost <= agreement.cost <= max(asked):
+            raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, not {offer.cost} to {max(asked)}")
+        if agreement.cost in asked:
             return  # nobody else, or nobody cheaper
         others = [
             other.cost
