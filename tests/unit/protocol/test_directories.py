@@ -182,3 +182,27 @@ def test_an_owners_question_falls_over_too_and_any_answer_counts(seal: Any) -> N
     late = seal("first", "alice", c.DirectoryListing("q", RESOURCE_SERVICE, ("res",)), Role.DIRECTORY)
     (told,) = [each.progress for each in party.handle(ev.MessageReceived(late), 2 * SECOND) if type(each) is fx.Report]
     assert told == QueryAnswered("q", c.DirectoryListing("q", RESOURCE_SERVICE, ("res",)))
+
+
+def test_a_machine_whose_terms_change_is_there_once() -> None:
+    index = TermsIndex()
+    for cores in (64, 128):
+        index.put("res1", StaticTerms(cores))
+    met, unmet = index.meeting((StaticNeeds(cores=100),))
+    assert (list(index.names(met)), list(index.names(unmet)), len(index)) == (["res1"], [], 1)
+
+
+def test_who_comes_takes_the_place_of_who_has_gone() -> None:
+    """Else a directory would grow with everyone who ever registered."""
+    index = TermsIndex()
+    for number in range(100):
+        index.put(f"machine-{number}", StaticTerms(64))
+        assert index.place(f"machine-{number}") == 0
+        index.remove(f"machine-{number}")
+
+
+def test_what_nobody_has_is_met_by_nobody_whatever_stands_at_the_first_place() -> None:
+    index = TermsIndex()
+    index.put("res1", StaticTerms(64, architecture="x86_64"))
+    met, _ = index.meeting((StaticNeeds(cores=1, architecture="sparc"),))
+    assert list(index.names(met)) == []

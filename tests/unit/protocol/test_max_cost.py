@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import Acceptance, HoldCancelled, HoldGranted, HoldRefused
+from ramp.model.contents import (
+    Acceptance,
+    DirectoryListing,
+    HoldCancelled,
+    HoldGranted,
+    HoldRefused,
+    PaymentOrder,
+    Proposal,
+)
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer, RefusalCode
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.protocol.effects import Send
+from ramp.protocol.events import AuctionOptions, RequestSubmitted
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.evaluator import over_limit
@@ -64,3 +76,18 @@ def test_a_next_best_offer_that_is_too_dear_is_let_go(limit: int | None) -> None
     else:
         assert sent(effects) == []
         assert [held.offer for held in voting.result.held] == [DEAR]
+
+
+@pytest.mark.parametrize(("limit", "bought"), [(96_000, True), (95_999, False)])
+def test_a_purchase_hands_its_owners_limit_on_to_the_vote(alice: Any, limit: int, bought: bool) -> None:
+    """res1 asks 800.00 credits and has sold its slot meanwhile; res2, who is asked next, wants 960.00."""
+    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+    wanted = RequestSubmitted("r1", RequestForQuotation((unit,)), AuctionOptions(rounds=1, max_cost=limit))
+    alice.command(wanted)
+    alice.hear("directory", DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    for resource, price in (("res1", 50), ("res2", 60)):
+        proposal = Proposal("r1", 1, (alice.offer(resource, price),))
+        alice.hear(resource, proposal, performative=Performative.PROPOSE)
+    alice.hear("res1", HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN, "gone"))
+    said_next = [type(each.message.content) for each in alice.grant("res2") if isinstance(each, Send)]
+    assert said_next == ([PaymentOrder] if bought else [HoldCancelled])

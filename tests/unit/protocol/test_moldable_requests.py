@@ -10,7 +10,7 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, SECOND
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import MoldableTerms, RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
@@ -20,6 +20,7 @@ from ramp.protocol.progress import RoundClosed
 from ramp.protocol.records import HoldIntended
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
+from ramp.protocol.user.evaluator import misfits
 from simulation.market.counted_ids import CountedIds
 
 LAW = "amdahl:0.5"
@@ -162,3 +163,14 @@ def test_offers_of_different_sizes_compare_by_their_cost_and_the_next_round_asks
     asked = [each for each in calls if isinstance(each, c.CallForProposals)]
     assert {each.request.units[0].cpu_hour_cost for each in asked} == {60}
     assert {bid.resource: bid.cpu_hour_cost for bid in asked[0].bids} == {"res1": 60, "res2": 66}  # 1040.25 / 16
+
+
+def test_an_offer_for_a_unit_of_fixed_size_hides_no_misfit_behind_it() -> None:
+    """Sixteen cores take an hour; half of that is against the law."""
+    fixed = replace(UNIT, number=2, moldable=None)
+    offers = [
+        Offer("o2", "r1", 2, "res", 50, HOUR, 2 * HOUR, 16, 0.5, HOUR),
+        Offer("o1", "r1", 1, "res", 50, HOUR, HOUR + HOUR // 2, 16, 0.5, HOUR),
+    ]
+    found = misfits(offers, {1: UNIT, 2: fixed}, best_offers=False)
+    assert [(each.unit, each.code) for each in found] == [(1, RefusalCode.SIZE_AGAINST_LAW)]

@@ -1,0 +1,66 @@
+"""What the ledger takes and what it refuses, at the very edge of each limit."""
+
+from __future__ import annotations
+
+import pytest
+
+from ramp.errors import LedgerRefusal
+from ramp.ledger.account import AMOUNT_MAX, AccountKind
+from ramp.ledger.book import Book
+from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX
+from ramp.ledger.refusals import (
+    IDENTIFIER_LENGTH_MAX,
+    RefusalCode,
+    check_evidence,
+    check_identifier,
+    check_instant,
+    one_line,
+)
+
+
+@pytest.mark.parametrize("name", ["a", "a" * IDENTIFIER_LENGTH_MAX, "alice@grid.example"])
+def test_names_that_are_taken(name: str) -> None:
+    check_identifier("account id", name)
+
+
+@pytest.mark.parametrize("name", ["", "a" * (IDENTIFIER_LENGTH_MAX + 1), 'a"b', "a b", "a\tb"])
+def test_names_that_are_refused(name: str) -> None:
+    with pytest.raises(LedgerRefusal) as refused:
+        check_identifier("account id", name)
+    assert refused.value.code == RefusalCode.MALFORMED_VALUE
+
+
+def test_a_moment_is_a_whole_number_from_1970_on() -> None:
+    check_instant("time", 0)
+    for wrong in (-1, 1.0, True):
+        with pytest.raises(LedgerRefusal):
+            check_instant("time", wrong)  # type: ignore[arg-type]  # what a caller without mypy may do
+
+
+@pytest.mark.parametrize("text", ["", "a" * EVIDENCE_LENGTH_MAX, chr(0xD7FF), chr(0xE000), "é"])
+def test_evidence_that_is_kept(text: str) -> None:
+    check_evidence(text)
+
+
+@pytest.mark.parametrize("text", ["a" * (EVIDENCE_LENGTH_MAX + 1), "a\0", chr(0xD800), chr(0xDFFF)])
+def test_evidence_that_could_not_be_kept(text: str) -> None:
+    """Surrogates are U+D800 to U+DFFF (Unicode 15, section 3.8); no database takes one, nor PostgreSQL a NUL."""
+    with pytest.raises(LedgerRefusal) as refused:
+        check_evidence(text)
+    assert refused.value.code == RefusalCode.MALFORMED_VALUE
+
+
+def test_what_cannot_be_printed_becomes_one_question_mark() -> None:
+    assert one_line("two \n lines\x1b[1m") == "two lines?[1m"
+
+
+@pytest.mark.parametrize("limit", [0, AMOUNT_MAX])
+def test_credit_limits_that_are_taken(limit: int) -> None:
+    assert Book().open_account("alice", AccountKind.USER, at=1, credit_limit=limit).credit_limit == limit
+
+
+@pytest.mark.parametrize("limit", [-1, AMOUNT_MAX + 1, 1.5, True])
+def test_credit_limits_that_are_refused(limit: int) -> None:
+    with pytest.raises(LedgerRefusal) as refused:
+        Book().open_account("alice", AccountKind.USER, at=1, credit_limit=limit)
+    assert refused.value.code == RefusalCode.MALFORMED_VALUE
