@@ -28,7 +28,7 @@ class PriceOwed(Checker):
 
     def __init__(self) -> None:
         self._wanted: dict[_Called, RequestUnit] = {}
-        self._rules: dict[_Called, str] = {}
+        self._rules: defaultdict[_Called, set[str]] = defaultdict(set)  # of a liar there may be several
         self._called_by_liars: defaultdict[_Called, list[RequestUnit]] = defaultdict(list)
         self._offered: defaultdict[_Called, list[tuple[Offer, Seal | None]]] = defaultdict(list)
         self._remaining: defaultdict[_Called, dict[tuple[str, str], tuple[Offer, Seal]]] = defaultdict(dict)
@@ -44,7 +44,7 @@ class PriceOwed(Checker):
                 called = message.sender, content.request_id, unit.number
                 if called not in self._wanted or self._wanted[called].cpu_hour_cost < unit.cpu_hour_cost:
                     self._wanted[called] = unit
-                self._rules[called] = content.rule
+                self._rules[called].add(content.rule)
                 if message.sender in view.liars:  # who may call each seller for something else under one name
                     self._called_by_liars[called].append(unit)
             if content.best_offer:  # what is met by now is no longer bid for
@@ -89,6 +89,8 @@ class PriceOwed(Checker):
             if agreement.cost != offer.cost:
                 raise self._violated(f"{agreement.agreement_id} pays {agreement.cost} for an offer of {offer.cost}")
             return
+        if agreement.cost == offer.cost and "" in self._rules[called]:
+            return  # a liar called by a rule and by none, and whom it pays was told of none
         asked = (self._most(agreement), *(_most(offer, each) for each in self._called_by_liars[called]))
         if not offer.cost <= agreement.cost <= max(asked):
             raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, not {offer.cost} to {max(asked)}")
@@ -111,7 +113,7 @@ class PriceOwed(Checker):
         One from whom an earlier order of the request came to nothing does not count: its buyer need not try it again.
         """
         called = _called(agreement)
-        if self._is_paid_as_offered(agreement) or self._rules[called] != SECOND_PRICE:
+        if self._is_paid_as_offered(agreement) or SECOND_PRICE not in self._rules[called]:
             return
         dearest: defaultdict[str, int] = defaultdict(int)
         tried = {resource for resource, offer_id in self._remaining[called] if (resource, offer_id) in self._accepted}
@@ -125,7 +127,7 @@ class PriceOwed(Checker):
             raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, but {owed} was the next offer")
 
     def _is_paid_as_offered(self, agreement: Agreement) -> bool:
-        return agreement.best_offer or not self._rules.get(_called(agreement))
+        return agreement.best_offer or not any(self._rules[_called(agreement)])
 
     def _most(self, agreement: Agreement) -> int:
         return _most(agreement.offer, self._wanted[_called(agreement)])
