@@ -41,8 +41,8 @@ from ramp.runtime.changes.overlay import Overlay, part_of_market, save_overlay, 
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.config import SwarmConfig
 from ramp.runtime.config_file import load_config
-from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.joining.register import Register
+from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.logs.events import record
 from ramp.runtime.state_folder import StateFolder
 

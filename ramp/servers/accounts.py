@@ -1,10 +1,10 @@
 """The accounts of the embedded server: given by whoever starts it, over a private line, and kept in memory only.
 
 Nobody else can make one, but with a token that was given for its name (`ramp.servers.registered_accounts`). As the
-launcher gives all of them anew at every start, none is ever lost, and none outlives the market that it was made for. The
-line is the server's standard input: JSON objects, one a text line, each answered by a line once what it gives holds. Under
-the name of an account stands its password, or the token to register it with, `{"digest": .., "ends_at": ..}`, or null where
-there is to be none any more.
+launcher gives all of them anew at every start, none is ever lost, and none outlives the market that it was made for.
+The line is the server's standard input: JSON objects, one a text line, each answered by a line once what it gives
+holds. Under the name of an account stands its password, or the token to register it with, `{"digest": .., "ends_at":
+..}`, or null where there is to be none any more.
 """
 
 from __future__ import annotations
@@ -212,14 +212,13 @@ def _read_given(given: object) -> tuple[dict[str, str], dict[str, AccountToken |
     Raises:
         ConfigurationError: if it is none; without the line itself, which may hold passwords.
     """
+    found = given if isinstance(given, dict) else {"": 0}  # which is no password and no token either
+    passwords = {name: value for name, value in found.items() if isinstance(value, str)}
     try:
-        if not isinstance(given, dict):
-            raise TypeError
-        passwords = {name: value for name, value in given.items() if isinstance(value, str)}
-        others = {name: value for name, value in given.items() if not isinstance(value, str)}
         tokens = {
             name: None if value is None else AccountToken(str(value["digest"]), int(value["ends_at"]))
-            for name, value in others.items()
+            for name, value in found.items()
+            if name not in passwords
         }
     except (TypeError, KeyError, ValueError):
         right = '{"name": "password"}, or with {"digest": .., "ends_at": ..} or null in place of a password'

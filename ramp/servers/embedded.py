@@ -2,7 +2,7 @@
 
 It is pyjabber, SPADE's own server, run as a process of its own with its defects mended (see
 `ramp.servers.embedded_process`). It listens on loopback only, and is meant for one machine. Its accounts are those that
-whoever starts it hands over, see `ramp.servers.accounts`, and those that were registered with tokens that it hands over.
+whoever starts it hands over, see `ramp.servers.accounts`, and those registered with tokens that it hands over.
 
     python -m ramp.servers.embedded --port 5222 --state DIR < accounts.json
 """
@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="ramp.servers.embedded", description="the embedded XMPP server")
     parser.add_argument("--host", default="localhost", help="XMPP domain of the agents (default: localhost)")
     parser.add_argument("--port", type=int, required=True, help="TCP port for clients, on 127.0.0.1")
-    parser.add_argument("--state", type=Path, required=True, help="directory of rosters, registered accounts and certificate")
+    parser.add_argument("--state", type=Path, required=True, help="directory of rosters, accounts and certificate")
     options = parser.parse_args(arguments)
     from ramp.servers.embedded_process import serve  # imports SQLAlchemy and all that
 

@@ -6,7 +6,7 @@
 | key and certificate in site-packages, signed with a key that is in the wheel | `ramp.servers.certificate` |
 | pool of processes for key derivation: survives kill -9, hangs when forked at a bad moment | one thread, unused |
 | a message to another domain ends the server | `Router.deliver` bounces it |
-| anybody can make an account, also `bank@localhost/evil` or `BANK` | `_close_accounts`, `ramp.servers.accounts`, `Registration` |
+| anybody can make an account, also `bank@localhost/evil` or `BANK` | `_close_accounts`, `ramp.servers.accounts` |
 | the `from` of a stanza is believed | `Session.feed` writes the authenticated address, and ends who claims another |
 | the address of a presence is taken for a pattern that may match anybody | `_exact_sessions` |
 | a session that has died still gets the messages of its successor | `Router` knows living sessions only |

@@ -1,7 +1,7 @@
 """Pre-authenticated registration on the embedded server: one client's part of it, before it logs in.
 
-A client shows a token (XEP-0445) and then registers the account that the token is for (XEP-0077). Without a token there is
-no registration of any kind.
+A client shows a token (XEP-0445) and then registers the account that the token is for (XEP-0077). Without a token there
+is no registration of any kind.
 """
 
 from __future__ import annotations

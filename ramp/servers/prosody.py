@@ -1,8 +1,8 @@
 """Prosody from Debian's packages as a local server: for tests, and for users who want a server that resumes sessions.
 
 Configured for a market on one machine: loopback only, encryption demanded, no account but those that the launcher
-makes or has given a token for, stream management on, and none of the rate limits and delays of Debian's default configuration (with those a
-call for proposals to 20 resources takes 8 s instead of 40 ms).
+makes or has given a token for, stream management on, and none of the rate limits and delays of Debian's default
+configuration (with those a call for proposals to 20 resources takes 8 s instead of 40 ms).
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ _CONFIGURATION = """-- written by RAMP; changes are lost at the next start
 {privileged}pidfile = "{state}/prosody.pid"
 data_path = "{state}/data"
 certificates = "{state}/tls"
-modules_enabled = {{ "roster"; "saslauth"; "tls"; "disco"; "ping"; "smacks"; "ramp_multicast"; "ramp_registration"{further_modules} }}
+modules_enabled = {{
+  "roster"; "saslauth"; "tls"; "disco"; "ping"; "smacks"; "ramp_multicast"; "ramp_registration"{further_modules}
+}}
 modules_disabled = {{ {disabled_modules} }}
 plugin_paths = {{ "{plugins}" }}
 interfaces = {{ "{host}" }}
@@ -88,7 +90,7 @@ def store_accounts(configuration: Path, domain: str, accounts: Mapping[str, str]
 
 
 def store_tokens(configuration: Path, domain: str, tokens: Mapping[str, AccountToken | None]) -> None:
-    """Put what accounts may be registered with into a Prosody's store, and close those made otherwise; it may run meanwhile.
+    """Let accounts be registered with these tokens, and close those that were made otherwise; it may run meanwhile.
 
     Args:
         configuration: as in `store_accounts`.

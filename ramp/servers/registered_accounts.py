@@ -1,8 +1,8 @@
 """Accounts that their owners have made on the embedded server, each with a token of the market's keeper.
 
-The launcher gives tokens as it gives accounts, at every start; without one nobody registers anything. What was registered
-is on disk before it is answered, as salted digests of the password. An account lives as long as the token that it was
-made with is the one given for its name.
+The launcher gives tokens as it gives accounts, at every start; without one nobody registers anything. What was
+registered is on disk before it is answered, as salted digests of the password. An account lives as long as the token
+that it was made with is the one given for its name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from ramp.errors import ConfigurationError
+from ramp.errors import ConfigurationError, VersionTooNew
 from ramp.model.instant import Instant
 from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
@@ -142,15 +142,17 @@ class RegisteredAccounts:
             return {}
         try:
             plain = json.loads(self._path.read_text("utf-8"))
-            if plain["version"] != VERSION:
-                raise ValueError(f"version {plain['version']!r}; right would be {VERSION}")
-            return {str(name): _Registered(**each) for name, each in plain["accounts"].items()}
+            version = int(plain["version"])
+            found = {str(name): _Registered(**each) for name, each in plain["accounts"].items() if version <= VERSION}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigurationError(
                 f"the accounts that were registered cannot be read: {type(error).__name__}: {error}; restore the file "
                 "from a backup: without it those who joined with a token cannot log in",
                 path=self._path,
             ) from error
+        if version > VERSION:
+            raise VersionTooNew(self._path, "accounts that were registered", version, VERSION)
+        return found
 
 
 def _derived(password: str, salt: bytes, iterations: int) -> str:

@@ -1,5 +1,4 @@
-"""Follows the register of invitations: the server gets the accounts of those invited, or tokens to register them with, the
-bank those who enrolled."""
+"""Follows the register of invitations: the server gets accounts and tokens of the invited, the bank the enrolled."""
 
 from __future__ import annotations
 

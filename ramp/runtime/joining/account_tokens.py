@@ -1,7 +1,7 @@
 """Tokens with which those who were invited make their own XMPP account: pre-authenticated registration (XEP-0445).
 
-A token is drawn for one name, travels in the invitation only, and is good for one registration until its end. Market and
-server keep its digest. Servers that somebody else keeps have tokens of their own, which come as a URI (XEP-0401).
+A token is drawn for one name, travels in the invitation only, and is good for one registration until its end. Market
+and server keep its digest. Servers that somebody else keeps have tokens of their own, which come as a URI (XEP-0401).
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 An invitation fixes the name, role and end of what it invites, says where the market is, and pins its authority. Its
 secret never travels: it is the key of an HMAC (RFC 2104) over the request for a certificate. The XMPP account at the
-market's server is made by whoever joins, with a token that the invitation carries (`account_tokens`), or was made before
-with a password that is derived from the secret (HKDF, RFC 5869). The authority's signature covers everything in it, the
-token by its digest, so whoever changes a part of an invitation on its way makes it void; whoever reads it can use it, once.
+market's server is made by whoever joins, with a token that the invitation carries (`account_tokens`), or was made
+before, with a password that is derived from the secret (HKDF, RFC 5869). The authority's signature covers everything in
+it, the token by its digest, so whoever changes a part of an invitation on its way makes it void; whoever reads it can
+use it, once.
 """
 
 from __future__ import annotations

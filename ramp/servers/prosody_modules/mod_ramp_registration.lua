@@ -31,8 +31,13 @@ local function made_with(name)
 	return made and made.digest;
 end
 
+-- In the store: the user manager takes whoever is signed in for an account.
+local function is_account(name)
+	return prosody.hosts[module.host].users.user_exists(name);
+end
+
 local function is_used(name, token)
-	return made_with(name) == token.digest and usermanager.user_exists(name, module.host);
+	return made_with(name) == token.digest and is_account(name);
 end
 
 -- Every token is compared in full: the time that it takes tells nothing of any.
@@ -94,6 +99,23 @@ local function take_token(event)
 	return true;
 end
 
+local function send_away(name)
+	local user = prosody.hosts[module.host].sessions[name];
+	for _, session in pairs(user and user.sessions or {}) do
+		session:close({ condition = "not-authorized", text = "the account is closed" });
+	end
+end
+
+-- The command closes accounts in the store; who is signed in to one is sent away here.
+local function look()
+	for name in pairs(given_store:get(nil) or {}) do
+		if prosody.hosts[module.host].sessions[name] and not is_account(name) then
+			send_away(name);
+		end
+	end
+	return look_s;
+end
+
 local function register(event)
 	local session, stanza = event.origin, event.stanza;
 	local accepted = session.ramp_registration;
@@ -124,23 +146,12 @@ local function register(event)
 	if not kept or not usermanager.create_user(name, password, module.host) then
 		return refuse(session, stanza, "wait", "internal-server-error", "it cannot be kept at present");
 	end
+	send_away(name); -- whoever had an earlier account of that name
 	module:log("warn", "the account %s is registered", name);
 	session.send(st.reply(stanza));
 	return true;
 end
 
--- The command closes accounts in the store; who is signed in to one is sent away here.
-local function send_away()
-	for name, known in pairs(given_store:get(nil) or {}) do
-		local user = prosody.hosts[module.host].sessions[name];
-		if user and known.closed and not usermanager.user_exists(name, module.host) then
-			for _, session in pairs(user.sessions) do
-				session:close({ condition = "not-authorized", text = "the account is closed" });
-			end
-		end
-	end
-	return look_s;
-end
 
 function module.load()
 	if module.host ~= "*" and prosody.process_type == "prosody" then
@@ -148,7 +159,7 @@ function module.load()
 		module:hook("stream-features", offer);
 		module:hook("stanza/iq/" .. xmlns_token .. ":preauth", take_token);
 		module:hook("stanza/iq/" .. xmlns_register .. ":query", register);
-		module:add_timer(look_s, send_away);
+		module:add_timer(look_s, look);
 	end
 end
 
@@ -173,7 +184,7 @@ function module.command(arg)
 		if type(token) == "table" and token.digest then
 			given[name] = { digest = token.digest, ends_at = token.ends_at };
 		else -- a digest that no token has, and an end that is over
-			given[name] = { digest = "", ends_at = 0, closed = true };
+			given[name] = { digest = "", ends_at = 0 };
 		end
 	end
 	if not given_store:set(nil, given) then
@@ -182,7 +193,7 @@ function module.command(arg)
 	end
 	for name in pairs(tokens) do -- afterwards, so that nothing is made meanwhile with what does not hold any more
 		local digest = made_with(name);
-		if usermanager.user_exists(name, host) and digest ~= given[name].digest then
+		if is_account(name) and digest ~= given[name].digest then
 			usermanager.delete_user(name, host);
 			made_store:set(name, nil);
 		end
