@@ -36,6 +36,7 @@ PAUSE_S: Final = 1.0
 
 _FEATURE: Final = "{urn:xmpp:ibr-token:0}register"
 _PREAUTH: Final = "{urn:xmpp:pars:0}preauth"
+_TAKES_NONE: Final = "takes no token: this one was used, has ended or was taken back"
 _UNKNOWN: Final = ("item-not-found", "forbidden")  # XEP-0445's word for it, and that of Prosody's mod_invites_register
 
 
@@ -164,7 +165,7 @@ class _Registrar(ClientXMPP):  # type: ignore[misc]
             self._encrypted = True
             self.was_heard = True
             self.knows_no_token = features.xml.find(_FEATURE) is None
-            self._refused = "takes no token at present" if self.knows_no_token else await self._register()
+            self._refused = _TAKES_NONE if self.knows_no_token else await self._register()
         elif not self._encrypted and features.xml.find("{urn:ietf:params:xml:ns:xmpp-tls}starttls") is None:
             self._settle("offers no encryption")
             return None
