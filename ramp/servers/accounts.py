@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ramp.errors import ConfigurationError
 from ramp.runtime.joining.account_tokens import AccountToken
@@ -212,7 +212,7 @@ def _read_given(given: object) -> tuple[dict[str, str], dict[str, AccountToken |
     Raises:
         ConfigurationError: if it is none; without the line itself, which may hold passwords.
     """
-    found = given if isinstance(given, dict) else {"": 0}  # which is no password and no token either
+    found: dict[str, Any] = given if isinstance(given, dict) else {"": 0}  # which is no password and no token either
     passwords = {name: value for name, value in found.items() if isinstance(value, str)}
     try:
         tokens = {
