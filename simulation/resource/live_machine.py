@@ -29,9 +29,9 @@ from simulation.planning.placers import ALWAYS, placer_of
 from simulation.planning.space_time import SpaceTime
 from simulation.queueing.queue_simulation import EndedJob, Overrun, QueueSimulation
 from simulation.resource.background import Submission
-from simulation.resource.lent_units import given_back
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, RunningJob, Scheduler, SizeChanges
+from simulation.schedulers.lent_units import given_back
 from simulation.schedulers.planner import placements_conflict
 
 SCHEDULER_DEFAULT: Final = "easy"

@@ -15,11 +15,11 @@ from simulation.malleable.malleability import Malleability
 from simulation.malleable.sizes import JobClass, Sizes
 from simulation.malleable.speedup import AmdahlLaw
 from simulation.resource.background import Submission
-from simulation.resource.lent_units import given_back
 from simulation.resource.live_machine import LiveMachine
 from simulation.resource.modelled import open_plugin
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
+from simulation.schedulers.lent_units import given_back
 from simulation.schedulers.planner import placements_conflict
 
 pytestmark = pytest.mark.loops
