@@ -18,7 +18,6 @@ from ramp.servers.federated_prosody import FederatedProsody
 from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer
 
-
 USERS_PER_PROCESS: Final = 50
 """User Agents that share one process at most: of two hundred in one, all would wait for its one processor."""
 
