@@ -1,4 +1,4 @@
-"""A bought slot has the size that its posted amendments say; each gave back what its part was worth, once."""
+"""A bought slot has the size that its posted amendments say; each gave back or cost what its part was worth, once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AmendedOnce(Checker):
         return (posted[-1].cores, posted[-1].until) if posted else (agreement.offer.cores, agreement.offer.end)
 
     def at_stop(self, view: MarketView) -> None:
-        """What a user has had posted is one chain, and the ledger has a rebate of the same amount for each of it."""
+        """What a user has had posted is one chain, and the ledger has moved the same amount for each of it, once."""
         for user in view.honest_users.values():
             for agreement_id, agreement in user.agreements.items():
                 self._follow(view, agreement, user.changes.posted(agreement_id))
@@ -54,7 +54,9 @@ class AmendedOnce(Checker):
             problem = amendment_problem(agreement, state, amendment)
             if problem is not None:
                 raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id}: {problem[1]}")
-            rebate = view.ledger.transfer(f"{agreement.agreement_id}#{amendment.number}", TransferKind.REBATE)
-            if rebate is None or rebate.amount != amendment.refund:
-                raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id} gave back {rebate}")
-            state = after(amendment)
+            kind = TransferKind.PAYMENT if amendment.grows else TransferKind.REBATE
+            moved = view.ledger.transfer(amendment.key, kind)
+            wanted = amendment.charge if amendment.grows else amendment.refund
+            if moved is None or moved.posted_at is None or moved.amount != wanted:
+                raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id} has moved {moved}")
+            state = after(state, amendment)
