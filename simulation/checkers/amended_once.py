@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ramp.ledger.transfer import TransferKind
-from ramp.model.agreement import Agreement, Amendment
-from ramp.model.sizes.amended import after, amendment_problem, first_state
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.instant import Instant
+from ramp.model.sizes.amended import after, amendment_problem, first_state, state_digest
 from ramp.protocol.tables import ParticipantState
 from simulation.checkers.observation import Checker, MarketView
 
@@ -13,6 +15,27 @@ class AmendedOnce(Checker):
     """Compares users, resources, machines and the ledger."""
 
     name = "amended_once"
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, tuple[int, Instant]] = {}
+
+    def on_sent(self, message: Message, view: MarketView) -> None:
+        """Remember what every amendment that is signed would make of its slot."""
+        content = message.content
+        if isinstance(content, Signed) and isinstance(content.body, Amendment):
+            self._sizes[state_digest(content.body)] = content.body.cores, content.body.until
+
+    def on_step(self, view: MarketView) -> None:
+        """While a slot is being changed no more of it may be used than is paid."""
+        for name, party in view.honest_resources.items():
+            for offer_id in party.sizes.open:
+                participant = party.participants[offer_id]
+                agreed = participant.agreed
+                posted = [each for each in view.ledger.amendments(agreed.agreement_id) if each.is_posted]
+                paid = self._sizes[posted[-1].digest] if posted else (agreed.offer.cores, agreed.offer.end)
+                used = participant.size
+                if used[0] > paid[0] or used[1] > paid[1]:
+                    raise self._violated(f"{name} has handed {used} over for {offer_id}; {paid} is paid")
 
     def at_end(self, view: MarketView) -> None:
         """Users know every amendment that is posted; machines have what the last one says."""

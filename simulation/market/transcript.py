@@ -185,7 +185,8 @@ def _amending(content: c.Content) -> str:
         case c.AmendmentRefused():
             return f"amendment {content.number} of {content.agreement_id}: {_coded(content.code, content.detail)}"
         case c.AmendmentCall():
-            return f"{content.cores} cores for {content.agreement_id} at {content.cpu_hour_cost} (amendment {content.number})"
+            wanted = f"{content.cores} cores for {content.agreement_id} at {content.cpu_hour_cost}"
+            return f"{wanted} (amendment {content.number})"
         case c.AmendmentPriced():
             return f"amendment {content.number} of {content.agreement_id} at {content.cpu_hour_cost}"
         case c.AmendmentFunded():
