@@ -68,7 +68,7 @@ def test_what_is_given_up_before_the_start_counts_from_the_start() -> None:
 
 
 def test_the_next_one_changes_what_the_first_has_made() -> None:
-    state = after(AMENDMENT)
+    state = after(first_state(AGREEMENT), AMENDMENT)
     second = replace(
         AMENDMENT,
         number=2,

@@ -259,13 +259,11 @@ def amendment_problem(agreement: Agreement, state: SlotState, amendment: Amendme
         return "no_change", f"the slot has {state.cores} cores until {iso(state.until)} already"
     if amendment.grows:
         return _growth_problem(state, amendment)
-    if amendment.cores < 1 or is_growth(state, amendment.cores, amendment.until):
+    if not 1 <= amendment.cores <= state.cores or amendment.until > state.until:
         return "not_smaller", (
             f"{amendment.cores} cores until {iso(amendment.until)} are not within the {state.cores} until "
             f"{iso(state.until)} that the slot has"
         )
-    if amendment.cores > state.cores or amendment.until > state.until:
-        return mixed_problem(state)
     if amendment.until <= max(amendment.effective_at, offer.start):
         return "nothing_left", "nothing of the slot would be left; what has not begun can be cancelled instead"
     if not amendment.issued_at < amendment.effective_at < amendment.valid_until <= state.until:

@@ -18,7 +18,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
-from ramp.model.sizes.amended import after, first_state
+from ramp.model.sizes.amended import after, first_state, state_digest
 from ramp.protocol.amending.asking import AgreementResized, AmendmentOutcome
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send
@@ -78,7 +78,9 @@ class Buyer:
         self.changes = self.new()
 
     def new(self) -> Changes:
-        return Changes({"a1": AGREEMENT}, lambda _: self.standing, Pace(Timing()), lambda: self.bank_minor)
+        return Changes(
+            {"a1": AGREEMENT}, lambda _: self.standing, Pace(Timing()), lambda: self.bank_minor, lambda: "order-1"
+        )
 
     def resize(self, now: int = 0, *, cores: int | None = 8, **wish: Any) -> list[Effect]:
         return self.changes.resize(AgreementResized("a1", cores, **wish), now)
@@ -195,7 +197,7 @@ def test_the_sellers_proof_ends_it(buyer: Buyer) -> None:
     assert again is None
     assert (buyer.changes.open, buyer.changes.deadline) == ((), None)
     assert buyer.changes.posted("a1") == (FIRST,)
-    assert buyer.changes.state("a1") == after(FIRST)
+    assert buyer.changes.state("a1") == after(first_state(AGREEMENT), FIRST)
     assert buyer.hears_bank(POSTED) == []  # after the end
 
 
@@ -379,7 +381,7 @@ def test_only_the_sellers_lack_of_understanding_counts(buyer: Buyer) -> None:
 
 def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number() -> None:
     agreement = replace(AGREEMENT, agreement_id="a#1")
-    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), lambda: None)
+    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), lambda: None, lambda: "order-1")
     (proposal,) = messages(changes.resize(AgreementResized("a#1", 8), 0))
     content = c.NotUnderstood("?")
     answer = Message(Performative.NOT_UNDERSTOOD, "res", "alice", "r1", content, in_reply_to=proposal.reply_with)
@@ -401,7 +403,7 @@ def test_what_is_not_known_yet_is_said(buyer: Buyer) -> None:
 
 def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
     concluded = AmendmentConcluded(AmendmentOutcome("a1", 1, True, 8, 5 * HOUR, NOTICE, HALF), TO_SELLER, 1)
-    second = replace(FIRST, number=2, previous=after(FIRST).digest, cores=4, refund=HALF // 2)
+    second = replace(FIRST, number=2, previous=state_digest(FIRST), cores=4, refund=HALF // 2)
     records = (AmendmentProposed(FIRST, 0), concluded, AmendmentProposed(second, 2))
     (again,) = messages(buyer.changes.recover(records, HOUR))
     assert again.content == Signed(second)
@@ -413,7 +415,7 @@ def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
 
 def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() -> None:
     agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2")}
-    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None)
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None, lambda: "order-1")
     proposed = [AmendmentProposed(replace(FIRST, agreement_id=agreement_id), 0) for agreement_id in agreements]
     lost = AmendmentConcluded(AmendmentOutcome("a9", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
     again = messages(changes.recover((lost, *proposed), HOUR))

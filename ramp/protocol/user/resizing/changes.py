@@ -19,6 +19,7 @@ from ramp.model.sizes.amended import (
     amendment_problem,
     first_state,
     is_growth,
+    mixed_problem,
     refund_owed,
 )
 from ramp.model.sizes.moldable import price_with
@@ -213,6 +214,8 @@ class Changes:
         if grows:
             wanted = Wanted(agreement, state, self._next_number(agreement_id), cores, until, _asking(wish, agreement))
             return self._grow((wanted,), wish.max_cost, now, quote_only=wish.quote_only)
+        if cores > state.cores or until > state.until:
+            return [self._not_done(agreement_id, *mixed_problem(state))]
         amendment = self._drawn_up(wish, agreement, state, now)
         problem = amendment_problem(agreement, state, amendment)
         if problem is not None:
