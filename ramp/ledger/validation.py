@@ -19,6 +19,7 @@ from ramp.ledger.entry import (
     TransferEntered,
     TransferSettled,
 )
+from ramp.ledger.orders.order import OrderState
 from ramp.ledger.orders.validation import check_orders
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, agreement_of, transfer_id_of
 
@@ -162,7 +163,7 @@ def additions(entries: Iterable[Entry]) -> dict[str, str]:
     """Payments of what amendments have added, by their ids, with the id of the payment of their agreement."""
     found = {}
     for entry in entries:
-        if isinstance(entry, OrderEntered):
+        if isinstance(entry, OrderEntered) and entry.order.state is OrderState.RESERVED:
             for line in entry.order.lines:
                 if (named := line.amended) is not None:
                     added, first = line.agreement_id, named[0]

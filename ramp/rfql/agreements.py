@@ -151,6 +151,19 @@ def read_body(element: Element, opener: Opener) -> Signable:
         raise MeaningViolation(str(error)) from error
 
 
+def read_posted(element: Element) -> contents.AmendmentPosted:
+    """Read that an amendment is posted, of a document that has passed the schema check.
+
+    Raises:
+        MeaningViolation: if nothing has moved, or money both ways.
+    """
+    posted = AMENDMENT_POSTED.read(element)
+    if (posted.refund > 0) == (posted.charge > 0):
+        moved = f"a refund of {posted.refund} and a charge of {posted.charge}"
+        raise MeaningViolation(f"AmendmentPosted: {moved}; right would be one of the two")
+    return posted
+
+
 def _check_amendment(body: Amendment) -> None:
     if not body.issued_at < body.effective_at < body.valid_until <= body.until:
         times = "issuedAt, effectiveAt, validUntil and until"

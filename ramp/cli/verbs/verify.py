@@ -164,7 +164,7 @@ def _amendment_summary(amendment: Amendment) -> str:
     return (
         f"{amendment.user} and {amendment.resource} have changed agreement {amendment.agreement_id} (amendment "
         f"{amendment.number}): {amendment.cores} cores until {moment_text(amendment.until)} from "
-        f"{moment_text(amendment.effective_at)} on, {amount_moved(amendment)}"
+        f"{moment_text(amendment.effective_at)} on, for {amount_moved(amendment)}"
     )
 
 

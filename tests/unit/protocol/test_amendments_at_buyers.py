@@ -165,10 +165,10 @@ def test_what_is_unknown_cannot_be_changed(buyer: Buyer) -> None:
 
 
 def test_a_change_that_does_not_fit_is_told_with_the_slot_as_it_stands(buyer: Buyer) -> None:
-    outcome = outcome_of(buyer.resize(cores=17))
+    outcome = outcome_of(buyer.resize(cores=16))
     assert (outcome.agreement_id, outcome.number, outcome.done) == ("a1", 0, False)
-    assert (outcome.cores, outcome.until, outcome.code) == (16, 5 * HOUR, "not_smaller")
-    assert "17 cores" in outcome.detail
+    assert (outcome.cores, outcome.until, outcome.code) == (16, 5 * HOUR, "no_change")
+    assert "16 cores" in outcome.detail
 
 
 def test_one_change_at_a_time(buyer: Buyer) -> None:
