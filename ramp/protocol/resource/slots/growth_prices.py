@@ -2,7 +2,7 @@
 
 A call is answered like one of an auction: the machine says whether it can change what is reserved and what is free over
 the time to come, the strategy names a price for that load. Nothing is set aside; the price stands as long as an offer
-does, and is forgotten by a restart.
+does, is the answer to the same call again, and is forgotten by a restart.
 """
 
 from __future__ import annotations
@@ -76,6 +76,9 @@ class GrowthPrices:
         self._question = question
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
         self._prices: Recent[tuple[str, int, Instant], tuple[int, Instant]] = Recent(timing.offer_validity, PRICES_MAX)
+        self._answers: Recent[AmendmentCall, tuple[AmendmentPriced, Instant]] = Recent(
+            timing.offer_validity, PRICES_MAX
+        )
         self._calls = 0
 
     def price(self, offer_id: str, cores: int, until: Instant, now: Instant) -> int | None:
@@ -86,6 +89,7 @@ class GrowthPrices:
     def clock_set(self, by: Duration) -> None:
         """The clock has been set: see `Party.clock_set`."""
         self._prices.clock_set(by)
+        self._answers.clock_set(by)
 
     def on_call(
         self, message: Message, call: AmendmentCall, participant: Participant, state: SlotState, now: Instant
@@ -105,6 +109,9 @@ class GrowthPrices:
         if begins >= state.until:
             return [refused(message, call, "too_late", f"the slot ends at {iso(state.until)}")]
         offer_id = participant.offer.offer_id
+        answered = self._answers.get(call)
+        if answered is not None and now < answered[1]:
+            return [reply(message, Performative.PROPOSE, answered[0])]
         if any(each.message == message for each in self._pending.values()):
             return []  # a copy; the machine is still at work on the first
         self._calls += 1
@@ -160,6 +167,7 @@ class GrowthPrices:
         call, valid_for = pending.call, self._timing.offer_validity
         self._prices.put((pending.offer_id, call.cores, call.until), (max(named), now + valid_for), now)
         priced = AmendmentPriced(call.agreement_id, call.number, max(named), valid_for)
+        self._answers.put(call, (priced, now + valid_for), now)
         return [reply(pending.message, Performative.PROPOSE, priced)]
 
     def _refuse(self, call_id: str, code: str, detail: str) -> Send:
