@@ -22,6 +22,7 @@ from ramp.protocol.resource.slots.size_change import SizeChange
 from ramp.protocol.tables import SizeChangeState
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.resizing.changes import Changes
+from simulation.market.counted_ids import CountedIds
 
 NOW = 100 * HOUR
 OFFER = Offer("o-1", "r-1", 1, "res", 60, NOW + HOUR, NOW + 5 * HOUR, 16, 0.0, NOW + HOUR)
@@ -49,7 +50,7 @@ class Buyer:
     def __init__(self, bank_minor: int | None) -> None:
         self.bank_minor = bank_minor
         self.changes = Changes(
-            {"a-1": AGREEMENT}, lambda _: "active", Pace(Timing()), lambda: self.bank_minor, lambda: "order-1"
+            {"a-1": AGREEMENT}, lambda _: "active", Pace(Timing()), lambda: self.bank_minor, CountedIds("alice")
         )
 
     def resize(self, *, quote_only: bool = False) -> list[Effect]:

@@ -71,15 +71,14 @@ from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller, draining_code
-from ramp.protocol.resource.slots.growth_prices import CALLS, GrowthPrices
+from ramp.protocol.resource.slots.growth_prices import CALLS
 from ramp.protocol.resource.slots.kept_participants import KeptParticipants
-from ramp.protocol.resource.slots.size_desk import SizeDesk
+from ramp.protocol.resource.slots.size_desk import GrowthWord, SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing, earliest
 
-GrowthWord = AmendmentCall | AmendmentFunded | AmendmentWithdrawal
 BankWord = PaymentMade | PaymentRefused | RefundMade | RefundRefused | AmendmentPosted | AmendmentRefused
 
 
@@ -115,14 +114,7 @@ class ResourceParty(KeptParticipants):
             releases=Releases(pace),
             over=Retention(timing),
             jobs=jobs,
-            sizes=SizeDesk(
-                pace,
-                jobs.in_the_way,
-                lambda: self._clock.bank_minor,
-                prices=GrowthPrices(timing, seller.question_for_growth),
-                unpaid=unpaid,
-                not_selling=lambda: DRAINING_DETAIL if seller.draining else "",
-            ),
+            sizes=SizeDesk(pace, jobs.in_the_way, lambda: self._clock.bank_minor, seller=seller, unpaid=unpaid),
             tending=Tending(name, launching, pace),
         )
         self.name = name
@@ -243,14 +235,10 @@ class ResourceParty(KeptParticipants):
 
     def _on_quotes(self, event: SlotsQuoted | SlotsPriced, now: Instant) -> list[Effect]:
         """What machine or strategy say of slots that are called for, or of what would be added to sold ones."""
-        prices = self.sizes.prices
+        asked = self.sizes.prices if event.call_id.startswith(CALLS) else self._seller
         if isinstance(event, SlotsQuoted):
-            if event.call_id.startswith(CALLS):
-                return prices.on_quoted(event.call_id, event.answers)
-            return self._seller.on_quoted(event.call_id, event.answers, now)
-        if event.call_id.startswith(CALLS):
-            return prices.on_priced(event.call_id, event.prices, now)
-        return self._seller.on_priced(event.call_id, event.prices, now)
+            return asked.on_quoted(event.call_id, event.answers, now)
+        return asked.on_priced(event.call_id, event.prices, now)
 
     def _lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
         """A sold slot cannot be had: give its money back, and end its jobs."""
@@ -411,7 +399,9 @@ class ResourceParty(KeptParticipants):
     def _on_sold(self, message: Message, content: Signed | GrowthWord, now: Instant) -> list[Effect]:
         """What a buyer says of what was sold to it: that it is given back, or shall have another size."""
         if not isinstance(content, Signed):
-            return self._on_growth(message, content, now)
+            sold = self._by_agreement.get(content.agreement_id)
+            act = partial(self.sizes.on_growth, message, content, sold, now)
+            return act() if sold is None else guarded(sold.offer.offer_id, act)
         body = content.body
         assert isinstance(body, Cancellation | Amendment)
         participant = self.participants.get(body.offer_id)
@@ -421,16 +411,6 @@ class ResourceParty(KeptParticipants):
             return self._act(participant, partial(participant.on_cancellation, content, now))
         unknown = CancellationRefused(body.agreement_id, "unknown_agreement", "nothing is sold under that agreement")
         return [self._reply(message, Performative.REFUSE, unknown)]
-
-    def _on_growth(self, message: Message, word: GrowthWord, now: Instant) -> list[Effect]:
-        """What a buyer says of adding to a slot, beside the amendment itself."""
-        sealed_lately(message, Role.USER, now, self._timing)
-        participant = self._by_agreement.get(word.agreement_id)
-        if isinstance(word, AmendmentCall):
-            act = partial(self.sizes.on_call, message, word, participant, now)
-        else:
-            act = partial(self.sizes.on_buyer, message, word, participant, now)
-        return act() if participant is None else guarded(participant.offer.offer_id, act)
 
     def _on_bank(self, message: Message, content: BankWord, now: Instant) -> list[Effect]:
         seal = said_by(message, self._bank, Role.BANK)

@@ -68,6 +68,7 @@ class OwnJobs:
         agreements: the user's agreements by id.
         state_of: how one of them stands.
         questions: the user's open questions.
+        until: the end of the slot of one of them as it stands.
     """
 
     def __init__(

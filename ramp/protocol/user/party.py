@@ -115,17 +115,10 @@ class UserParty:
         self._pace = Pace(timing)
         self._running: dict[str, Purchase] = {}
         self._returns = Returns(self.agreements, self._pace)
-        self.changes = Changes(
-            self.agreements,
-            self.agreement_state,
-            self._pace,
-            lambda: self._clock.bank_minor,
-            lambda: self._ids.new("order"),
-        )
+        self.changes = Changes(self.agreements, self.agreement_state, self._pace, lambda: self._clock.bank_minor, ids)
         self._ended = EndedRequests(self.purchases, self.agreements, timing)
         self._questions = Questions(name, self._pace)
-        until = lambda each: self.changes.state(each).until  # noqa: E731
-        self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, until)
+        self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.end)
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
         self._listings = Listings(self._questions, self._directories)
@@ -457,8 +450,8 @@ class UserParty:
 
     def _let_go(self, now: Instant) -> list[Effect]:
         """Forget what has been over for long enough, and move it to the archive."""
-        is_open = lambda each: each in self._returns or each in self.changes  # noqa: E731
-        references = self._ended.over(now, is_open, self.changes.amended_end)
+        open_ones = lambda each: each in self._returns or each in self.changes  # noqa: E731
+        references = self._ended.over(now, open_ones, self.changes.new_end)
         self.jobs.forget(references)
         self.moves.forget(references)
         self._bought.difference_update(references)

@@ -65,7 +65,7 @@ def grow_some(world: World, random: Random | None) -> None:
         return
     for name, user in world.users.items():
         for agreement_id, agreement in sorted(user.agreements.items()):
-            for _ in range(random.choice((0, 1, 1, 2))):
+            for _ in range(random.choice((0, 1, 2, 3))):
                 offer = agreement.offer
                 cores = offer.cores + random.randint(1, max(offer.cores, 2)) if random.random() < 0.7 else None
                 until: Instant | None = None

@@ -11,11 +11,16 @@ from unittest.mock import patch
 
 from ramp.ledger import rules as ledger_rules
 from ramp.ledger.book import _Index
+from ramp.ledger.orders import rules as order_rules
 from ramp.model.agreement import Amendment
+from ramp.model.instant import Instant
 from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.amending.memory import AmendmentConcluded
+from ramp.protocol.effects import Effect
 from ramp.protocol.records import Record
+from ramp.protocol.resource.slots.growth import SlotGrowth
 from ramp.protocol.resource.slots.size_change import SizeChange
+from ramp.protocol.tables import SizeChangeState
 from ramp.protocol.user.resizing.changes import Changes
 
 Context = contextlib.AbstractContextManager[object]
@@ -52,3 +57,39 @@ def amendments_forgotten() -> Context:
         return original(changes, ended)
 
     return patch.object(Changes, "_replayed", replayed)
+
+
+def handed_over_unpaid() -> Context:
+    """What is added may be used as soon as the machine has set it aside."""
+    return patch.object(SlotGrowth, "is_binding", property(lambda growth: growth.state is not SizeChangeState.ENDED))
+
+
+def addition_kept() -> Context:
+    """The machine keeps what was to be added, though nobody has paid it."""
+
+    def restore(growth: SlotGrowth, code: str, detail: str, stimulus: str, now: Instant) -> list[Effect]:
+        growth._enter(SizeChangeState.RESTORING, stimulus)
+        return growth._end(code, detail, "SlotResized", now)
+
+    return patch.object(SlotGrowth, "_restore", restore)
+
+
+def addition_not_recorded() -> Context:
+    """The machine is asked for more before it is on record."""
+
+    def start(growth: SlotGrowth, now: Instant) -> list[Effect]:
+        growth._enter(SizeChangeState.HOLDING, "Amendment")
+        growth._arm()
+        return [growth._ask_machine()]
+
+    return patch.object(SlotGrowth, "start", start)
+
+
+def additions_not_noted() -> Context:
+    """The ledger posts what was added, and does not note the amendment."""
+    return patch.object(order_rules, "addition_posted", lambda *_: None)
+
+
+def additions_of_any_state() -> Context:
+    """The ledger pays for what is added to a slot that has changed, or was given back, meanwhile."""
+    return patch.object(order_rules, "addition_problem", lambda *_: None)

@@ -40,8 +40,13 @@ from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.voting import Voting
 from ramp.runtime.host import Host
 from simulation.market.faults.planted_amendment_bugs import (
+    addition_kept,
+    addition_not_recorded,
+    additions_not_noted,
+    additions_of_any_state,
     amendments_forgotten,
     decisions_forgotten,
+    handed_over_unpaid,
     paid_back_untaken,
     rebates_refunded_again,
 )
@@ -457,6 +462,21 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
     ),
     "amendments_forgotten": PlantedBug(
         amendments_forgotten, "a user that restarts knows no amendment that was posted", "amended_once"
+    ),
+    "handed_over_unpaid": PlantedBug(
+        handed_over_unpaid, "what is added to a slot may be used before it is paid", "amended_once"
+    ),
+    "addition_kept": PlantedBug(
+        addition_kept, "a machine keeps for a slot what was to be added and was not paid", "amended_once"
+    ),
+    "addition_not_recorded": PlantedBug(
+        addition_not_recorded, "a machine sets more aside for a slot before that is on record", "amended_once"
+    ),
+    "additions_not_noted": PlantedBug(
+        additions_not_noted, "the ledger is paid for what is added, and does not note the amendment", "amended_once"
+    ),
+    "additions_of_any_state": PlantedBug(
+        additions_of_any_state, "what is added is paid though the slot was given back meanwhile", "refunded_once"
     ),
 }
 """Every planted bug by its name."""

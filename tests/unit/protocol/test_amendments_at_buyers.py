@@ -26,6 +26,7 @@ from ramp.protocol.events import ClockAsked
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.resizing.changes import Changes
+from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
 NOTICE = 10 * SECOND
@@ -80,7 +81,7 @@ class Buyer:
 
     def new(self) -> Changes:
         return Changes(
-            {"a1": AGREEMENT}, lambda _: self.standing, Pace(Timing()), lambda: self.bank_minor, lambda: "order-1"
+            {"a1": AGREEMENT}, lambda _: self.standing, Pace(Timing()), lambda: self.bank_minor, CountedIds("alice")
         )
 
     def resize(self, now: int = 0, *, cores: int | None = 8, **wish: Any) -> list[Effect]:
@@ -401,7 +402,7 @@ def test_what_the_banks_last_word_was_spoken_in_is_what_it_knows(alice: Any, sea
 
 def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number() -> None:
     agreement = replace(AGREEMENT, agreement_id="a#1")
-    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), lambda: None, lambda: "order-1")
+    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
     (proposal,) = messages(changes.resize(AgreementResized("a#1", 8), 0))
     content = c.NotUnderstood("?")
     answer = Message(Performative.NOT_UNDERSTOOD, "res", "alice", "r1", content, in_reply_to=proposal.reply_with)
@@ -435,7 +436,7 @@ def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
 
 def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() -> None:
     agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2")}
-    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None, lambda: "order-1")
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), lambda: None, CountedIds("alice"))
     proposed = [AmendmentProposed(replace(FIRST, agreement_id=agreement_id), 0) for agreement_id in agreements]
     lost = AmendmentConcluded(AmendmentOutcome("a9", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
     again = messages(changes.recover((lost, *proposed), HOUR))

@@ -17,7 +17,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import first_state, state_digest
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.amending.asking import ResizeSlot, SlotResized
@@ -28,15 +28,23 @@ from ramp.protocol.amending.memory import (
     CapacityTaken,
     SizeRecord,
 )
-from ramp.protocol.pricing import PriceQuestion
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
-from ramp.protocol.resource.slots.growth_prices import GrowthPrices
+from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.tables import ParticipantState
 from ramp.protocol.timing import Pace, Timing
+from simulation.market.counted_ids import CountedIds
 
 NOTICE = 10 * SECOND
+
+
+def _seller() -> Seller:
+    return Seller(
+        "res", terms=StaticTerms(64), prices=PriceRange(60, 20), source="live", ids=CountedIds("res"), timing=Timing()
+    )
+
+
 SEAL = Seal("bank", Role.BANK, "res", "r1", 0, "seal text")
 
 
@@ -53,7 +61,7 @@ class Desk:
     participant: Participant
     in_the_way: str = ""
     bank_minor: int | None = None
-    not_selling: str = ""
+    seller: Seller = field(default_factory=_seller)
     unpaid: Unpaid = field(default_factory=lambda: Unpaid(Quotas(), 64))
     asked: list[tuple[str, int, int]] = field(default_factory=list)
 
@@ -65,15 +73,8 @@ class Desk:
             self.asked.append((offer_id, cores, until))
             return self.in_the_way
 
-        question = lambda asking, slot, user: PriceQuestion(asking, 60, 20, slot.load, user=user, cores=slot.cores)  # noqa: E731
-        return SizeDesk(
-            Pace(Timing()),
-            in_the_way,
-            lambda: self.bank_minor,
-            prices=GrowthPrices(Timing(), question),
-            unpaid=self.unpaid,
-            not_selling=lambda: self.not_selling,
-        )
+        bank_minor = lambda: self.bank_minor  # noqa: E731
+        return SizeDesk(Pace(Timing()), in_the_way, bank_minor, seller=self.seller, unpaid=self.unpaid)
 
     def amendment(self, cores: int = 8, number: int = 1, at: int = 0, **changes: Any) -> Amendment:
         """Half of the slot, or another part, given back before it begins."""

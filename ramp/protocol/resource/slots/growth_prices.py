@@ -136,7 +136,7 @@ class GrowthPrices:
                 effects.append(QuoteSlots(call_id, tuple(each.unit for each in pending.wanted)))
         return effects
 
-    def on_quoted(self, call_id: str, answers: Sequence[Slot | Refusal]) -> list[Effect]:
+    def on_quoted(self, call_id: str, answers: Sequence[Slot | Refusal], now: Instant) -> list[Effect]:
         """The machine says what is free: ask the strategy for a price of each piece, or say what would pass."""
         pending = self._pending.get(call_id)
         if pending is None:

@@ -22,19 +22,24 @@ from ramp.model.contents import (
     AmendmentWithdrawal,
 )
 from ramp.model.instant import Duration, Instant, iso, seconds
-from ramp.model.seal import Seal
+from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state, notice_problem
 from ramp.protocol.amending.asking import ADDITIONS_SINCE, AMENDMENTS_SINCE, BANK_TOO_OLD, SlotResized, old_bank_problem
 from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
+from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.faults import guarded
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Unpaid
+from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
 from ramp.protocol.resource.slots.growth import SlotGrowth
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices, refused
 from ramp.protocol.resource.slots.size_change import SizeChange
 from ramp.protocol.tables import ParticipantState, SizeChangeState
 from ramp.protocol.timing import Pace, earliest
+
+GrowthWord = AmendmentCall | AmendmentFunded | AmendmentWithdrawal
+"""What a buyer says of adding to a slot, beside the amendment itself."""
 
 
 @dataclass(slots=True)
@@ -62,9 +67,11 @@ class SizeDesk:
         in_the_way: why a slot (an offer's id) cannot have so many cores until that end, for what goes on on it; or
             empty.
         bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
-        prices: what is asked for what is added.
+        seller: asks its own price for what is added, or sells nothing new.
         unpaid: what each buyer has set aside and has not paid for.
-        not_selling: why nothing new is sold, what is added to a slot neither; empty where it is.
+
+    Attributes:
+        prices: those that are named for what would be added.
     """
 
     def __init__(
@@ -73,13 +80,12 @@ class SizeDesk:
         in_the_way: Callable[[str, int, Instant], str],
         bank_minor: Callable[[], int | None],
         *,
-        prices: GrowthPrices,
+        seller: Seller,
         unpaid: Unpaid,
-        not_selling: Callable[[], str],
     ) -> None:
-        self.prices = prices
+        self.prices = GrowthPrices(pace.timing, seller.question_for_growth)
+        self._seller = seller
         self._unpaid = unpaid
-        self._not_selling = not_selling
         self._pace = pace
         self._in_the_way = in_the_way
         self._bank_minor = bank_minor
@@ -197,7 +203,26 @@ class SizeDesk:
         slot.change = self._change(signed, slot)
         return self._kept(slot, slot.change.start(now))
 
-    def on_call(
+    def on_growth(
+        self, message: Message, word: GrowthWord, participant: Participant | None, now: Instant
+    ) -> list[Effect]:
+        """What a buyer says of adding to a slot, beside the amendment itself.
+
+        Args:
+            message: as it came.
+            word: what it says.
+            participant: what was sold under the agreement that it names, if anything.
+            now: the present.
+
+        Raises:
+            RemoteProtocolError: if it is not its sender's own word, said lately.
+        """
+        sealed_lately(message, Role.USER, now, self._pace.timing)
+        if isinstance(word, AmendmentCall):
+            return self._on_call(message, word, participant, now)
+        return self._on_buyer(message, word, participant, now)
+
+    def _on_call(
         self, message: Message, call: AmendmentCall, participant: Participant | None, now: Instant
     ) -> list[Effect]:
         """A buyer asks at what price a slot may grow."""
@@ -211,7 +236,7 @@ class SizeDesk:
             return [refused(message, call, *problem)]
         return self.prices.on_call(message, call, participant, slot.state, now)
 
-    def on_buyer(
+    def _on_buyer(
         self,
         message: Message,
         word: AmendmentFunded | AmendmentWithdrawal,
@@ -299,8 +324,8 @@ class SizeDesk:
 
     def _selling_problem(self, slot: _Slot, cores: int, until: Instant) -> tuple[str, str] | None:
         """Why nothing is added to a slot for its buyer, whatever the machine has."""
-        if draining := self._not_selling():
-            return "draining", draining
+        if self._seller.draining:
+            return "draining", DRAINING_DETAIL
         more = cores if until > slot.state.until else cores - slot.state.cores
         too_much = self._unpaid.problem(slot.participant.user, more)
         return ("quota", too_much) if too_much else None

@@ -10,6 +10,7 @@ from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Amendment, Cancellation
 from ramp.model.contents import Amended, AmendmentPosted, AmendmentPriced, Content
+from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import (
@@ -55,7 +56,7 @@ class Changes:
         standing: what an agreement of them is now (`UserParty.agreement_state`).
         pace: of the user.
         bank_minor: minor version of the wire format that the bank speaks; None where that is not known.
-        new_order: names a payment order.
+        ids: where names of payment orders come from.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Changes:
         standing: Callable[[str], str],
         pace: Pace,
         bank_minor: Callable[[], int | None],
-        new_order: Callable[[], str],
+        ids: IdSource,
     ) -> None:
         self._agreements = agreements
         self._standing = standing
@@ -73,9 +74,7 @@ class Changes:
         self._proposed: dict[str, dict[int, Amendment]] = {}
         self._posted: dict[str, list[Amendment]] = {}
         self._open: dict[str, Change] = {}
-        self._growths = Growths(
-            standing=standing, pace=pace, new_order=new_order, proposed=self._propose, posted=self._note
-        )
+        self._growths = Growths(standing=standing, pace=pace, ids=ids, proposed=self._propose, posted=self._note)
 
     def __contains__(self, agreement_id: str) -> bool:
         return agreement_id in self._open or agreement_id in self._growths
@@ -89,7 +88,11 @@ class Changes:
         """The amendments of an agreement that hold, in their order."""
         return tuple(self._posted.get(agreement_id, ()))
 
-    def amended_end(self, agreement_id: str) -> Instant:
+    def end(self, agreement_id: str) -> Instant:
+        """The end of something bought as it stands."""
+        return self.state(agreement_id).until
+
+    def new_end(self, agreement_id: str) -> Instant:
         """The end that amendments have given to something bought; 0 where there are none."""
         posted = self._posted.get(agreement_id)
         return posted[-1].until if posted else 0

@@ -13,6 +13,7 @@ from functools import partial
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Amendment
 from ramp.model.contents import AmendmentCall, AmendmentPriced, AmendmentRefused
+from ramp.model.identifiers import IdSource
 from ramp.model.instant import Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.seal import Role
@@ -98,7 +99,7 @@ class Growths:
     Args:
         standing: what an agreement is now (`UserParty.agreement_state`).
         pace: of the user.
-        new_order: names an order.
+        ids: where names of orders come from.
         proposed: told of every amendment that goes on record.
         posted: told of every amendment that holds.
     """
@@ -108,13 +109,13 @@ class Growths:
         *,
         standing: Callable[[str], str],
         pace: Pace,
-        new_order: Callable[[], str],
+        ids: IdSource,
         proposed: Callable[[Amendment], None],
         posted: Callable[[Amendment], None],
     ) -> None:
         self._standing = standing
         self._pace = pace
-        self._new_order = new_order
+        self._ids = ids
         self._proposed = proposed
         self._posted = posted
         self._inquiries: dict[str, _Inquiry] = {}
@@ -334,7 +335,7 @@ class Growths:
         timing = self._pace.timing
         effective_at = now + timing.amendment_notice
         ends = min(each.state.until for each in inquiry.wanted)
-        order_id = QUOTED if inquiry.quote_only else self._new_order()
+        order_id = QUOTED if inquiry.quote_only else self._ids.new("order")
         times = now, effective_at, min(effective_at + timing.amendment_window, ends)
         return [_drawn_up(each, inquiry.prices[each.agreement_id], order_id, times) for each in inquiry.wanted]
 
