@@ -88,8 +88,3 @@ def addition_not_recorded() -> Context:
 def additions_not_noted() -> Context:
     """The ledger posts what was added, and does not note the amendment."""
     return patch.object(order_rules, "addition_posted", lambda *_: None)
-
-
-def additions_of_any_state() -> Context:
-    """The ledger pays for what is added to a slot that has changed, or was given back, meanwhile."""
-    return patch.object(order_rules, "addition_problem", lambda *_: None)

@@ -43,7 +43,6 @@ from simulation.market.faults.planted_amendment_bugs import (
     addition_kept,
     addition_not_recorded,
     additions_not_noted,
-    additions_of_any_state,
     amendments_forgotten,
     decisions_forgotten,
     handed_over_unpaid,
@@ -474,9 +473,6 @@ PLANTED_BUGS: dict[str, PlantedBug] = {
     ),
     "additions_not_noted": PlantedBug(
         additions_not_noted, "the ledger is paid for what is added, and does not note the amendment", "amended_once"
-    ),
-    "additions_of_any_state": PlantedBug(
-        additions_of_any_state, "what is added is paid though the slot was given back meanwhile", "refunded_once"
     ),
 }
 """Every planted bug by its name."""
