@@ -19,11 +19,11 @@ from ramp.web.pages.tables import Column, table
 from ramp.web.pages.visit import Visit
 
 CHAIN: Final = (
-    Column("number", "Amendment", right=True),
-    Column("from", "From"),
+    Column("number", "Amendment"),
     Column("cores", "Cores", right=True),
-    Column("until", "Until"),
     Column("back", "Given back (credits)", right=True),
+    Column("until", "Until"),
+    Column("since", "Since"),
 )
 
 COUNTED_S: Final = 1.0
@@ -58,7 +58,8 @@ class SizeCard:
             ui.label("What you give up comes back by its share of the price, from some seconds on.").classes(
                 "ramp-quiet text-caption"
             )
-        self._answer = ui.element("div").classes("column full-width").style("gap: .6rem").props('aria-live="polite"')
+        self._answer = ui.element("div").classes("column full-width q-my-sm").style("gap: .6rem")
+        self._answer.props('aria-live="polite"')
         self._going = ui.label().props('role="status"').classes("ramp-wait text-weight-medium full-width")
         self._chain = table(CHAIN, [], "number", empty="It has the size that it was bought with.")
         self.show(self._bought)
@@ -114,7 +115,7 @@ class SizeCard:
     def _offer(self, told: Resized) -> None:
         """Say what the new size would bring or cost, and ask whether it shall be."""
         more = f"cost {credits_text(told.charge)} credits" if told.charge else ""
-        meaning = "What runs on what you give up is ended; what has been given up may be sold to others at once."
+        meaning = "What runs on it is ended, and it may be sold to others at once."
         if more:
             meaning = "It is yours once the bank has paid for it; until then the slot stays as it is."
         with self._answer:
@@ -190,7 +191,7 @@ def _chain_rows(visit: Visit, bought: Reservation) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = [
         {
             "number": each.number,
-            "from": visit.moment(to_datetime(each.effective_at)),
+            "since": visit.moment(to_datetime(each.effective_at)),
             "cores": each.cores,
             "until": visit.moment(to_datetime(each.until)),
             "back": credits_text(each.refund),
@@ -201,7 +202,7 @@ def _chain_rows(visit: Visit, bought: Reservation) -> list[dict[str, object]]:
         return []
     first: dict[str, object] = {
         "number": "as bought",
-        "from": visit.moment(to_datetime(offer.start)),
+        "since": "",
         "cores": offer.cores,
         "until": visit.moment(to_datetime(offer.end)),
         "back": "",
