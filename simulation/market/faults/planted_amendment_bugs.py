@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 from unittest.mock import patch
 
 from ramp.ledger import rules as ledger_rules
@@ -88,3 +89,40 @@ def addition_not_recorded() -> Context:
 def additions_not_noted() -> Context:
     """The ledger posts what was added, and does not note the amendment."""
     return patch.object(order_rules, "addition_posted", lambda *_: None)
+
+
+OF_AMENDMENTS: Final[dict[str, tuple[Callable[[], Context], str, str]]] = {
+    "paid_back_untaken": (paid_back_untaken, "a part of a slot is paid back that the machine keeps", "amended_once"),
+    "decisions_forgotten": (
+        decisions_forgotten,
+        "the ledger does not write what it has decided of an amendment",
+        "refunded_once",
+    ),
+    "rebates_refunded_again": (
+        rebates_refunded_again,
+        "a refund gives back what amendments have given back already",
+        "refunded_once",
+    ),
+    "amendments_forgotten": (
+        amendments_forgotten,
+        "a user that restarts knows no amendment that was posted",
+        "amended_once",
+    ),
+    "handed_over_unpaid": (handed_over_unpaid, "what is added to a slot may be used before it is paid", "amended_once"),
+    "addition_kept": (
+        addition_kept,
+        "a machine keeps for a slot what was to be added and was not paid",
+        "amended_once",
+    ),
+    "addition_not_recorded": (
+        addition_not_recorded,
+        "a machine sets more aside for a slot before that is on record",
+        "amended_once",
+    ),
+    "additions_not_noted": (
+        additions_not_noted,
+        "the ledger is paid for what is added, and does not note the amendment",
+        "amended_once",
+    ),
+}
+"""By the name of each: how it is planted, what it is, and the checker that sees it."""
