@@ -1,6 +1,6 @@
 """One process of a swarm: runs a group of agents, restarts any that fails, and says what happens as JSON lines.
 
-Run by the supervisor as `python -m ramp.agents.group`. Every line on standard output is an event with `agent`, `event`
+Run by the supervisor as `python -m ramp.agents`. Every line on standard output is an event with `agent`, `event`
 (`ready`, `failed`, `degraded`, `broken`, `stopped`, `clock`), `detail`, and whether it `is_up`; `clock` has numbers
 beside. The log goes to standard error. What the supervisor asks comes on standard input (`group_calls`).
 
@@ -332,7 +332,7 @@ def _emit_clock(agent: str, compared: ClockCompared) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a group of agents until SIGTERM."""
-    parser = argparse.ArgumentParser(prog="python -m ramp.agents.group", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m ramp.agents", description=main.__doc__)
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--state-dir", type=Path, required=True)
     parser.add_argument("--host", default="127.0.0.1")
