@@ -164,8 +164,8 @@ def contradictions(connection: Connection) -> list[str]:
         One sentence for each finding, at most `FINDINGS_MAX` of a kind, those about balances first; none if the books
         agree.
     """
-    # Hundreds of thousands of rows come and go at once, and none of them refers to another: a walk through all that there
-    # is for each seven hundred that come would take a third of the time.
+    # Hundreds of thousands of rows come and go at once, and none refers to another: the collector's walks through
+    # them would take a third of the time.
     collected = gc.isenabled()
     gc.disable()
     try:
