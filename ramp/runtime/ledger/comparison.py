@@ -172,7 +172,8 @@ def find_overdrafts(rows: Rows) -> list[str]:
     """No entry brings an account below its limit.
 
     Only what is given back may do so, and only a resource's: it owes the money then. So those debited for nothing else,
-    as most resources', need no walk; nor do entries that leave what a user can spend as it was.
+    as most resources', need no walk; nor do those who could pay all at once with what they had before they paid
+    anything, nor entries that leave what a user can spend as it was.
     """
     accounts = {row.account_id: row for row in rows.accounts}
     kinds = rows.account_kinds
@@ -181,14 +182,33 @@ def find_overdrafts(rows: Rows) -> list[str]:
         for _, kind, _, _, debit, *_ in rows.transfers
         if debit in accounts and (kind not in _GIVEN_BACK or kinds[debit] != "resource")
     }
-    spendable = dict.fromkeys(spenders, 0)
+    first_funds = _first_funds(rows.transfers, spenders)
+    walked = {account_id for account_id in spenders if first_funds[account_id] + accounts[account_id].credit_limit < 0}
+    spendable = dict.fromkeys(walked, 0)
     findings = []
-    for _, change, account_id, is_debit, kind, transfer_id in sorted(_moves(rows.transfers, spenders, kinds)):
+    for _, change, account_id, is_debit, kind, transfer_id in sorted(_moves(rows.transfers, walked, kinds)):
         spendable[account_id] += change
         missing = -spendable[account_id] - accounts[account_id].credit_limit
         if missing > 0 and is_debit and (kind not in _GIVEN_BACK or kinds[account_id] != "resource"):
             findings.append(f"{transfer_id} brings {account_id} {missing} minor units below its limit")
     return findings
+
+
+def _first_funds(transfers: Iterable[Row[Any]], spenders: set[str]) -> Counter[str]:
+    """What accounts had before they were debited for the first time, less all that they were ever debited."""
+    funds: Counter[str] = Counter()
+    first: dict[str, int] = {}
+    for _, _, _, _, debit, _, amount, _, _, _, entered, settled, _ in transfers:
+        if debit in spenders:
+            funds[debit] -= amount
+            number = settled if entered is None else entered
+            if number is not None:
+                first[debit] = min(number, first.get(debit, number))
+    for _, _, _, _, _, credit, amount, posted_at, _, _, entered, settled, _ in transfers:
+        last = entered if settled is None else settled
+        if posted_at is not None and last is not None and last < first.get(credit, last):
+            funds[credit] += amount
+    return funds
 
 
 def _moves(

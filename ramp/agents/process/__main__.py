@@ -1,4 +1,4 @@
-"""`python -m ramp.agents`: one process of a swarm, `ramp.agents.group`, begun without the garbage collector.
+"""`python -m ramp.agents.process`: one process of a swarm, `ramp.agents.group`, begun without the garbage collector.
 
 What a process is made of while it is imported stays until its end. The collector would walk through it again and again
 as it comes, a fifth of the time that a start takes, and later at every collection of all that there is.
